@@ -217,16 +217,18 @@ def end_level(gap: float, level: float) -> float:
     >>> [round(end_level(apart, 0.9), 3) for apart in (0.0, 0.5, 1.0, 9.0)]
     [0.95, 0.926, 0.91, 0.9]
     """
-    law = NormalDist()
-    lowest = law.inv_cdf(level)
-    highest = law.inv_cdf((1 + level) / 2)
+    distribution = NormalDist()
+    lowest = distribution.inv_cdf(level)
+    highest = distribution.inv_cdf((1 + level) / 2)
     # bisection steps
     for _ in range(40 if gap > 0 else 0):
         middle = (lowest + highest) / 2
         lowest, highest = (
-            (lowest, middle) if law.cdf(middle) + law.cdf(middle + gap) >= 1 + level else (middle, highest)
+            (lowest, middle)
+            if distribution.cdf(middle) + distribution.cdf(middle + gap) >= 1 + level
+            else (middle, highest)
         )
-    return max(law.cdf(highest), 0.505)  # an end holds with barely more than probability 1/2
+    return max(distribution.cdf(highest), 0.505)  # an end holds with barely more than probability 1/2
 
 
 def upper_quantile(sample: FloatArray, level: float) -> float:
@@ -300,8 +302,8 @@ def _binomial_tails(draws: int, share: float) -> FloatArray:
     factorials = np.append(0.0, np.cumsum(np.log(np.arange(1, draws + 1))))
     number = np.arange(draws + 1)
     log_binomials = factorials[-1] - factorials - factorials[::-1]
-    law = np.exp(log_binomials + number * log(share) + (draws - number) * log1p(-share))
-    return np.asarray(np.cumsum(law[::-1])[::-1])
+    distribution = np.exp(log_binomials + number * log(share) + (draws - number) * log1p(-share))
+    return np.asarray(np.cumsum(distribution[::-1])[::-1])
 
 
 def dkw_bound(units: float, level: float) -> float:

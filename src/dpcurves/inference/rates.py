@@ -34,9 +34,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..arrays import FloatArray
+from ..distributions import NoisySums
 from ..estimation.joint_estimate import estimate_unbiased
 from ..estimation.two_classes import estimate_two_classes
-from ..laws import NoisySums
 from ..summaries import LEAST_MASS, monotone_counts_above
 from ..summaries import cumulate_from_top as cumulate_from_top
 from .bands import TUNING as BAND_TUNING
@@ -69,24 +69,24 @@ class ClassCounts:
     """Released counts of two classes, negatives and positives, in cells of increasing scores.
 
     Attributes:
-        law: Distribution of the released values.
+        distribution: Distribution of the released values.
         values: The released values, in the order of the distribution.
         total: Public number of all records; None if it is private.
     """
 
-    law: NoisySums
+    distribution: NoisySums
     values: Sequence[int]
     total: int | None
 
     @cached_property
     def unbiased_counts(self) -> FloatArray:
         """Unbiased counts, some of which may be negative: (2, cells). Intervals are computed from these."""
-        return estimate_unbiased(self.law, self.values, self.total).cells
+        return estimate_unbiased(self.distribution, self.values, self.total).cells
 
     @cached_property
     def likely_counts(self) -> FloatArray:
         """Non-negative counts, smoother than the noisy ones: (2, cells). Curves are computed from these."""
-        estimates = estimate_two_classes(self.law, self.values, self.total)
+        estimates = estimate_two_classes(self.distribution, self.values, self.total)
         return np.stack([np.diff(monotone_counts_above(row))[::-1] for row in estimates])
 
     def simulate_errors(self, *, population: bool, generator: np.random.Generator | None) -> FloatArray:
@@ -101,7 +101,9 @@ class ClassCounts:
         """
         if generator is None:
             return self._noise_and_sampling if population else self._noise
-        noise = simulate_cell_noise(self.law, self.total, choose_draws(self.law.cells), require_generator(generator))
+        noise = simulate_cell_noise(
+            self.distribution, self.total, choose_draws(self.distribution.cells), require_generator(generator)
+        )
         if not population:
             return noise
         records = max(round(float(self.likely_counts.sum())), 1)

@@ -39,8 +39,8 @@ class Mechanism(Protocol):
     """Interface of a mechanism that answers a query at once.
 
     Formal guarantees: `run` loses at most ``plan.loss`` under ``plan.adjacency``, if the plan was made by this
-    mechanism. Its values are one sample from the distribution ``plan.law``. `plan` is a pure function of public facts
-    and costs no budget.
+    mechanism. Its values are one sample from the distribution ``plan.distribution``. `plan` is a pure function of
+    public facts and costs no budget.
     """
 
     def plan(self, query: Query, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
@@ -59,7 +59,7 @@ class Mechanism(Protocol):
         ...
 
     def run(self, table: ExactTable, plan: Plan, randomness: Randomness) -> tuple[int, ...]:
-        """Return noisy integers in the order of ``plan.law``: one sample of the mechanism's output.
+        """Return noisy integers in the order of ``plan.distribution``: one sample of the mechanism's output.
 
         Args:
             table: SECRET. Exact integers of the query, flat; for counts of cells, missing records are the last entry.
@@ -75,8 +75,8 @@ class LazyMechanism(Protocol):
 
     Formal guarantees: all answers under one charge together lose at most ``plan.loss`` under ``plan.adjacency``. Three
     conditions must hold: the plans are of this mechanism, for queries with one `charged_query`; the memory belongs to
-    the charge; the records do not change. Values are samples from ``plan.law``. Equal requests get equal values, so
-    nobody can average the noise away. `plan` is a pure function of public facts and costs no budget.
+    the charge; the records do not change. Values are samples from ``plan.distribution``. Equal requests get equal
+    values, so nobody can average the noise away. `plan` is a pure function of public facts and costs no budget.
     """
 
     def plan(self, query: Query, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
@@ -94,7 +94,7 @@ class LazyMechanism(Protocol):
         ...
 
     def answer(self, count: Counter, plan: Plan, memory: Memory, randomness: Randomness) -> tuple[int, ...]:
-        """Store new noisy sums, then return noisy integers in the order of ``plan.law``.
+        """Store new noisy sums, then return noisy integers in the order of ``plan.distribution``.
 
         Args:
             count: SECRET. Function of prefix lengths, in slots, that returns exact numbers of records.

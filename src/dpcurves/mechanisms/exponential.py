@@ -43,7 +43,7 @@ from numpy.typing import NDArray
 from ..arrays import IntArray, compile_loop
 from ..conversation import Plan, UnsupportedQuery
 from ..data import Axis, Grid, Outside
-from ..laws import Selection
+from ..distributions import Selection
 from ..noise import exponential as selection
 from ..noise.exponential import WEIGHT_ERROR, bound_partition_log_error, sample_partition
 from ..noise.randomness import Randomness

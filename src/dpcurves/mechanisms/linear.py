@@ -19,7 +19,7 @@ noise of ``s = 1``.
 The field calls this the matrix mechanism, with strategies of interval sums.
 
 Formal guarantees: level l loses ``s_l`` times the loss, so all levels together lose the loss, pure or
-zero-concentrated. The missing records cost nothing extra. `tiling_law` has the proof.
+zero-concentrated. The missing records cost nothing extra. `tiling_distribution` has the proof.
 
 References: Dwork, McSherry, Nissim and Smith 2006; Ghosh, Roughgarden and Sundararajan 2009; Hay, Rastogi, Miklau and
 Suciu 2010; Canonne, Kamath and Steinke 2020.
@@ -45,7 +45,7 @@ from typing import ClassVar
 from ..arguments import InvalidArgument
 from ..arrays import IntArray
 from ..conversation import Plan, UnsupportedQuery
-from ..laws import Family, IntervalSums, Noise, NoisySums, Tier, round_error
+from ..distributions import Family, IntervalSums, Noise, NoisySums, Tier, round_error
 from ..noise import discrete_gaussian, discrete_laplace
 from ..noise.randomness import Randomness
 from ..privacy import AddRemove, Adjacency, PrivacyLoss
@@ -67,10 +67,10 @@ from .base import ExactTable, QueryMechanism
 from .tree_strategy import TUNING, TreeShape, find_best_shape
 
 
-def regular_tiling_law(
+def regular_tiling_distribution(
     query: CountQuery | SumQuery | WeightedQuery, shape: TreeShape, loss: PrivacyLoss, adjacency: Adjacency
 ) -> IntervalSums:
-    """Return the distribution of noisy sums over nested tilings of equal width, by `tiling_law`.
+    """Return the distribution of noisy sums over nested tilings of equal width, by `tiling_distribution`.
 
     Args:
         query: Counts or sums of all cells.
@@ -79,10 +79,10 @@ def regular_tiling_law(
         adjacency: Neighbouring relation of the guarantee.
     """
     tilings = [range(0, query.cells, width) for width in shape.widths]
-    return tiling_law(query, tilings, shape.budget_fractions, loss, adjacency)
+    return tiling_distribution(query, tilings, shape.budget_fractions, loss, adjacency)
 
 
-def tiling_law(
+def tiling_distribution(
     query: CountQuery | PartitionQuery | RegionQuery | SumQuery | WeightedQuery,
     tilings: Sequence[Places],
     shares: Sequence[Fraction],
@@ -172,17 +172,17 @@ def record_budget(loss: PrivacyLoss, adjacency: Adjacency) -> Fraction:
     return 2 * loss.rho / records**2 if loss.epsilon is None else loss.epsilon / records
 
 
-def calibrate_to_price(price: Fraction, loss: PrivacyLoss) -> Noise:
-    """Return the least noise of a value that may use `price` of the `record_budget` when it changes by 1.
+def calibrate_to_budget(budget: Fraction, loss: PrivacyLoss) -> Noise:
+    """Return the least noise of a value that may use `budget` of the `record_budget` when it changes by 1.
 
     Args:
-        price: Largest ``1 / scale`` of Laplace noise, or ``1 / variance`` of Gaussian noise; above 0.
+        budget: Largest ``1 / scale`` of Laplace noise, or ``1 / variance`` of Gaussian noise; above 0.
         loss: Privacy budget of all values together; it decides the family of the noise.
 
     Raises:
         UnsupportedQuery: no sampler has that much noise.
     """
-    return require_drawable(Noise(Family.from_loss(loss), 1 / price), loss)
+    return require_drawable(Noise(Family.from_loss(loss), 1 / budget), loss)
 
 
 def require_positive_loss(loss: PrivacyLoss) -> None:
@@ -233,24 +233,25 @@ class LinearMechanism(QueryMechanism):
 
     A subclass plans which sums are released, and how much noise each gets; `run` is the same for all.
 
-    Formal guarantees: a plan loses its loss, pure or zero-concentrated. The proof is in `tiling_law` for sums over
-    nested tilings, and in `wavelets.calibrate_prices` for others. The sums are linear in the table: if several parties
-    run the mechanism on tables that add up to the table, their answers add up to the noisy sums.
+    Formal guarantees: a plan loses its loss, pure or zero-concentrated. The proof is in `tiling_distribution` for sums
+    over nested tilings, and in `wavelets.calibrate_budgets` for others. The sums are linear in the table: if several
+    parties run the mechanism on tables that add up to the table, their answers add up to the noisy sums.
     """
 
     __slots__ = ()
 
     def run(self, table: ExactTable, plan: Plan, randomness: Randomness) -> tuple[int, ...]:
-        """Return the exact sums of cells, each plus one independent sample of its noise, in the order of ``plan.law``.
+        """Return the exact sums of cells, each plus one independent sample of its noise, in the order of
+        ``plan.distribution``.
 
         Args:
             table: SECRET. Exact integers of the query, flat, missing records last.
             plan: The plan that `plan` returned for this query.
             randomness: Source of random bits.
         """
-        law = plan.law.require_type(NoisySums)  # type: ignore[type-abstract]
+        distribution = plan.distribution.require_type(NoisySums)  # type: ignore[type-abstract]
         noisy: list[int] = []
-        for sums, noise in compute_exact_sums(plan.query.reorder_table(table), law):
+        for sums, noise in compute_exact_sums(plan.query.reorder_table(table), distribution):
             noises = sample_noise(noise, sums.size, randomness)
             noisy.extend(map(add, sums.tolist(), noises.tolist()))  # Python integers cannot overflow
         return tuple(noisy)
@@ -306,38 +307,39 @@ def plan_sums(
         loss: Privacy budget of this query.
         adjacency: Neighbouring relation of the guarantee.
     """
-    law = regular_tiling_law(query, shape, loss, adjacency)
+    distribution = regular_tiling_distribution(query, shape, loss, adjacency)
     if query.uses_prefixes:
-        return plan_prefixes(name, query, law, loss, adjacency)
-    return Plan(query, loss, adjacency, name, law, round_error(sqrt(law.levels[-1].noise.variance)))
+        return plan_prefixes(name, query, distribution, loss, adjacency)
+    return Plan(query, loss, adjacency, name, distribution, round_error(sqrt(distribution.levels[-1].noise.variance)))
 
 
-def plan_prefixes(name: str, query: Query, law: NoisySums, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
+def plan_prefixes(name: str, query: Query, distribution: NoisySums, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
     """Return the plan of noisy sums from which prefixes are estimated by least squares; its error is that of a prefix.
 
     Args:
         name: Name of the mechanism, for display.
         query: Counts or sums whose prefixes will be read.
-        law: Distribution of the noisy sums.
+        distribution: Distribution of the noisy sums.
         loss: Privacy budget of this query.
         adjacency: Neighbouring relation of the guarantee.
     """
-    variance = law.mean_prefix_variance(total_is_public=adjacency.public_record_count is not None)
-    return Plan(query, loss, adjacency, name, law, round_error(sqrt(variance)))
+    variance = distribution.mean_prefix_variance(total_is_public=adjacency.public_record_count is not None)
+    return Plan(query, loss, adjacency, name, distribution, round_error(sqrt(variance)))
 
 
-def compute_exact_sums(table: ExactTable, law: NoisySums) -> list[tuple[ExactTable, Noise]]:
+def compute_exact_sums(table: ExactTable, distribution: NoisySums) -> list[tuple[ExactTable, Noise]]:
     """SECRET: return the exact sums of a table, block by block, each block with the noise that must be added to it.
 
     Args:
         table: SECRET. Exact integers of the cells, flat, missing records last.
-        law: Distribution of the noisy sums; it says which cells are summed.
+        distribution: Distribution of the noisy sums; it says which cells are summed.
     """
-    cells: ExactTable = table[:-1].reshape(law.rows, law.cells)
+    cells: ExactTable = table[:-1].reshape(distribution.rows, distribution.cells)
     sums_with_noise = [
-        (sums.ravel(), block.noise) for sums, block in zip(law.apply_strategy(cells), law.parts, strict=True)
+        (sums.ravel(), block.noise)
+        for sums, block in zip(distribution.apply_strategy(cells), distribution.parts, strict=True)
     ]
-    return sums_with_noise if law.missing is None else [*sums_with_noise, (table[-1:], law.missing)]
+    return sums_with_noise if distribution.missing is None else [*sums_with_noise, (table[-1:], distribution.missing)]
 
 
 def sample_noise(noise: Noise, size: int, randomness: Randomness) -> IntArray:
@@ -361,7 +363,7 @@ class FlatHistogram(FixedWidthMechanism):
 
     This is the Laplace or the Gaussian mechanism on a histogram.
 
-    Formal guarantees: as for `tiling_law`, with one level.
+    Formal guarantees: as for `tiling_distribution`, with one level.
 
     Attributes:
         width: Number of cells that are counted together; above 1 only for prefixes, which can be interpolated.
@@ -393,7 +395,7 @@ class TreeSums(FixedWidthMechanism, PrefixMechanism):
     With very little noise the best tree is flatter, because most integer counts are exact. If the number of records is
     public, the root needs no count; a level of one interval per row is counted where that reduces the error.
 
-    Formal guarantees: as for `tiling_law`.
+    Formal guarantees: as for `tiling_distribution`.
 
     Attributes:
         width: Number of cells of an interval of the finest level. Prefixes that end inside it are interpolated.
@@ -422,8 +424,8 @@ class PartitionSums(LinearMechanism):
 
     Each tiling of the query gets an equal fraction of the loss.
 
-    Formal guarantees: as for `tiling_law`, with any tilings. The tilings are public when the round is asked, so rounds
-    compose adaptively.
+    Formal guarantees: as for `tiling_distribution`, with any tilings. The tilings are public when the round is asked,
+    so rounds compose adaptively.
     """
 
     query_types = (PartitionQuery,)
@@ -433,10 +435,10 @@ class PartitionSums(LinearMechanism):
     def _plan(self, query: PartitionQuery, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
         """Return a plan that counts the query's own tilings, with equal budget fractions."""
         depth = len(query.tilings)
-        law = tiling_law(query, query.tilings, (Fraction(1, depth),) * depth, loss, adjacency)
+        distribution = tiling_distribution(query, query.tilings, (Fraction(1, depth),) * depth, loss, adjacency)
         *coarser, finest = (str(len(tiling)) for tiling in query.tilings)
         sizes = " and ".join([*([", ".join(coarser)] if coarser else []), finest])
-        return plan_prefixes(f"partition of {sizes} intervals", query, law, loss, adjacency)
+        return plan_prefixes(f"partition of {sizes} intervals", query, distribution, loss, adjacency)
 
 
 @dataclass(frozen=True, slots=True)
@@ -446,8 +448,8 @@ class RegionSums(LinearMechanism):
     Each tiling of the query gets an equal fraction of the loss. A tree over the regions is the best one for prefixes if
     the number of regions is rounded up to a power of two.
 
-    Formal guarantees: as for `tiling_law`, with any order and tilings: both are public when the round is asked, and the
-    regions of a tiling are disjoint.
+    Formal guarantees: as for `tiling_distribution`, with any order and tilings: both are public when the round is
+    asked, and the regions of a tiling are disjoint.
     """
 
     query_types = (RegionQuery,)
@@ -465,9 +467,13 @@ class RegionSums(LinearMechanism):
         shares = (Fraction(1, len(query.tilings)),) * len(query.tilings)
         if query.use.uses_prefixes:
             tilings, shares = _build_region_tree(query.tilings[0], loss, adjacency)
-        law = replace(tiling_law(query, tilings, shares, loss, adjacency), rows=1, cells=prod(query.shape))
+        distribution = replace(
+            tiling_distribution(query, tilings, shares, loss, adjacency), rows=1, cells=prod(query.shape)
+        )
         name = "counts of regions" if len(tilings) == 1 else f"counts of regions, {len(tilings)} levels"
-        return Plan(query, loss, adjacency, name, law, round_error(sqrt(law.levels[-1].noise.variance)))
+        return Plan(
+            query, loss, adjacency, name, distribution, round_error(sqrt(distribution.levels[-1].noise.variance))
+        )
 
 
 def _build_region_tree(
@@ -507,8 +513,8 @@ class SubsetCounts(LinearMechanism):
         """Return a plan of one noisy number: how many subsets confirm the claim."""
         distance = Fraction(count_sensitivity(adjacency))
         noise = _calibrate_to_distances(distance, distance**2, loss)
-        law = IntervalSums(1, 1, (Tier((0,), noise),), None)
-        return Plan(query, loss, adjacency, "count of subsets", law, round_error(sqrt(noise.variance)))
+        distribution = IntervalSums(1, 1, (Tier((0,), noise),), None)
+        return Plan(query, loss, adjacency, "count of subsets", distribution, round_error(sqrt(noise.variance)))
 
 
 def count_sensitivity(adjacency: Adjacency) -> int:

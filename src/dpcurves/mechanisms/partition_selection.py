@@ -38,7 +38,7 @@ import numpy as np
 from ..arrays import IntArray
 from ..conversation import Plan, UnsupportedQuery
 from ..data.universe import FALSE_NAMES
-from ..laws.law import PartitionDecisions
+from ..distributions.output_distribution import PartitionDecisions
 from ..noise import discrete_laplace
 from ..noise.exponential import (
     Bracket,
@@ -238,8 +238,10 @@ class ThresholdedCategories(QueryMechanism):
                 "epsilon, rho", "a loss above zero is needed to find groups; give a larger loss, or list the groups"
             )
         noise = calibrate_category_noise(loss, adjacency)
-        law = PartitionDecisions(())
-        return Plan(query, loss, adjacency, f"noise of at most {noise.threshold} on units of each name", law, error=0.0)
+        distribution = PartitionDecisions(())
+        return Plan(
+            query, loss, adjacency, f"noise of at most {noise.threshold} on units of each name", distribution, error=0.0
+        )
 
     def run(self, table: ExactTable, plan: Plan, randomness: Randomness) -> tuple[int, ...]:
         """Return each selected category as an integer (`encode_name`), followed by its noisy number of units.
@@ -303,7 +305,7 @@ class RankedNoise:
 
 
 @dataclass(frozen=True, slots=True)
-class FalseSelectionLaw:
+class FalseSelectionDistribution:
     """Number of released names among `names` without units, each released independently with equal probability.
 
     The distribution is binomial: k names have the weight ``C(names, k) * odds**k``. With q = exp(-rate) the probability
@@ -426,7 +428,9 @@ class UniverseCategories(QueryMechanism):
         selected = {name: count for name, count in noisy.items() if count > noise.thresholds[ranks[name]]}
         for rank, (size, threshold) in enumerate(zip(universe.sizes, noise.thresholds, strict=True)):
             for index in _sample_distinct(
-                sample_by_inversion(FalseSelectionLaw(size, noise.rate, threshold), randomness), size, randomness
+                sample_by_inversion(FalseSelectionDistribution(size, noise.rate, threshold), randomness),
+                size,
+                randomness,
             ):
                 name = universe.name_at(rank, index)
                 (excess,) = discrete_laplace.sample(1 / noise.rate, 1, randomness).tolist()

@@ -41,7 +41,7 @@ import numpy as np
 
 from ..arrays import FloatArray, IntArray, compile_loop
 from ..conversation import Plan, UnsupportedQuery
-from ..laws import Selection
+from ..distributions import Selection
 from ..noise.cauchy import sample_cauchy_floor
 from ..noise.randomness import Randomness
 from ..privacy import Adjacency, PrivacyLoss

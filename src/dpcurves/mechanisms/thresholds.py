@@ -14,9 +14,9 @@ Formal guarantees: the epsilon of one added, removed or moved record is
 
     SparseVector   rise / b + c * distance / s       for c positive answers
     MergedCells    1 / s                             for an added or removed record
-    PrivTree       C / b                             for an added or removed record, C = `path_price` < 2.61
+    PrivTree       C / b                             for an added or removed record, C = `path_sensitivity` < 2.61
 
-The proofs shift the noise of the threshold, so that all negative answers stay negative at one price. They are in the
+The proofs shift the noise of the threshold, so that all negative answers stay negative at one cost. They are in the
 docstrings of the classes. A zero-concentrated loss is spent as a pure epsilon of ``sqrt(2 * rho)``; `PrivTree` uses the
 range of its log ratios instead.
 
@@ -42,7 +42,7 @@ from numpy.typing import NDArray
 
 from ..arrays import BoolArray, IntArray
 from ..conversation import Plan, UnsupportedQuery
-from ..laws import Family, Noise, PartitionDecisions, Selection, ThresholdAnswers, round_error
+from ..distributions import Family, Noise, PartitionDecisions, Selection, ThresholdAnswers, round_error
 from ..noise.randomness import Randomness
 from ..privacy import AddRemove, Adjacency, PrivacyLoss, ReplaceOne
 from ..queries import Boxes, CoverageQuery, MergePartitionQuery, SplitRule, ThresholdQuery, TreePartitionQuery
@@ -87,7 +87,7 @@ class SparseVector(QueryMechanism):
     >>> from dpcurves.privacy import EACH_RECORD
     >>> ages, young, older = (Axis("age", Grid(0, 90, cells=3)),), Comparison((1, 0, 0), 50), Comparison((0, 1, 1), 50)
     >>> query = ThresholdQuery(ages, (young, older), cutoff=1)
-    >>> SparseVector().plan(query, PrivacyLoss.pure(1), AddRemove(EACH_RECORD)).law.alpha(0.05)
+    >>> SparseVector().plan(query, PrivacyLoss.pure(1), AddRemove(EACH_RECORD)).distribution.alpha(0.05)
     14.0
     """
 
@@ -98,9 +98,11 @@ class SparseVector(QueryMechanism):
         """Return a plan with both noises. Its error is the standard deviation of the noise of a comparison, in
         records.
         """
-        law = sparse_vector_law(query.comparison_matrix, loss, adjacency)
-        error = round_error(sqrt(law.threshold_noise.variance + law.sum_noise.variance) / law.step)
-        return Plan(query, loss, adjacency, "sparse vector technique", law, error)
+        distribution = sparse_vector_distribution(query.comparison_matrix, loss, adjacency)
+        error = round_error(
+            sqrt(distribution.threshold_noise.variance + distribution.sum_noise.variance) / distribution.step
+        )
+        return Plan(query, loss, adjacency, "sparse vector technique", distribution, error)
 
     def run(self, table: ExactTable, plan: Plan, randomness: Randomness) -> tuple[int, ...]:
         """Return the indices of the first comparisons that reached their threshold, padded with the number of
@@ -111,11 +113,11 @@ class SparseVector(QueryMechanism):
             plan: The plan that `plan` returned for this query.
             randomness: Source of random bits.
         """
-        law = plan.law.require_type(ThresholdAnswers)
+        distribution = plan.distribution.require_type(ThresholdAnswers)
         differences = compute_differences(table, self.require_query(plan).comparison_matrix)
-        (threshold_noise,) = sample_noise(law.threshold_noise, 1, randomness).tolist()
-        sum_noises = sample_noise(law.sum_noise, len(differences), randomness).tolist()
-        return select_reached(differences, sum_noises, threshold_noise, law.size)
+        (threshold_noise,) = sample_noise(distribution.threshold_noise, 1, randomness).tolist()
+        sum_noises = sample_noise(distribution.sum_noise, len(differences), randomness).tolist()
+        return select_reached(differences, sum_noises, threshold_noise, distribution.size)
 
 
 class DifferenceSensitivity(NamedTuple):
@@ -161,7 +163,7 @@ def difference_sensitivity(weights: NDArray[np.int64], adjacency: Adjacency) -> 
     return DifferenceSensitivity(largest_rise, largest_distance)
 
 
-def sparse_vector_law(compared: Comparisons, loss: PrivacyLoss, adjacency: Adjacency) -> ThresholdAnswers:
+def sparse_vector_distribution(compared: Comparisons, loss: PrivacyLoss, adjacency: Adjacency) -> ThresholdAnswers:
     """Return the two noises of the sparse vector technique, with the scales that minimise the variance of a comparison.
 
     Args:
@@ -457,13 +459,13 @@ def calibrate_noise_and_decay(parts: int, height: int, loss: PrivacyLoss, adjace
     """
     require_positive_loss(loss)
     parts = max(2, parts)
-    price = path_price(parts, height)
+    sensitivity = path_sensitivity(parts, height)
     root_bits = 40  # bits: binary digits after the point of square roots, which are rounded down
     if loss.epsilon is not None:
-        record_price = price + 1 if isinstance(adjacency, ReplaceOne) else price
-        scale = adjacency.unit.records * record_price / loss.epsilon
+        record_sensitivity = sensitivity + 1 if isinstance(adjacency, ReplaceOne) else sensitivity
+        scale = adjacency.unit.records * record_sensitivity / loss.epsilon
     else:  # rounded up
-        squared = adjacency.squared_l2_sensitivity * (price + 1) ** 2 / (8 * loss.rho)
+        squared = adjacency.squared_l2_sensitivity * (sensitivity + 1) ** 2 / (8 * loss.rho)
         scale = Fraction(isqrt(int(squared * 4**root_bits)) + 1, 2**root_bits)
     # The scale of the noise of scores is at most 2**40, so that scores plus noise fit into 64 bits.
     if scale > 2**40:
@@ -474,14 +476,14 @@ def calibrate_noise_and_decay(parts: int, height: int, loss: PrivacyLoss, adjace
     return Noise(Family.LAPLACE, scale), ceil(scale * Fraction(log(parts)) * (1 + Fraction(1, 2**50)))
 
 
-def path_price(parts: int, height: int) -> Fraction:
+def path_sensitivity(parts: int, height: int) -> Fraction:
     """Return C of `PrivTree`: the largest loss of the splits on one path, in units of 1 / scale.
 
     Args:
         parts: Largest number of parts of a box, at least 2.
         height: Largest number of splits on a path.
 
-    >>> path_price(2, 1), path_price(2, 3), float(path_price(2, 60))
+    >>> path_sensitivity(2, 1), path_sensitivity(2, 3), float(path_sensitivity(2, 60))
     (Fraction(1, 1), Fraction(7, 3), 2.6066951524152917)
     """
     return 1 + sum((Fraction(1, 2 * parts**k - 1) for k in range(height - 1)), Fraction(0))

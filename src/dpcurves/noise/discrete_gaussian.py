@@ -42,7 +42,7 @@ from .exponential import (
 from .randomness import Randomness
 
 LARGEST_VARIANCE = 2**110
-"""Squared records. Largest variance: up to it all but exp(-2**14) of the law fits 64 bits."""
+"""Squared records. Largest variance: up to it all but exp(-2**14) of the distribution fits 64 bits."""
 ONE_PROBABILITY = 1 << 16
 """Units of ``2**-16``: the probability 1."""
 

@@ -31,7 +31,7 @@ from .exponential import (
 from .randomness import Randomness
 
 LARGEST_SCALE = 2**55
-"""Records. Largest scale: up to it all but exp(-256) of the law fits 64 bits."""
+"""Records. Largest scale: up to it all but exp(-256) of the distribution fits 64 bits."""
 
 
 def sample(scale: Fraction, size: int, randomness: Randomness) -> NDArray[np.int64]:

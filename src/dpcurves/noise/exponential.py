@@ -177,7 +177,7 @@ def _sum_exp_series(small: int, bits: int) -> Bracket:
     return total - 2 * k - 2, total + 2 * k + 2
 
 
-# Exact sampling from any law on 0, 1, 2, ... by inversion of a uniform number that is revealed bit by bit.
+# Exact sampling from any distribution on 0, 1, 2, ... by inversion of a uniform number that is revealed bit by bit.
 #
 # Let ``F(i)`` be the probability of an outcome of at most i, and U uniform on [0, 1). The outcome is the i with
 # ``F(i - 1) <= U < F(i)``. Only the first bits of U are drawn, so that ``word <= 2**bits * U < word + 1``; F is known
@@ -199,7 +199,7 @@ REST = np.uint64(WORD_BITS - PREFIX_BITS)
 """Bits of a word behind its prefix, 48."""
 
 
-class InvertedLaw(Protocol):
+class InvertedDistribution(Protocol):
     """Interface of a distribution on 0, 1, 2, ... whose weights can be bounded as tightly as needed.
 
     Probabilities are proportional to weights. Outcome 0 has positive weight.
@@ -214,11 +214,11 @@ class InvertedLaw(Protocol):
         ...
 
 
-def bound_cumulative(law: InvertedLaw, bits: int) -> tuple[list[int], list[int]]:
+def bound_cumulative(distribution: InvertedDistribution, bits: int) -> tuple[list[int], list[int]]:
     """Return lower and upper bounds of the distribution function F at each of the first outcomes, in units of
     ``2**-bits``.
     """
-    weights, others = law.weights(bits + 32)  # guard bits, so that bounds of F are tight
+    weights, others = distribution.weights(bits + 32)  # guard bits, so that bounds of F are tight
     lower = list(accumulate(low for low, _ in weights))
     upper = list(accumulate(high for _, high in weights))
     low = lower[-1]
@@ -226,31 +226,31 @@ def bound_cumulative(law: InvertedLaw, bits: int) -> tuple[list[int], list[int]]
     return [(sum_ << bits) // high for sum_ in lower], [-((-sum_ << bits) // low) for sum_ in upper]
 
 
-def sample_by_inversion(law: InvertedLaw, randomness: Randomness) -> int:
+def sample_by_inversion(distribution: InvertedDistribution, randomness: Randomness) -> int:
     """Sample one outcome of a distribution, exactly, with as many random words as its inversion needs."""
-    return refine_until_proven(law, int(randomness.sample_words(1)[0]), WORD_BITS, randomness)
+    return refine_until_proven(distribution, int(randomness.sample_words(1)[0]), WORD_BITS, randomness)
 
 
-def refine_until_proven(law: InvertedLaw, word: int, bits: int, randomness: Randomness) -> int:
+def refine_until_proven(distribution: InvertedDistribution, word: int, bits: int, randomness: Randomness) -> int:
     """Return the outcome for a uniform number that is known by its first binary digits; sample more digits if needed.
 
     Args:
-        law: Distribution, by bounds of its weights.
+        distribution: The distribution, by bounds of its weights.
         word: The first `bits` binary digits of the uniform number.
         bits: Number of binary digits in `word`.
         randomness: Source of random bits.
     """
-    while (outcome := _find_proven_outcome(law, word, bits)) is None:
+    while (outcome := _find_proven_outcome(distribution, word, bits)) is None:
         word = word << WORD_BITS | int(randomness.sample_words(1)[0])
         bits = bits + WORD_BITS
     return outcome
 
 
-def _find_proven_outcome(law: InvertedLaw, word: int, bits: int) -> int | None:
+def _find_proven_outcome(distribution: InvertedDistribution, word: int, bits: int) -> int | None:
     """Return the outcome that the first `bits` digits of a uniform number prove; None if the bounds of F leave it
     open.
     """
-    lower, upper = bound_cumulative(law, bits)
+    lower, upper = bound_cumulative(distribution, bits)
     outcome = bisect_right(upper, word)
     return outcome if outcome < len(lower) and word < lower[outcome] else None
 
@@ -262,14 +262,14 @@ class InversionTable:
     the thresholds of 64 bits are searched. Undecided samples, about one in 2**50, go to `refine_until_proven`.
     """
 
-    __slots__ = ("_by_prefix", "_law", "_lower", "_upper")
+    __slots__ = ("_by_prefix", "_distribution", "_lower", "_upper")
 
-    def __init__(self, law: InvertedLaw) -> None:
-        lower, upper = bound_cumulative(law, WORD_BITS)
+    def __init__(self, distribution: InvertedDistribution) -> None:
+        lower, upper = bound_cumulative(distribution, WORD_BITS)
         # 2**64 does not fit into a word. TOP replaces it, and a word that equals TOP goes to `refine_until_proven`.
         self._lower = np.array([*(min(bound, LARGEST_WORD) for bound in lower), 0], dtype=np.uint64)
         self._upper = np.array([min(bound, LARGEST_WORD) for bound in upper], dtype=np.uint64)
-        self._law = law
+        self._distribution = distribution
         # The outcome that each prefix of 16 bits proves, (2**16,); -1 if it proves none.
         first = np.arange(1 << PREFIX_BITS, dtype=np.uint64) << REST
         last = first | np.uint64((1 << WORD_BITS - PREFIX_BITS) - 1)
@@ -296,7 +296,7 @@ class InversionTable:
         """Return the outcomes for uniform numbers whose first 64 binary digits are `words`."""
         outcomes = self._upper.searchsorted(words, side="right")
         for index in np.flatnonzero(words >= self._lower[outcomes]):
-            outcomes[index] = refine_until_proven(self._law, int(words[index]), WORD_BITS, randomness)
+            outcomes[index] = refine_until_proven(self._distribution, int(words[index]), WORD_BITS, randomness)
         return outcomes
 
 
@@ -434,8 +434,8 @@ def sample_partition(penalties: Penalty, rate: Fraction, prior: float, randomnes
     The probability of a partition is proportional to the product of the weights of its intervals,
     ``prior * exp(-rate * penalty)`` each, up to rounding: see `bound_partition_log_error` and `WEIGHT_ERROR`.
 
-    Formal guarantees: `PartitionLaw` states the sampled distribution in fractions, and it is sampled exactly. If a
-    sample is close to the border between two outcomes, both are refined until the side is proven.
+    Formal guarantees: `PartitionDistribution` states the sampled distribution in fractions, and it is sampled exactly.
+    If a sample is close to the border between two outcomes, both are refined until the side is proven.
 
     Args:
         penalties: SECRET. Of shape ``(lengths, n + 1)``: entry i of row k is for the interval of the ``2**k`` positions
@@ -454,7 +454,7 @@ def sample_partition(penalties: Penalty, rate: Fraction, prior: float, randomnes
     >>> sample_partition(penalties, Fraction(9), 2.0**-9, Randomness.from_seed(1))
     array([0, 2])
     """
-    return PartitionLaw.from_penalties(penalties, rate, prior).sample(randomness)
+    return PartitionDistribution.from_penalties(penalties, rate, prior).sample(randomness)
 
 
 def bound_partition_log_error(places: int, lengths: int) -> Fraction:
@@ -502,7 +502,7 @@ class PartitionWeights(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
-class PartitionLaw:
+class PartitionDistribution:
     """SECRET. Distribution of a random partition, sampled from its last interval to its first.
 
     Given the end of an interval, its length has a probability proportional to `last_interval_weight`.
@@ -511,7 +511,7 @@ class PartitionLaw:
     sums: PartitionWeights
 
     @classmethod
-    def from_penalties(cls, penalties: Penalty, rate: Fraction, prior: float) -> PartitionLaw:
+    def from_penalties(cls, penalties: Penalty, rate: Fraction, prior: float) -> PartitionDistribution:
         """Return the distribution of `sample_partition`, after summing the weights of all partitions of the first
         positions.
 
@@ -565,7 +565,7 @@ class PartitionLaw:
             words = randomness.sample_words(min(4096, end))  # words drawn at once
             end, count, used = _sample_backwards(self.sums, words, end, first, count)
             if end and used < len(words):
-                last_interval = LastIntervalLaw(self.last_interval_weights(end))
+                last_interval = LastIntervalDistribution(self.last_interval_weights(end))
                 end -= 1 << refine_until_proven(last_interval, int(words[used]), WORD_BITS, randomness)
                 first[count] = end
                 count += 1
@@ -573,7 +573,7 @@ class PartitionLaw:
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class LastIntervalLaw:
+class LastIntervalDistribution:
     """SECRET. Distribution of the length of the last interval: outcome k has the weight ``terms[k]``, of 53 bits."""
 
     terms: list[Scaled]
