@@ -1,17 +1,19 @@
-"""Bands and intervals of noisy counts, for these records and for the population they were drawn from.
+"""Confidence bands and intervals from noisy counts, for these records and for the population they were drawn from.
 
-A band contains the whole true curve F with probability `level`. From an unbiased linear estimate f, whose noise can be
-simulated exactly, it is
+A band contains the whole true curve F with probability `level`. It is computed from an unbiased linear estimate f,
+whose noise can be simulated exactly:
 
     f(x) - c * s(x) <= F(x) <= f(x) + c * s(x)      c = level quantile of max_x |noise(x)| / s(x)
 
-with s the standard deviation of the noise; then its monotone hull. (Simulating through isotonic regression or shrinkage
-covers too little.) For a population of which n independent units were drawn, noise and sampling are simulated together:
+where s is the standard deviation of the noise; then its monotone hull is taken. (Simulating through isotonic regression
+or shrinkage covers too little.) For a population of which n independent units were drawn, noise and sampling are
+simulated together:
 
     (f - F)**2 <= c**2 * (noise variance + (F * (1 - F) + v) / n)      v = `Tuning.levelling_variance`
 
-Simulated quantiles are order statistics whose rank allows for the error of the simulation itself (`safe_rank`), because
-the seed is fixed. Also called confidence bands; studentised, or equal-precision, bands.
+The field says confidence bands; studentised, or equal-precision, bands. `simultaneous_band` is for curves,
+`basic_interval` for single numbers. Simulated quantiles are order statistics whose rank allows for the error of the
+simulation itself (`safe_rank`), because the seed is fixed.
 
 Formal guarantees: post-processing of released numbers and simulation from public ones.
 
