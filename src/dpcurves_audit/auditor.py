@@ -52,24 +52,30 @@ FEW_COMPARED_CALLS = 14
 
 
 def has_excess_coincidences(
-    simultaneous: int, unrelated: int, calls: int, error: float = FALSE_REPORT_PROBABILITY
+    simultaneous: int,
+    unrelated: int,
+    calls: int,
+    error: float = FALSE_REPORT_PROBABILITY,
+    unrelated_calls: int | None = None,
 ) -> bool:
     """Return True if simultaneous calls coincide significantly more often than unrelated calls.
 
-    The test is Fisher's exact test of two numbers of coincidences, each among `calls` pairs of calls.
+    The test is Fisher's exact test of two numbers of coincidences.
 
     Args:
         simultaneous: Number of coincidences of simultaneous calls.
         unrelated: Number of coincidences of unrelated calls.
-        calls: Number of compared pairs of each kind.
+        calls: Number of compared pairs of simultaneous calls.
         error: Largest p-value that counts as an excess.
+        unrelated_calls: Number of compared pairs of unrelated calls; None if it is `calls`.
 
     >>> has_excess_coincidences(24, 0, 24), has_excess_coincidences(24, 24, 24), has_excess_coincidences(3, 1, 24)
     (True, False, False)
     """
+    others = calls if unrelated_calls is None else unrelated_calls
     total = simultaneous + unrelated
-    arrangements = sum(comb(calls, k) * comb(calls, total - k) for k in range(simultaneous, min(total, calls) + 1))
-    return arrangements / comb(2 * calls, total) < error
+    arrangements = sum(comb(calls, k) * comb(others, total - k) for k in range(simultaneous, min(total, calls) + 1))
+    return arrangements / comb(calls + others, total) < error
 
 
 def check_noise_reuse(sampler: Sampler, pair: NeighbourPair, calls: int = COMPARED_CALLS) -> list[Finding]:
@@ -93,13 +99,19 @@ def check_noise_reuse(sampler: Sampler, pair: NeighbourPair, calls: int = COMPAR
     repeated = [(draw_one(pair.left), draw_one(pair.left)) for _ in range(calls)]
     findings = []
     simultaneous = sum(_is_same_outcome(a, b) for a, b in repeated)
-    stream_ticks = 5  # clock ticks to wait, if simultaneous calls agree: two seeds may give the same noise, but not six
-    for _ in range(stream_ticks):
+    clock_ticks = 5  # to wait, if simultaneous calls agree: two seeds may give the same noise, but hardly six
+    later = 0
+    for tick in range(1, clock_ticks + 1):
         sleep(1.05)  # seconds: a clock in whole seconds has advanced
-        later = sum(_is_same_outcome(a, draw_one(pair.left)) for a, _ in repeated)
-        if has_excess_coincidences(simultaneous, later, calls, FALSE_REPORT_PROBABILITY / stream_ticks):
+        # counted over all ticks: on a busy machine the calls of one tick may have two seeds
+        later += sum(_is_same_outcome(a, draw_one(pair.left)) for a, _ in repeated)
+        later_calls = tick * calls
+        if has_excess_coincidences(
+            simultaneous, later, calls, FALSE_REPORT_PROBABILITY / clock_ticks, unrelated_calls=later_calls
+        ):
             evidence = (
-                f"{simultaneous} of {calls} calls at once gave the same outcome, and {later} of {calls} seconds apart"
+                f"{simultaneous} of {calls} calls at once gave the same outcome,"
+                f" and {later} of {later_calls} seconds apart"
             )
             findings.append(Finding("seeded by a clock", f"noise depends on the time: {evidence}.", is_flagged=True))
             break
