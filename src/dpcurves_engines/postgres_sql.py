@@ -14,6 +14,7 @@ Values reach the server as parameters (`Statement`), never as text of the statem
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -89,18 +90,19 @@ NO_UNIT = ""
 
 
 class TypedColumn(NamedTuple):
-    """A column of PostgreSQL and its base type, after types declared by CREATE DOMAIN are resolved."""
+    """A column of PostgreSQL and its base type, after CREATE DOMAIN is resolved; labels of an enum as a JSON list."""
 
     name: str
     oid: int
     type_kind: str
+    labels: str = "[]"
 
 
 def make_column(typed_column: TypedColumn) -> Column:
     """Return the column of a declared type: its kind, and the SQL that reads its number, text, unit and time for any
     value.
     """
-    name, oid, sort = typed_column
+    name, oid, sort, labels = typed_column
     if oid == BOOLEAN:
         return Column(
             name,
@@ -138,7 +140,9 @@ def make_column(typed_column: TypedColumn) -> Column:
         )
     if oid in TEXTS or sort == ENUM:
         unit = f"CASE WHEN octet_length({_TEXT}) <= {LONGEST_TEXT} THEN {_TEXT} END"
-        return Column(name, ColumnKind.TEXT, _NO_NUMBER, _TEXT, unit=unit)
+        members = tuple(json.loads(labels))
+        type_name = "enum" if members else ""
+        return Column(name, ColumnKind.TEXT, _NO_NUMBER, _TEXT, unit=unit, declared_type=type_name, members=members)
     unit = "{0}" if oid in TIMES and oid != INTERVAL else NO_UNIT
     kind = ColumnKind.TIMES if oid in TIMES else ColumnKind.OTHER
     return Column(name, kind, _NO_NUMBER, _TEXT, unit=unit, elapsed_time=ELAPSED.get(oid), time=TIME_UNITS.get(oid, ""))
@@ -167,7 +171,8 @@ _COLUMNS = (
     "pg_type t ON t.oid = a.atttypid WHERE a.attrelid = $1::int8::oid AND a.attnum > 0 AND NOT a.attisdropped AND "
     "has_column_privilege(a.attrelid, a.attnum, 'SELECT') UNION ALL SELECT h.attnum, h.attname, t.oid, t.typtype, "
     "t.typbasetype FROM held h JOIN pg_type t ON t.oid = h.typbasetype WHERE h.typtype = 'd') "
-    "SELECT attname::text, oid::int8, typtype::text FROM held WHERE typtype <> 'd' ORDER BY attnum"
+    "SELECT attname::text, oid::int8, typtype::text, array_to_json(ARRAY(SELECT enumlabel::text FROM pg_enum WHERE "
+    "enumtypid = held.oid ORDER BY enumsortorder))::text FROM held WHERE typtype <> 'd' ORDER BY attnum"
 )
 
 
