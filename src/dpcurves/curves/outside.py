@@ -20,15 +20,18 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
-from math import inf, sqrt
+from math import hypot, inf, sqrt
 from types import MappingProxyType
 from typing import NamedTuple
 
+import numpy as np
+
 from ..conversation import Evidence, Release
 from ..conversation.notes import ADVICE_MARK, add_advice
-from ..data import Axis, Grid, Outside
+from ..data import Axis, Grid, Outside, Weights
 from ..display import format_number
-from ..queries import CountQuery, PartitionQuery, PrefixQuery, Query, WeightQuery
+from ..privacy import ReplaceOne
+from ..queries import CountQuery, PartitionQuery, PrefixQuery, Query, SquaredWeightQuery, WeightQuery
 
 
 @dataclass(frozen=True, slots=True)
@@ -264,3 +267,50 @@ def note_on_order(count: float, total: float, noise: float, words: str) -> tuple
     problem, _, advice = words.partition(ADVICE_MARK)
     fact = f"about {share:.0%} of the records {problem}, by the released counts"
     return (add_advice(fact, advice) if advice else fact,)
+
+
+LEFT_OUT = add_advice(
+    "are left out, because their weight is missing, negative or infinite, or a column of the question has no value",
+    "check the column of weights",
+)
+"""Why a weighted result leaves records out, and what to do."""
+
+
+def notes_on_missing_weights(releases: Iterable[Release]) -> tuple[str, ...]:
+    """Return a note on records that a weighted result leaves out, if their count is significant; none for rehearsals.
+
+    Sums of weights and of what each record lacks to the cap give the number of all records, and squared weights with
+    what they lack to the squared cap that of the records in use (`WeightQuery`, `SquaredWeightQuery`).
+    """
+    answered = [release for release in releases if release.allotment is not None]
+    all_counts = [_count_all_records(release) for release in answered if isinstance(release.plan.query, WeightQuery)]
+    squares = [release for release in answered if isinstance(release.plan.query, SquaredWeightQuery)]
+    # records that fail a filter are counted as missing if the number of records is public
+    if not squares or (squares[-1].plan.query.where and isinstance(squares[-1].plan.adjacency, ReplaceOne)):
+        return ()
+    evidence = Evidence.from_release(squares[-1])
+    used = float(evidence.unbiased_cells.sum()) / Weights.STEPS
+    noise_of_used = sqrt(_row_sums_variance(evidence)) / Weights.STEPS
+    total, noise = min((count for count in all_counts if count), key=lambda count: count[1], default=(0.0, 0.0))
+    return note_on_order(total - used, total, hypot(noise, noise_of_used), LEFT_OUT)
+
+
+def _count_all_records(release: Release) -> tuple[float, float] | None:
+    """Return the number of all records by a release of sums of weights, and the standard deviation of its noise; None
+    if the release does not tell what missing records lack to the cap.
+    """
+    evidence = Evidence.from_release(release)
+    law = evidence.sums
+    if evidence.total is not None:
+        return evidence.total / Weights.STEPS, 0.0
+    if law.missing is None:
+        return None
+    cells, missing = law.reconstruct(np.asarray(evidence.values, dtype=np.float64), None)
+    variance = _row_sums_variance(evidence) + law.missing.variance
+    return float(cells.sum() + missing) / Weights.STEPS, sqrt(variance) / Weights.STEPS
+
+
+def _row_sums_variance(evidence: Evidence) -> float:
+    """Return the variance of the noise of the sum of all cells."""
+    law = evidence.sums
+    return law.rows * float(law.prefix_variances(evidence.total is not None)[0, -1])
