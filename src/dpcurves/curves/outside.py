@@ -302,17 +302,17 @@ def _count_all_records(release: Release) -> tuple[float, float] | None:
     if the release does not tell what missing records lack to the cap.
     """
     evidence = Evidence.from_release(release)
-    law = evidence.sums
+    distribution = evidence.sums
     if evidence.total is not None:
         return evidence.total / Weights.STEPS, 0.0
-    if law.missing is None:
+    if distribution.missing is None:
         return None
-    cells, missing = law.reconstruct(np.asarray(evidence.values, dtype=np.float64), None)
-    variance = _row_sums_variance(evidence) + law.missing.variance
+    cells, missing = distribution.reconstruct(np.asarray(evidence.values, dtype=np.float64), None)
+    variance = _row_sums_variance(evidence) + distribution.missing.variance
     return float(cells.sum() + missing) / Weights.STEPS, sqrt(variance) / Weights.STEPS
 
 
 def _row_sums_variance(evidence: Evidence) -> float:
     """Return the variance of the noise of the sum of all cells."""
-    law = evidence.sums
-    return law.rows * float(law.prefix_variances(evidence.total is not None)[0, -1])
+    distribution = evidence.sums
+    return distribution.rows * float(distribution.prefix_variances(evidence.total is not None)[0, -1])
