@@ -263,19 +263,20 @@ def note_on_order(count: float, total: float, noise: float, words: str) -> tuple
     >>> note_on_order(3.0, 1000.0, 2.0, "leave before they enter"), note_on_order(300.0, 1000.0, 2.0, "are late")
     ((), ('about 30% of the records are late, by the released counts',))
     """
-    share = min(count / max(total, count, 1.0), 1.0)
-    if count <= TUNING.noted_z * noise or share < TUNING.noted_share:
+    share = _significant_share(count, total, noise)
+    if not share:
         return ()
     problem, _, advice = words.partition(ADVICE_MARK)
     fact = f"about {share:.0%} of the records {problem}, by the released counts"
     return (add_advice(fact, advice) if advice else fact,)
 
 
-LEFT_OUT = add_advice(
-    "are left out, because their weight is missing, negative or infinite, or a column of the question has no value",
-    "check the column of weights",
-)
-"""Why a weighted result leaves records out, and what to do."""
+def _significant_share(count: float, total: float, noise: float) -> float:
+    """Return the share of the records that a count is; 0 if noise can explain it, or if the share is too small for a
+    note.
+    """
+    share = min(count / max(total, count, 1.0), 1.0)
+    return share if count > TUNING.noted_z * noise and share >= TUNING.noted_share else 0.0
 
 
 def notes_on_missing_weights(releases: Iterable[Release]) -> tuple[str, ...]:
@@ -294,7 +295,14 @@ def notes_on_missing_weights(releases: Iterable[Release]) -> tuple[str, ...]:
     used = float(evidence.unbiased_cells.sum()) / Weights.STEPS
     noise_of_used = sqrt(_row_sums_variance(evidence)) / Weights.STEPS
     total, noise = min((count for count in all_counts if count), key=lambda count: count[1], default=(0.0, 0.0))
-    return note_on_order(total - used, total, hypot(noise, noise_of_used), LEFT_OUT)
+    share = _significant_share(total - used, total, hypot(noise, noise_of_used))
+    if not share:
+        return ()
+    reason = (
+        f"about {share:.0%} of the records are left out, because their weight is missing, negative or infinite, or a "
+        "column of the question has no value, by the released counts"
+    )
+    return (add_advice(reason, "check the column of weights"),)
 
 
 def _count_all_records(release: Release) -> tuple[float, float] | None:
