@@ -718,7 +718,7 @@ def source_of_relation(relation: duckdb.DuckDBPyRelation, longest: int | None = 
         return sources.read_batches(rows)
 
     types_and_kinds = zip(relation.types, kinds, strict=True)
-    labels = [duckdb_type.children[0][1] if kind == "enum" else () for duckdb_type, kind in types_and_kinds]
+    labels: list[Any] = [duckdb_type.children[0][1] if kind == "enum" else () for duckdb_type, kind in types_and_kinds]
     columns = (_make_column(*facts) for facts in zip(relation.columns, kinds, types, labels, strict=True))
     return sources.ArrowSource(tuple(columns), tuple(types), read_batches, is_costly=False)
 
@@ -911,9 +911,10 @@ def column_from_series(name: str, series: nw.Series[Any]) -> MemoryColumn:
         )
     declared = to_arrow(series.head(0)).type
     # Categories of pandas and of Arrow dictionaries are those that the records have; an Enum of Polars declares them.
-    is_declared = isinstance(dtype, nw.Enum) and series.implementation.is_polars()
     column = (
-        sources.enum_column(name, dtype.categories) if is_declared else sources.column_from_arrow_type(name, declared)
+        sources.enum_column(name, dtype.categories)
+        if isinstance(dtype, nw.Enum) and series.implementation.is_polars()
+        else sources.column_from_arrow_type(name, declared)
     )
     return MemoryColumn(column, declared, lambda: to_arrow(series).chunks)
 
