@@ -17,6 +17,7 @@ Formal guarantees: this module reads the catalogue only; it touches no records.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -98,11 +99,13 @@ class TypedColumn(NamedTuple):
         name: Name of the column.
         oid: Number of the type in the catalogue.
         type_kind: Kind of the type in the catalogue (``typtype``): ``b`` for base types, ``e`` for enums.
+        labels: Labels of an enum, as a JSON list; ``[]`` for other types.
     """
 
     name: str
     oid: int
     type_kind: str
+    labels: str = "[]"
 
 
 def make_column(typed_column: TypedColumn) -> Column:
@@ -111,7 +114,7 @@ def make_column(typed_column: TypedColumn) -> Column:
     Args:
         typed_column: Name and type of the column.
     """
-    name, oid, sort = typed_column
+    name, oid, sort, labels = typed_column
     if oid == BOOLEAN:
         return Column(
             name,
@@ -149,7 +152,9 @@ def make_column(typed_column: TypedColumn) -> Column:
         )
     if oid in TEXTS or sort == ENUM:
         unit = f"CASE WHEN octet_length({_TEXT}) <= {LONGEST_TEXT} THEN {_TEXT} END"
-        return Column(name, ColumnKind.TEXT, _NO_NUMBER, _TEXT, unit=unit)
+        members = tuple(json.loads(labels))
+        type_name = "enum" if members else ""
+        return Column(name, ColumnKind.TEXT, _NO_NUMBER, _TEXT, unit=unit, declared_type=type_name, members=members)
     unit = "{0}" if oid in TIMES and oid != INTERVAL else NO_UNIT
     kind = ColumnKind.TIMES if oid in TIMES else ColumnKind.OTHER
     return Column(name, kind, _NO_NUMBER, _TEXT, unit=unit, elapsed_time=ELAPSED.get(oid), time=TIME_UNITS.get(oid, ""))
@@ -181,7 +186,8 @@ _COLUMNS = (
     "pg_type t ON t.oid = a.atttypid WHERE a.attrelid = $1::int8::oid AND a.attnum > 0 AND NOT a.attisdropped AND "
     "has_column_privilege(a.attrelid, a.attnum, 'SELECT') UNION ALL SELECT h.attnum, h.attname, t.oid, t.typtype, "
     "t.typbasetype FROM held h JOIN pg_type t ON t.oid = h.typbasetype WHERE h.typtype = 'd') "
-    "SELECT attname::text, oid::int8, typtype::text FROM held WHERE typtype <> 'd' ORDER BY attnum"
+    "SELECT attname::text, oid::int8, typtype::text, array_to_json(ARRAY(SELECT enumlabel::text FROM pg_enum WHERE "
+    "enumtypid = held.oid ORDER BY enumsortorder))::text FROM held WHERE typtype <> 'd' ORDER BY attnum"
 )
 
 

@@ -291,6 +291,14 @@ def _tensor_distribution(query: WaveletQuery, loss: PrivacyLoss, adjacency: Adja
 
     `calibrate_budgets` sets the noises so that all values together lose at most `loss`. The count of missing records
     has separate noise, and so has the count of records outside the queried cells, unless the query covers the table.
+
+    Formal guarantees: a record that moves from outside the queried cells to the missing cell costs ``2 * missing``.
+    That is at most the loss, because ``moved <= 2 * alone``, so that ``unit * alone`` is at least half of it. In the
+    terms of `largest_sensitivities`, with Laplace noise the two products that are subtracted add up to at least 0. With
+    Gaussian noise it suffices that P is at least q along every axis. In a prefix that ends in the left half of the
+    axis the total has the same factor as the first contrast, in the right half one of at least 1/2, and the contrast
+    at most 1/2; so its budget is at least that of the contrast. For other nodes P includes both, and these budgets are
+    at least ``sqrt(1/12)`` and ``sqrt(1/24)``; no other is above ``sqrt(1/8)``.
     """
     family = Family.from_loss(loss)
     axes = [AxisBudgets.from_side(side, family) for side in query.sides]
@@ -300,8 +308,6 @@ def _tensor_distribution(query: WaveletQuery, loss: PrivacyLoss, adjacency: Adja
     noises = tuple(calibrate_to_budget(prod(band_budgets) * unit, loss) for band_budgets in product(*budgets_by_axis))
     if len(query.order) == prod(query.shape):
         return HaarTensorSums(query.sides, noises, None, calibrate_to_budget(missing, loss))
-    if isinstance(adjacency, ReplaceOne):
-        missing = min(missing, (unit * alone + missing) / 2)
     return HaarTensorSums(query.sides, noises, calibrate_to_budget(missing, loss), calibrate_to_budget(missing, loss))
 
 
