@@ -1,4 +1,12 @@
-"""Two models on the same records: differences of areas, average precision, Brier scores and net benefit."""
+"""Compare two models on the same records: differences of AUC, average precision, Brier score and net benefit.
+
+`ModelPairQuestion` asks for the counts of both scores by class, and `ModelPair` holds the metrics of each model and
+their differences, first minus second. If both scores are counted in one table, the covariance of their sampling errors
+is known, as in the test of DeLong, DeLong and Clarke-Pearson (1988). With one table per score the intervals assume the
+worst case. Scores are rounded to cells.
+
+Formal guarantees: a record lies in one cell of each table. All metrics are post-processing of the noisy counts.
+"""
 
 from __future__ import annotations
 
@@ -53,7 +61,7 @@ from .counted_numbers import (
 )
 
 PROBABILITY_CELLS = Grid(0, 1, cells=100)
-"""Cells of predicted probabilities, by default: even, of width 0.01."""
+"""Default cells of predicted probabilities: 100 of equal width."""
 
 
 @dataclass(frozen=True)

@@ -1,18 +1,19 @@
-"""Uplift and Qini curves with their areas, from released counts of treatment and outcome.
+"""Uplift and Qini curves: how much a treatment helps the records to which a model gives the highest scores.
 
-The k records with the highest scores have T treated and U untreated ones, t and u of them with a good outcome:
+Among the k records with the highest scores, T are treated and U are not; t of the treated and u of the others have a
+good outcome. Then
 
     uplift(k)    (t / T - u / U) * k          additional good outcomes if all k were treated
     Qini(k)      t - u * T / U                additional good outcomes among the treated
     area         area between the curve and a straight line to its end, over the same area of a perfect order
 
-Both are computed along the edges of cells of the score; scores in one cell are tied. They are causal only if treatment
-does not depend on the potential outcomes, as in a randomised trial.
+`UpliftQuestion` asks for the counts, and `Uplift` holds curves, areas and bands. Scores in one cell are tied. The
+curves are causal only if treatment does not depend on the potential outcomes, as in a randomised trial.
 
-Formal guarantees: a record lies in one cell of the table of treatment, outcome and score, so the loss is the granted
-one; curves, areas and bands are post-processing.
+Formal guarantees: a record lies in one cell of the table of treatment, outcome and score, so the question has the loss
+of one histogram. Curves, areas and bands are post-processing.
 
-References: Radcliffe 2007, *Using control groups to target on predicted lift*.
+Reference: Radcliffe 2007, *Using control groups to target on predicted lift*.
 
 >>> table = np.array([[[9.0, 9.0], [1.0, 1.0]], [[9.0, 4.0], [1.0, 6.0]]])  # treatment, outcome, cells of the score
 >>> {name: curve(_cumulate_from_top(table)).round(1).tolist() for name, curve in CURVES.items()}
@@ -52,7 +53,7 @@ from dpcurves.inference.bands import simultaneous_errors
 from .counted_numbers import CountedNumbers, Statistic, ask_one_table, divide_counts, mask_empty, require_few_counts
 
 UPLIFT_CELLS = Grid(-1, 1, cells=40)
-"""Cells of a predicted uplift, a difference of two probabilities, by default: of width 0.05."""
+"""Default cells of a predicted uplift, which is a difference of two probabilities: 40 cells of width 0.05."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)

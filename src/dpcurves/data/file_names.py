@@ -2,8 +2,8 @@
 
 `list_files` turns the path that a user typed into a `FileGroup`, the sorted files of one table. It accepts
 
-- the path of a file, as in ``data.parquet``;
-- a pattern, as in ``data-*.csv``, which names all files that match;
+- the path of a file, as in ``visits.parquet``;
+- a pattern, as in ``visits-*.csv``, which names all files that match;
 - a folder, which names all Parquet files in it. Subfolders called ``KEY=VALUE`` (Hive partitions) add a column ``KEY``.
 
 Only names of files are read, never their contents. Values in the names of folders are values of records, so messages
