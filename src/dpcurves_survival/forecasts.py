@@ -7,7 +7,7 @@ compared with the estimate from exact counts of the same records. The error is
 - for the area under a ROC curve, the absolute difference.
 
 `FORECASTS` registers one `ForecastKind` per type of question. Records may also be like those of a released curve
-(`law_from_curve`).
+(`distribution_from_curve`).
 
 Formal guarantees: no confidential record is read, and no budget is spent.
 """
@@ -33,12 +33,12 @@ from dpcurves.forecasts.expected_errors import (
     require_column_name,
 )
 from dpcurves.forecasts.more_questions import synthesise_weights, weight_steps
-from dpcurves.forecasts.reference_laws import (
+from dpcurves.forecasts.reference_distributions import (
     CLASSES,
     PLACES,
     Bits,
     Generator,
-    Law,
+    RecordDistribution,
     interpolate_grid,
     normalise_weights,
     sample_within_cells,
@@ -91,7 +91,7 @@ def survival_error(question: Any, curve: Survival, records: Columns, steps: Floa
 
 
 SURVIVAL_FORECAST = ForecastKind(
-    laws=TIMES, fill_columns=_time_columns, measure_error=survival_error,
+    distributions=TIMES, fill_columns=_time_columns, measure_error=survival_error,
     error_label="share that survives, root mean square",
     half_width=lambda curve, population: float(rehearsals.band_half_widths(curve, population)[1:].mean()),
     interval_label="the band, on average", uninformative_width=quarter_of_shares, rehearsals=SLOW_REHEARSALS,
@@ -269,7 +269,7 @@ def _model_error(question: Any, model: SurvivalModel, records: Columns) -> float
 
 
 OF_MODELS = ForecastKind(
-    laws=CLASSES, fill_columns=_model_columns, measure_error=_model_error, error_label=AREA,
+    distributions=CLASSES, fill_columns=_model_columns, measure_error=_model_error, error_label=AREA,
     half_width=_auc_half_width, interval_label="the area", uninformative_width=quarter_of_shares,
     rehearsals=AREA_REHEARSALS,
 )  # fmt: skip
@@ -299,7 +299,7 @@ FORECASTS: Mapping[type[Any], ForecastKind] = MappingProxyType({
 PLAN_NOTES: Mapping[type[Any], Callable[..., tuple[str, ...]]] = MappingProxyType({SurvivalQuestion: describe_plan})
 
 
-def law_from_curve(question: Any, curve: Survival) -> tuple[Law, float] | None:
+def distribution_from_curve(question: Any, curve: Survival) -> tuple[RecordDistribution, float] | None:
     """Return a sampler of records like those of a released survival curve, and their estimated number.
 
     None is returned if the question has no columns of times and events.
@@ -310,10 +310,10 @@ def law_from_curve(question: Any, curve: Survival) -> tuple[Law, float] | None:
     """
     if not (hasattr(question, "time") and hasattr(question, "event_value")):
         return None
-    return _time_law_from_curve(question, curve), float(curve.at_risk[0])
+    return _time_distribution_from_curve(question, curve), float(curve.at_risk[0])
 
 
-def _time_law_from_curve(question: Any, curve: Survival) -> Law:
+def _time_distribution_from_curve(question: Any, curve: Survival) -> RecordDistribution:
     """Return a sampler of records like those of a released survival curve.
 
     Event times follow the curve. Censoring times follow the numbers at risk divided by the curve.
@@ -345,4 +345,6 @@ def _time_law_from_curve(question: Any, curve: Survival) -> Law:
     return sample_records
 
 
-LIKE: Mapping[type[Any], Callable[[Any, Any], tuple[Law, float] | None]] = MappingProxyType({Survival: law_from_curve})
+LIKE: Mapping[type[Any], Callable[[Any, Any], tuple[RecordDistribution, float] | None]] = MappingProxyType(
+    {Survival: distribution_from_curve}
+)

@@ -19,10 +19,10 @@ Formal guarantees: post-processing. All results are functions of released and pu
 References: Aitken 1936; Hay, Rastogi, Miklau and Suciu 2010; Li, Miklau, Hay, McGregor and Rastogi 2015.
 
 >>> from fractions import Fraction
->>> from dpcurves.laws import Family, Tier
+>>> from dpcurves.distributions import Family, Tier
 >>> noise = Noise(Family.GAUSSIAN, Fraction(4))
->>> law = IntervalSums(1, 4, (Tier(range(0, 4, 2), noise), Tier(range(4), noise)), missing=None)
->>> estimate_unbiased(law, [10, 4, 6, 1, 2, 5], total=None).cells  # two sums of two cells, then four cells
+>>> distribution = IntervalSums(1, 4, (Tier(range(0, 4, 2), noise), Tier(range(4), noise)), missing=None)
+>>> estimate_unbiased(distribution, [10, 4, 6, 1, 2, 5], total=None).cells  # two sums of two cells, then four cells
 array([[7., 2., 1., 4.]])
 """
 
@@ -39,38 +39,51 @@ from numpy.typing import NDArray
 
 from ..arrays import FloatArray, IntArray
 from ..conversation import Evidence, Release
-from ..laws import Family, IntervalSums, LeastSquares, Noise, NoisySums, ToeplitzSums, least_squares, split_into_parts
-from ..laws.law import LEAST_VARIANCE
+from ..distributions import (
+    Family,
+    IntervalSums,
+    LeastSquares,
+    Noise,
+    NoisySums,
+    ToeplitzSums,
+    least_squares,
+    split_into_parts,
+)
+from ..distributions.output_distribution import LEAST_VARIANCE
 from .binary_tree import DyadicLayout, Layout, Measurements, Values, merge_measurements
 from .empirical_bayes import TreeEstimate, estimate_tree, least_squares_total, reestimate_tree
 from .smooth_density import TUNING as DENSITY_TUNING
 from .smooth_density import estimate_cells
 
 
-def estimate_unbiased(law: NoisySums, values: Sequence[int] | NDArray[np.int64], total: int | None) -> LeastSquares:
+def estimate_unbiased(
+    distribution: NoisySums, values: Sequence[int] | NDArray[np.int64], total: int | None
+) -> LeastSquares:
     """Return the best linear unbiased estimate of the counts from all values of a release.
 
     Args:
-        law: Distribution of the released values.
-        values: The released values, in the order of `law`.
+        distribution: Distribution of the released values.
+        values: The released values, in the order of `distribution`.
         total: Public number of records, or None: see `NoisySums.reconstruct`.
 
     Raises:
-        ValueError: the values do not fit `law`.
+        ValueError: the values do not fit `distribution`.
     """
-    cells, missing = law.reconstruct(np.asarray(values, dtype=np.float64), total)
+    cells, missing = distribution.reconstruct(np.asarray(values, dtype=np.float64), total)
     return LeastSquares(cells, float(missing))
 
 
-def smooth_cells(law: IntervalSums, values: Values, total: int | None, *, along_axis: bool = False) -> FloatArray:
+def smooth_cells(
+    distribution: IntervalSums, values: Values, total: int | None, *, along_axis: bool = False
+) -> FloatArray:
     """Return nonnegative empirical Bayes estimates of cells from flat histograms, trees or nested partitions.
 
     Each row is estimated on its own by `estimate_tree`, with its total by least squares. Post-processing in any trust
     model.
 
     Args:
-        law: Distribution of the released values: sums over nested intervals.
-        values: The released values, in the order of `law`.
+        distribution: Distribution of the released values: sums over nested intervals.
+        values: The released values, in the order of `distribution`.
         total: Public number of records, or None: see `least_squares`.
         along_axis: Whether the cells are neighbours along an axis. Their density may then be smooth, and few cells are
             estimated by `estimate_cells`.
@@ -79,24 +92,24 @@ def smooth_cells(law: IntervalSums, values: Values, total: int | None, *, along_
         Estimated counts, shape (rows, cells).
 
     Raises:
-        ValueError: the values do not fit `law`, or its levels are not nested.
+        ValueError: the values do not fit `distribution`, or its levels are not nested.
 
     >>> from fractions import Fraction
-    >>> from dpcurves.laws import Family, Tier, Noise
+    >>> from dpcurves.distributions import Family, Tier, Noise
     >>> levels = tuple(Tier(range(0, 4, width), Noise(Family.LAPLACE, Fraction(20))) for width in (2, 1))
     >>> smooth_cells(IntervalSums(1, 4, levels, missing=None), [260, 220, 100, 160, 110, 130], total=500).round()
     array([[123., 134., 120., 124.]])
     """
-    counts = least_squares(law, values, total).cells.sum(axis=1)
-    layout = Layout.from_tilings([level.bounds(law.cells) for level in law.levels])
-    tables, _ = split_into_parts(law, np.asarray(values, dtype=np.float64))
-    row = law.one_row
+    counts = least_squares(distribution, values, total).cells.sum(axis=1)
+    layout = Layout.from_tilings([level.bounds(distribution.cells) for level in distribution.levels])
+    tables, _ = split_into_parts(distribution, np.asarray(values, dtype=np.float64))
+    row = distribution.one_row
     measured = (merge_measurements(layout, [(row, table)]) for table in np.concatenate(tables, axis=-1))
     rows = zip(measured, counts.tolist(), strict=True)
     return np.stack(
         [
             estimate_cells(*arguments, again=False)
-            if along_axis and law.cells <= DENSITY_TUNING.bins
+            if along_axis and distribution.cells <= DENSITY_TUNING.bins
             else estimate_tree(*arguments).cells
             for arguments in rows
         ]
@@ -104,7 +117,7 @@ def smooth_cells(law: IntervalSums, values: Values, total: int | None, *, along_
 
 
 def shrink_estimate(
-    law: NoisySums,
+    distribution: NoisySums,
     values: Sequence[int] | NDArray[np.int64],
     total: int | None,
     *,
@@ -116,8 +129,8 @@ def shrink_estimate(
     Sums over nested intervals are estimated by `smooth_cells`, other sums by the method of their distribution.
 
     Args:
-        law: Distribution of the released values.
-        values: The released values, in the order of `law`.
+        distribution: Distribution of the released values.
+        values: The released values, in the order of `distribution`.
         total: Public number of records, or None: see `least_squares`.
         along_axis: See `smooth_cells`.
         scale: Amount that one record adds to a value. The estimate is divided by it.
@@ -126,22 +139,25 @@ def shrink_estimate(
         Estimated counts in records, shape (rows, cells).
     """
     measured = np.asarray(values, dtype=np.float64)
-    if law.is_nested and scale != 1:
+    if distribution.is_nested and scale != 1:
         scaled_total: Any = None if total is None else total / scale
         return smooth_cells(
-            _scale_law(law.nested_law.require_type(IntervalSums), scale),
-            law.debias(measured) / scale,
+            _scale_distribution(distribution.nested_distribution.require_type(IntervalSums), scale),
+            distribution.debias(measured) / scale,
             scaled_total,
             along_axis=along_axis,
         )
-    if law.is_nested:
+    if distribution.is_nested:
         return smooth_cells(
-            law.nested_law.require_type(IntervalSums), law.debias(measured), total, along_axis=along_axis
+            distribution.nested_distribution.require_type(IntervalSums),
+            distribution.debias(measured),
+            total,
+            along_axis=along_axis,
         )
-    return law.shrink_cells(measured, total)
+    return distribution.shrink_cells(measured, total)
 
 
-def _scale_law(law: IntervalSums, scale: float) -> IntervalSums:
+def _scale_distribution(distribution: IntervalSums, scale: float) -> IntervalSums:
     """Return the approximate distribution of values that are divided by `scale`.
 
     It weights values in an estimate. Noise must not be simulated from it, because divided integer noise is not an
@@ -150,11 +166,13 @@ def _scale_law(law: IntervalSums, scale: float) -> IntervalSums:
     unit = Fraction(scale)
 
     def scale_noise(noise: Noise) -> Noise:
-        """Return the law of the noise after counts are divided by `unit`."""
+        """Return the distribution of the noise after counts are divided by `unit`."""
         return replace(noise, parameter=noise.parameter / unit ** (1 if noise.family is Family.LAPLACE else 2))
 
-    levels = tuple(replace(level, noise=scale_noise(level.noise)) for level in law.levels)
-    return replace(law, levels=levels, missing=None if law.missing is None else scale_noise(law.missing))
+    levels = tuple(replace(level, noise=scale_noise(level.noise)) for level in distribution.levels)
+    return replace(
+        distribution, levels=levels, missing=None if distribution.missing is None else scale_noise(distribution.missing)
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,7 +183,7 @@ class Tuning:
     """Number of totals over which a posterior is summed."""
     farthest_z: float = 6.0
     """Standard errors from the estimate, beyond which a possible number of records is left out of the posterior sum: 6
-    leave out 2e-9 of a normal law."""
+    leave out 2e-9 of a normal distribution."""
     least_spread: float = 0.01
     """Records. Width of the range of possible totals below which the estimate is exact."""
 
@@ -316,21 +334,23 @@ class ConvolvedEstimate:
         return max(float(self._prefixes[-1]), 0.0)
 
     @cached_property
-    def _law(self) -> ToeplitzSums:
+    def _distribution(self) -> ToeplitzSums:
         """Distribution of the last round, whose noise is convolved with a kernel."""
-        return self.last_round.law.require_type(ToeplitzSums)
+        return self.last_round.distribution.require_type(ToeplitzSums)
 
     @cached_property
     def _prefixes(self) -> FloatArray:
         """Best linear estimate of the number of records up to the end of each cell, shape (cells,)."""
-        law, (starts, stops, values, variances) = (
-            self._law,
+        distribution, (starts, stops, values, variances) = (
+            self._distribution,
             (np.array(column) for column in zip(*self._list_prefix_measurements(), strict=True)),
         )
-        last_estimate = np.cumsum(law.reconstruct(np.asarray(self.last_round.values, dtype=np.float64), None)[0][0])
-        noise_weights = law.weigh_noise(starts, stops)
+        last_estimate = np.cumsum(
+            distribution.reconstruct(np.asarray(self.last_round.values, dtype=np.float64), None)[0][0]
+        )
+        noise_weights = distribution.weigh_noise(starts, stops)
         # Covariances of the earlier measurements with all prefixes of the last round.
-        covariances = law.estimate_prefixes(noise_weights) * law.variance
+        covariances = distribution.estimate_prefixes(noise_weights) * distribution.variance
         covariance = _prefix_differences(covariances, starts, stops)
         # relative to the largest variance, because nested counts may be collinear
         least_variance = max(1e-9 * covariance.diagonal().max(), LEAST_VARIANCE)
@@ -344,12 +364,12 @@ class ConvolvedEstimate:
         """Yield all measurements of differences of prefixes except the counts of the last round."""
         for evidence in self.earlier_rounds:
             yield from _list_interval_measurements(evidence.interval_sums, evidence.values)
-        for law, evidence in (
-            (self._law, self.last_round),
+        for distribution, evidence in (
+            (self._distribution, self.last_round),
             *((evidence.interval_sums, evidence) for evidence in self.earlier_rounds),
         ):
-            if evidence.total is not None and law.missing is not None:
-                yield 0, law.cells, evidence.total - evidence.values[-1], law.missing.variance
+            if evidence.total is not None and distribution.missing is not None:
+                yield 0, distribution.cells, evidence.total - evidence.values[-1], distribution.missing.variance
 
 
 def combine_rounds(
@@ -395,11 +415,11 @@ def build_nested_layout(rounds: Sequence[Evidence]) -> Layout:
     )
 
 
-def _list_interval_measurements(law: IntervalSums, values: tuple[int, ...]) -> Iterator[PrefixMeasurement]:
+def _list_interval_measurements(distribution: IntervalSums, values: tuple[int, ...]) -> Iterator[PrefixMeasurement]:
     """Yield a measurement for each released interval, except on levels with more than 512 intervals."""
     offset = 0
-    for level in law.levels:
-        stops = (*level.starts[1:], law.cells)
+    for level in distribution.levels:
+        stops = (*level.starts[1:], distribution.cells)
         intervals = zip(level.starts, stops, values[offset : offset + len(stops)], strict=True)
         offset += len(stops)
         # earlier counts help most where intervals are wide

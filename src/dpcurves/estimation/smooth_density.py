@@ -18,8 +18,8 @@ as with log-splines (Kooperberg and Stone 1991). Counts below each edge are cond
 
 Formal guarantees: post-processing, a function of released and public numbers.
 
-`Tuning`, at the end, was chosen on the distributions of `benchmarks/smooth_laws.py` and `benchmarks/regimes.py` that
-are reserved for that, except `largest_bin_share`, which the histogram MEDCOST required.
+`Tuning`, at the end, was chosen on the distributions of `benchmarks/smooth_distributions.py` and
+`benchmarks/regimes.py` that are reserved for that, except `largest_bin_share`, which the histogram MEDCOST required.
 
 >>> counts = 100.0 * np.exp(-np.arange(8) / 2)  # of 64 cells in intervals of 8, exponential, noise variance 9
 >>> begin = np.arange(0, 64, 8)
@@ -39,9 +39,9 @@ import numpy as np
 from ..arrays import FloatArray, IntArray
 from .binary_tree import ROOT, Layout, Measurements
 from .empirical_bayes import (
-    PriorLaw,
+    PriorDistribution,
     UpwardEstimate,
-    estimate_by_law,
+    estimate_by_distribution,
     estimate_tree,
     reestimate_tree,
     run_upward_pass,
@@ -64,14 +64,14 @@ class SmoothPosterior(NamedTuple):
     overdispersion: float
     log_occam_factor: float
 
-    def node_law(self, layout: Layout) -> PriorLaw:
+    def node_distribution(self, layout: Layout) -> PriorDistribution:
         """Return the prior of the counts of a tree's nodes: shares of the density, and the overdispersion."""
-        return PriorLaw(
+        return PriorDistribution(
             self.cumulative_shares[layout.begin + layout.width] - self.cumulative_shares[layout.begin],
             self.overdispersion,
         )
 
-    def estimate_cells(self, layout: Layout, upward: UpwardEstimate, law: PriorLaw) -> FloatArray:
+    def estimate_cells(self, layout: Layout, upward: UpwardEstimate, distribution: PriorDistribution) -> FloatArray:
         """Return the estimated count of each cell, shape (cells,).
 
         Noisy counts of narrow nodes correct the density where they are informative; else the density alone decides.
@@ -79,14 +79,14 @@ class SmoothPosterior(NamedTuple):
         Args:
             layout: Binary tree of the cells.
             upward: Estimates of all nodes from the counts below them.
-            law: Prior of the nodes, from `node_law`.
+            distribution: Prior of the nodes, from `node_distribution`.
         """
         narrow = layout.width * TUNING.frontier <= layout.cells
         is_narrow = narrow & (layout.width > 0)
-        scatter = self.overdispersion * self.counts_below[-1] * law.mass[is_narrow]
+        scatter = self.overdispersion * self.counts_below[-1] * distribution.mass[is_narrow]
         if (scatter * upward.precision[is_narrow]).max(initial=0) < TUNING.negligible_scatter:
             return np.diff(self.counts_below)
-        return estimate_by_law(layout, upward, law, self.counts_below, ~narrow)
+        return estimate_by_distribution(layout, upward, distribution, self.counts_below, ~narrow)
 
 
 class IntervalCounts(NamedTuple):
@@ -413,16 +413,16 @@ def estimate_cells(
 
     # Each model is also a prior of the splits, whose likelihood gives the odds of the models.
     trend = None if edges is not None else _fit_slow_trend(interval_counts, measurements.layout.cells, total)
-    laws = [model.node_law(measurements.layout) for model in (density, trend) if model is not None]
-    splits = estimate_tree(measurements, total, laws)
+    distributions = [model.node_distribution(measurements.layout) for model in (density, trend) if model is not None]
+    splits = estimate_tree(measurements, total, distributions)
     cells_by_model = []
     log_odds = []
     if density is not None:
-        cells_by_model.append(density.estimate_cells(measurements.layout, upward, laws[0]))
-        log_odds.append(splits.law_log_odds[0] + density.log_occam_factor - TUNING.prior_log_odds)
+        cells_by_model.append(density.estimate_cells(measurements.layout, upward, distributions[0]))
+        log_odds.append(splits.distribution_log_odds[0] + density.log_occam_factor - TUNING.prior_log_odds)
     if trend is not None:
         cells_by_model.append(trend.cells)
-        log_odds.append(splits.law_log_odds[-1] + trend.log_occam_factor)
+        log_odds.append(splits.distribution_log_odds[-1] + trend.log_occam_factor)
 
     # Log-odds are relative to the splits, which therefore have 0.
     probabilities = np.exp(np.array([*log_odds, 0.0]) - np.logaddexp.reduce([*log_odds, 0.0]))

@@ -36,8 +36,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..arrays import FloatArray
-from ..laws import IntervalSums, NoisySums, shrinkage_factors
-from ..laws.interval_sums import (
+from ..distributions import IntervalSums, NoisySums, shrinkage_factors
+from ..distributions.interval_sums import (
     Layer,
     LevelMeasurement,
     adjust_rows_to_total,
@@ -129,7 +129,7 @@ class Departures(NamedTuple):
     degrees_of_freedom: int
 
 
-def estimate_two_classes(law: NoisySums, values: Sequence[int], total: int | None) -> FloatArray:
+def estimate_two_classes(distribution: NoisySums, values: Sequence[int], total: int | None) -> FloatArray:
     """Return estimated counts of negatives and positives in each cell, for curves of cumulated counts.
 
     The log-odds of a positive are fitted as a line in the normal score of the rank among all records. The line holds
@@ -144,24 +144,24 @@ def estimate_two_classes(law: NoisySums, values: Sequence[int], total: int | Non
 
     Totals are estimated by least squares. Sums that are not over nested intervals are estimated by `shrink_estimate`.
 
-    Formal guarantees: a pure function of `law`, the released values and the public total, so the data-dependent weight
-    costs no privacy.
+    Formal guarantees: a pure function of `distribution`, the released values and the public total, so the
+    data-dependent weight costs no privacy.
 
     Args:
-        law: Distribution of the released values, with two rows: negatives and positives.
-        values: The released values, in the order of `law`.
+        distribution: Distribution of the released values, with two rows: negatives and positives.
+        values: The released values, in the order of `distribution`.
         total: Public number of records, or None: see `least_squares`.
 
     Returns:
         Counts of shape (2, cells), some of which may be negative.
 
     Raises:
-        ValueError: the values do not fit `law`, or its levels are not nested.
+        ValueError: the values do not fit `distribution`, or its levels are not nested.
     """
-    if not law.is_nested:
-        return shrink_estimate(law, values, total)
-    debiased = law.debias(np.asarray(values, dtype=np.float64))
-    nested = law.nested_law.require_type(IntervalSums)
+    if not distribution.is_nested:
+        return shrink_estimate(distribution, values, total)
+    debiased = distribution.debias(np.asarray(values, dtype=np.float64))
+    nested = distribution.nested_distribution.require_type(IntervalSums)
     counts = least_squares(nested, debiased, total).cells
     fit = fit_logistic_line(nested, debiased, counts)
     departures = _measure_departures(nested, debiased, total, fit)
@@ -169,14 +169,14 @@ def estimate_two_classes(law: NoisySums, values: Sequence[int], total: int | Non
     return counts + weight * (fit + departures.cells - counts)
 
 
-def fit_logistic_line(law: IntervalSums, values: FloatArray, counts: FloatArray) -> FloatArray:
+def fit_logistic_line(distribution: IntervalSums, values: FloatArray, counts: FloatArray) -> FloatArray:
     """Return the counts of both classes on the fitted line of `estimate_two_classes`, shape (2, cells).
 
     Intercept and slope are fitted by least squares to all released values, weighted by the variances of their noise.
 
     Args:
-        law: Distribution of the released values, sums over nested intervals.
-        values: The released values, in the order of `law`.
+        distribution: Distribution of the released values, sums over nested intervals.
+        values: The released values, in the order of `distribution`.
         counts: Unbiased counts, shape (2, cells), whose sum over classes ranks the scores.
     """
     from scipy.optimize import least_squares as fit_least_squares
@@ -185,7 +185,7 @@ def fit_logistic_line(law: IntervalSums, values: FloatArray, counts: FloatArray)
     records = _project_monotone(counts.sum(axis=0))
     size = max(records.sum(), 0.5)  # records of both classes together, so that shares have odds
     score = ndtri(np.clip((np.cumsum(records) - records / 2) / size, TUNING.least_variance, 1 - TUNING.least_variance))
-    measurements, _ = split_by_level(law, values)
+    measurements, _ = split_by_level(distribution, values)
 
     def cells_from_line(line: FloatArray) -> FloatArray:
         """Return counts of negatives and positives, (2, cells), if the log-odds are this line (intercept, slope) in
@@ -207,9 +207,11 @@ def fit_logistic_line(law: IntervalSums, values: FloatArray, counts: FloatArray)
     return cells_from_line(np.asarray(fit_least_squares(weighted_residuals, [start, 0.0]).x))
 
 
-def _measure_departures(law: IntervalSums, values: FloatArray, total: int | None, fit: FloatArray) -> Departures:
+def _measure_departures(
+    distribution: IntervalSums, values: FloatArray, total: int | None, fit: FloatArray
+) -> Departures:
     """Return the shrunk departures of the released counts from the fit, and their size relative to noise."""
-    measurements, _ = split_by_level(law, values)
+    measurements, _ = split_by_level(distribution, values)
     levels = list(
         insert_levels(
             [
@@ -220,7 +222,7 @@ def _measure_departures(law: IntervalSums, values: FloatArray, total: int | None
     )
     upward = run_upward_pass(levels)
     totals, _ = adjust_rows_to_total(
-        law, upward, split_into_parts(law, values)[1], None if total is None else total - fit.sum()
+        distribution, upward, split_into_parts(distribution, values)[1], None if total is None else total - fit.sum()
     )
 
     # From coarse to fine: each family keeps a fraction of its departure, by its size over the noise.
