@@ -1,17 +1,18 @@
 """U-statistics: the mean of a kernel over all pairs of records, from noisy counts of cells.
 
-For a symmetric kernel g and n records, with c_i the count of cell i and g_ij the kernel of two cells,
+Gini's mean difference, the variance and the area under the ROC curve are U-statistics. For a symmetric kernel g and n
+records, with c_i the count of cell i and g_ij the kernel of two cells,
 
     U = 2 / (n * (n - 1)) * sum_(a < b) g(x_a, x_b)
       = (sum_ij c_i * c_j * g_ij - sum_i c_i * g_ii) / (n * (n - 1))      for values rounded to cells
 
-- *Discretization*: g is replaced by its mean over a pair of cells; `UStatistic` also bounds how far rounding to cells
-  may move U, if the range of g in each pair of cells is given.
-- *Noise*: products of noisy counts are biased by the variances of the noise; the simulated bias is subtracted.
-- *Intervals*: basic intervals from simulated noise and, for the population, sampling; in the local model with the exact
-  variance of Bell, Bellet, Gascon and Kulkarni (2019), Lemma 1.
+- *Discretization*: g is replaced by its mean over each pair of cells. `UStatistic` also bounds how far rounding to
+  cells may move U, if the range of g in each pair of cells is given.
+- *Noise*: products of noisy counts are biased by the variances of the noise. The simulated bias is subtracted.
+- *Intervals*: basic intervals from simulated noise and, for the population, sampling. In the local model they use the
+  exact variance of Bell, Bellet, Gascon and Kulkarni (2019), Lemma 1.
 
-Formal guarantees: post-processing of released counts, at no further loss.
+Formal guarantees: post-processing of released counts, which costs no budget.
 
 References: Hoeffding 1948 (U-statistics); Bell, Bellet, Gascon and Kulkarni 2019, Algorithm 1; Davison and Hinkley
 1997, section 5.2 (basic intervals).
