@@ -1,4 +1,11 @@
-"""Kaplan-Meier and Nelson-Aalen curves from noisy counts, the log-rank test, and statistics of noisy risk tables."""
+"""Statistics of noisy risk tables: Kaplan-Meier and Nelson-Aalen estimates, bands, and the log-rank test.
+
+A risk table has the events and the records at risk of each cell of time (`AtRisk`, `RiskTable`). Noise may make a
+number at risk small or negative, so curves end where it is no longer clear of the noise (`find_known_cells`). The order
+of events and censoring inside a cell is unknown, so bands cover all orders.
+
+Formal guarantees: post-processing of released counts, which costs no budget.
+"""
 
 from __future__ import annotations
 

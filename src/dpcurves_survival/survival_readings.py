@@ -1,4 +1,11 @@
-"""Statistics of survival curves and their differences, with intervals, computed from released risk tables."""
+"""Statistics of released survival curves: survival at a time, restricted means, hazard ratios, and their differences.
+
+Each function takes one released curve, or the curves of two groups, and returns an `Estimate` with its interval. The
+intervals account for noise, for the order of events inside cells and, for the population, for sampling.
+`survival_figure` plots several groups in the style of medical journals.
+
+Formal guarantees: post-processing of released risk tables, which costs no budget.
+"""
 
 from __future__ import annotations
 

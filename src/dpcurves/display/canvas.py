@@ -1,4 +1,9 @@
-"""Figures, line styles, bands and output files of plots. matplotlib is imported only when something is drawn."""
+"""Figures of plots: axes, line styles, bands, legends, and the files that they are saved to.
+
+`Picture` is one curve on its axes. It draws layers, labels the axes, and adds the privacy statement below. Shades are
+bands or error bars (`Shade`). `save_axes` writes a figure without date and program name, so that equal
+results give equal files. matplotlib is imported only when a plot is made.
+"""
 
 from __future__ import annotations
 

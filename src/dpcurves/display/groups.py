@@ -1,4 +1,7 @@
-"""Plots of several groups: curves by name, means, and small multiples."""
+"""Plots of several groups: curves on common axes, means, bars, forest plots and small multiples.
+
+Each plot has one privacy statement and one legend for all groups. matplotlib is imported only when a plot is made.
+"""
 
 from __future__ import annotations
 

@@ -1,14 +1,12 @@
-"""Scorecards: linear predictors over columns and declared categories, imported from scikit-learn and statsmodels.
+"""Scorecards: linear and generalised linear models, imported from scikit-learn, statsmodels or R, or written by hand.
 
     score = response(intercept + sum_k coefficient_k * term_k(record))
 
-A term is a product of factors: powers of functions of columns, and indicators of categories (`models.terms`); the
-response, which inverts the link, is the identity, the logistic function, the exponential or another one. Coefficients
-come from a fitted model (`Scorecard.from_sklearn`, `from_statsmodels`), from a table of R, or by hand.
+A term is a product of factors: powers of functions of columns, and indicators of categories (`models.terms`). The
+response is the inverse of the link function: identity, logistic function or exponential. Numbers outside their declared
+range count as the nearer endpoint. A missing column makes the score missing.
 
-Numbers outside their declared range count as the nearer endpoint; a missing column makes the score missing.
-
-Formal guarantees: as for `Predictor`: a score is a function of one row. Terms are added in order, with operations that
+Formal guarantees: as for `Predictor`, a score is a function of one row. Terms are added in order, with operations that
 round equally on all machines, so that engines agree bit by bit.
 
 Reference: McCullagh and Nelder 1989 (generalised linear models).

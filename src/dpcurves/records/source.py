@@ -1,4 +1,9 @@
-"""SENSITIVE. Rows of a table: columns of a schema, Arrow arrays and batches, and engine errors without their text."""
+"""SENSITIVE. Columns and rows of a table, as DuckDB reads them, whatever the table came from.
+
+A `Source` lists the columns of a schema (`Column`) and offers its rows to DuckDB. `ArrowSource` does this for Arrow
+batches, through the Arrow C stream interface; only nested columns need pyarrow. `hide_failure` replaces the error text
+of an engine by a fixed rule, because that text may quote a record.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,9 @@
-"""SENSITIVE. DuckDB as a counting engine for files, frames and arrays on this machine."""
+"""SENSITIVE. DuckDB as a counting engine for files, data frames and arrays on this machine.
+
+`DuckEngine` writes SQL that counts the used rows of a `Source` by cell, in a private connection in memory. Grids become
+arithmetic on values, and categories comparisons of names. Results are exact integers. After the schema check no row can
+raise an error.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,9 @@
-"""Interface of counting engines, handles of tables on servers, and exact counting of batches in NumPy."""
+"""Interface of the engines that count records, and exact counting of batches in NumPy.
+
+A `CountingEngine` returns exact integers for one table: rows per cell, sums, prefixes, units. DuckDB is one; PostgreSQL
+and Spark are others. An `EngineTable` is the handle of a table on a server, which a user gives to a session in place of
+a file. All engines must agree on the cell of each record.
+"""
 
 from __future__ import annotations
 
