@@ -176,8 +176,10 @@ class CountedNumbers(IntervalResult):
         return self._find_ends(name, level, population=population)
 
     def _find_ends(self, name: str, level: float, *, population: bool) -> tuple[float, float]:
-        """Return the interval of a number from simulated errors, extended to contain the estimate and cut at the
-        bounds of the number."""
+        """Return the interval of a number from simulated errors.
+
+        It is extended to contain the estimate, and cut at the bounds of the number.
+        """
         statistic = self._find_statistic(name)
         errors = self._compute_once(
             (name, population), None, lambda: self._simulate_errors(statistic, population=population)
@@ -201,8 +203,13 @@ class CountedNumbers(IntervalResult):
         return np.array([self.interval(name, level, population=population) for name in self._statistics])
 
     def _simulate_errors(self, statistic: Statistic, *, population: bool) -> FloatArray:
-        """Return draws of the error of a statistic, (draws,): by noise, and for the population by sampling too; NaN
-        where simulated counts are too small to divide by."""
+        """Return draws of the error of a statistic, shape (draws,); NaN where simulated counts are too small to divide
+        by.
+
+        Args:
+            statistic: The statistic.
+            population: If True, sampling is simulated besides the noise.
+        """
         single_table = population and len(self._tables) == 1
         likely_value = statistic.compute(self._likely_tables)
         simulated_values = statistic.compute([table.simulate_counts(single_table) for table in self._tables])

@@ -143,8 +143,13 @@ class RiskTableReader(NamedTuple):
     read_curves: Callable[[Any], inference.Curves]
 
     def sample_group(self, result: Any, group_index: int, *, population: bool) -> GroupDraws:
-        """Return simulated draws of one group, computed once for each result. `group_index` (0 or 1) selects random
-        streams, so that two groups are independent."""
+        """Return simulated draws of one group. They are computed once for each result.
+
+        Args:
+            result: Released result of the group.
+            group_index: 0 or 1. It selects random streams, so that the draws of two groups are independent.
+            population: If True, sampling is simulated besides the noise.
+        """
 
         def simulate_group() -> GroupDraws:
             """Return draws of tables that are compatible with the release, and their bounding curves."""

@@ -201,8 +201,13 @@ def _run_test(
     second: CDF,
     generator: np.random.Generator | None,
 ) -> TwoSampleTest:
-    """Return the result of `test` for the released counts of both curves and draws of them under equal
-    distributions."""
+    """Return the result of a two-sample test for the released counts of both curves.
+
+    Args:
+        test: Function from both samples, and from draws of them under equal distributions, to its result.
+        first, second: The curves.
+        generator: Random numbers of the simulation; None: a fixed public seed.
+    """
     require_comparable(first, second)
     rng = public_generator(generator)
     first_sample, second_sample, _ = simulate_samples(first, second, rng)

@@ -243,10 +243,14 @@ def parse_view_definitions(definitions: Mapping[str, str]) -> dict[str, View]:
 
 
 def define_view(view: View, *, may_replace: bool = False) -> Callable[[Mapping[str, str]], tuple[str, str]]:
-    """Return the change of stored definitions that adds a view or, with `may_replace`, replaces one of its name.
+    """Return the change of stored definitions that adds a view.
 
-    The change raises `InvalidArgument` if a view of this name has another text and `may_replace` is false, if the base
-    is not stored with its text, or if views would be based on each other.
+    The change raises `InvalidArgument` if another view has this name and `may_replace` is false, if the base is not
+    stored with its text, or if views would be based on each other.
+
+    Args:
+        view: The view.
+        may_replace: If True, a stored view of the same name is replaced.
     """
 
     def change(definitions: Mapping[str, str]) -> tuple[str, str]:

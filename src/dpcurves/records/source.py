@@ -111,7 +111,13 @@ _numbers = count(1)
 
 
 def array_from_buffers(data_type: DataType, length: int, *buffers: NDArray[Any]) -> Array:
-    """Make an array from buffers without copying: the validity bits, then the buffers of its type, without gaps."""
+    """Return an Arrow array that uses existing buffers, without copying them.
+
+    Args:
+        data_type: Type of the array.
+        length: Number of elements.
+        buffers: The validity bits, then the buffers of the type, in the order of Arrow's format.
+    """
     key = next(_numbers)
     positions = (_POINTER * len(buffers))(*(buffer.ctypes.data for buffer in buffers))
     struct = _Array(
@@ -495,9 +501,15 @@ FAILURE = (
 
 
 def hide_failure(action: Callable[[], Result], rule: str, argument: str = "data") -> Result:
-    """Return the result of `action`. On failure raise an error about `argument` with this rule, without a chain.
+    """Return the result of `action`. If it fails, raise an error that shows nothing of the original one.
 
-    A missing optional package is reported as it is: its message contains no record.
+    The original message may quote a record. A missing optional package is reported as it is, because that message
+    contains no record.
+
+    Args:
+        action: Function that may fail.
+        rule: Text of the error.
+        argument: Name of the user's argument, for the message.
     """
     try:
         return action()

@@ -412,7 +412,14 @@ def find_even_grid(grid: Grid, narrowest: float = 1e-9) -> tuple[Grid, tuple[flo
 
 
 def fit_formula(grid: Grid, first: FloatArray, last: FloatArray, cells: NDArray[np.int64]) -> Formula | None:
-    """Return a formula that is right for the first and the last double of each of these cells, or None."""
+    """Return a formula for the cells of a grid that is right for the given doubles, or None if there is none.
+
+    Args:
+        grid: A linear grid.
+        first: First double of each cell in `cells`.
+        last: Last double of each of these cells.
+        cells: Indices of cells.
+    """
     scale = grid.cells / (grid.upper - grid.lower)
     if not isfinite(scale):
         return None
