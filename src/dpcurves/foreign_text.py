@@ -1,9 +1,20 @@
-"""Text from outside this process, made safe to show: one function per medium.
+r"""Escape untrusted text before it is shown in a terminal, a log, a page or a picture.
 
-Names in files, lines of other machines, error texts of engines and labels of released JSON may contain anything:
-control characters, markup, or letters that reverse their neighbours. JSON, CSV and Parquet store them unchanged.
-Terminals and logs show `escape_for_terminal`, pages `isolate_in_html`, and pictures `flatten_label`. None of them
-changes the stored text.
+Column names, labels of a JSON file, error texts of a database and messages of other machines may contain anything:
+control characters that move the cursor, markup, or marks that reverse the direction of writing. There is one function
+per medium:
+
+- `escape_for_terminal` for terminals and logs;
+- `escape_for_markdown` for Markdown;
+- `flatten_label` for pictures and plain labels;
+- `isolate_in_html` and `isolate_lines_in_html` for HTML.
+
+Only what is shown changes. JSON, CSV and Parquet files store the text itself. The module reads no records.
+
+>>> escape_for_terminal("total\x1b[2K")
+'total\\x1b[2K'
+>>> isolate_in_html("<script>")
+'&lt;script&gt;'
 """
 
 from __future__ import annotations
@@ -13,39 +24,52 @@ from html import escape
 from unicodedata import bidirectional, category
 
 LONGEST_LINE = 2_000
-"""Characters of a terminal or log line: more than any line of this package has, and fewer than fill a screen twice."""
+"""Characters shown of one line in a terminal or log: more than any line of this package has, and fewer than fill a
+screen twice.
+"""
 LONGEST_REASON = 400
-"""Characters of another machine's reason that are shown, so that it cannot push the lines before it off the screen."""
+"""Characters shown of the reason that another machine gives for an error. A longer one could push earlier lines off the
+screen.
+"""
 IGNORABLE = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u180b\u180c\u180d\u180e\u180f\u2800\u3164\uffa0") | frozenset(
     map(chr, (*range(0xFE00, 0xFE10), *range(0xE0100, 0xE01F0)))
 )
-"""Characters without a visible glyph whose category is a letter, mark or symbol (Unicode: Default_Ignorable)."""
+"""Characters without a visible glyph that `HIDDEN` does not cover, because their category is a letter, mark or symbol
+(Unicode: Default_Ignorable_Code_Point).
+"""
 HIDDEN = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
-"""Categories without a visible glyph: control, format (directions, zero width), surrogate, private, unassigned."""
+"""Unicode categories without a visible glyph: control, format (directions, zero width), surrogate, private use,
+unassigned, line and paragraph separators.
+"""
 UNSTORABLE = frozenset({"Cc", "Cs", "Cn"})
-"""Categories that XML cannot hold, or that no font has."""
+"""Unicode categories of characters that XML cannot hold or that no font has."""
 TURNING = frozenset(["R", "AL", "AN", "RLE", "LRE", "RLO", "LRO", "PDF", "RLI", "LRI", "FSI", "PDI", "BN"])
-"""Bidirectional classes that may move the words beside them, or that take no width (UAX #9)."""
+"""Bidirectional classes (UAX #9) of characters that may reorder the words beside them, or that take no width."""
 OVERRIDES = frozenset("\u202d\u202e")
-"""Characters that reverse the letters of a name, in any script: no honest name has them."""
+"""Characters that force a direction of writing on all letters after them. No honest name has them."""
 CLOSING = {**dict.fromkeys("\u202a\u202b", "\u202c"), **dict.fromkeys("\u2066\u2067\u2068", "\u2069")}
-"""Characters that begin a direction, with the character that ends it (UAX #9)."""
+"""Characters that begin a direction of writing, each with the character that ends it (UAX #9)."""
 
 
 def is_hidden(character: str) -> bool:
-    """Return True if a character has no visible glyph, or may move or hide others."""
+    """Return True if a character has no visible glyph, or may hide or move other characters."""
     return (not character.isascii() and (character in IGNORABLE or category(character) in HIDDEN)) or (
         character < " " or character == "\x7f"
     )  # fmt: skip
 
 
 def escape_for_terminal(text: object, most: int = LONGEST_LINE) -> str:
-    """Return `text` as one line for a terminal or a log, with an escape for each character that would not be visible.
+    r"""Return `text` as one line in which every character is visible.
 
-    Control, direction and zero-width characters, and line ends, become escapes of Python; longer text is cut.
+    Control characters, line ends, direction marks and zero-width characters become Python escapes. Longer text is cut,
+    and its length is shown instead.
 
-    >>> escape_for_terminal("a\\x1b[2K\\rb\\u202ec")
-    'a\\\\x1b[2K\\\\rb\\\\u202ec'
+    Args:
+        text: Any object; its `str` is shown.
+        most: Largest number of characters to show.
+
+    >>> escape_for_terminal("a\x1b[2K\rb\u202ec")
+    'a\\x1b[2K\\rb\\u202ec'
     >>> escape_for_terminal("x" * 10**6, most=20)
     'xxxxxxxx... (1000000 characters)'
     """
@@ -67,20 +91,25 @@ MARKDOWN = re.compile(
 
 
 def escape_for_markdown(text: object, most: int = LONGEST_LINE) -> str:
-    """Return `text` as one line of Markdown that is shown as it is, also in a table cell.
+    r"""Return `text` as one line of Markdown that is rendered as it was written, in a table cell, too.
 
-    Line ends and characters that would not be visible become escapes, as in a terminal.
+    Characters that would not be visible become Python escapes, as in `escape_for_terminal`.
 
-    >>> print(escape_for_markdown("<b>a|b\\n- *c*"))
-    &lt;b>a\\|b\\\\n- \\*c\\*
+    Args:
+        text: Any object; its `str` is shown.
+        most: Largest number of characters to show, before Markdown is escaped.
+
+    >>> print(escape_for_markdown("<b>a|b\n- *c*"))
+    &lt;b>a\|b\\n- \*c\*
     """
     return MARKDOWN.sub(_put_backslash, escape_for_terminal(text, most))
 
 
 def _put_backslash(match: re.Match[str]) -> str:
-    """Return a character with a backslash before it; a number at the start, which begins a list, gets one behind it.
+    """Return the escaped form of a matched character: a backslash and the character.
 
-    HTML is escaped as HTML, because not all readers of Markdown know a backslash before it.
+    HTML becomes an entity, because some readers of Markdown ignore a backslash before ``<``. A number that would begin
+    a list gets the backslash behind it.
     """
     if match[0] in "<&":
         return escape(match[0])
@@ -88,30 +117,34 @@ def _put_backslash(match: re.Match[str]) -> str:
 
 
 def _escape_character(character: str) -> str:
-    """Return a visible character as itself, a blank of any width as a space, and any other as an escape."""
+    """Return a visible character as itself, a space of any width as a plain space, and any other character as an
+    escape.
+    """
     if is_hidden(character):
         return character.encode("unicode_escape", "surrogatepass").decode("ascii")
     return " " if character.isspace() else character
 
 
 class TypesetText(str):
-    """A text of this package for readers, whose no-break spaces stay, as in numbers of other languages."""
+    """Text of this package whose no-break spaces must stay, such as a number in the style of French."""
 
     __slots__ = ()
 
 
 BREAKING_SPACES = re.compile(r"[^\S\u00a0\u202f]+")
-"""Spaces at which a line may end, and line ends."""
+"""Spaces and line ends, without no-break spaces."""
 
 
 def flatten_label(text: object) -> str:
-    """Return `text` on one line for a page or a picture: letters of all scripts and joined emoji stay as they are.
+    r"""Return `text` on one line for a page or a picture, with letters of all scripts and joined emoji.
 
-    Characters that no page or font can hold, and characters that reverse letters, become U+FFFD. Directions that the
-    text leaves open are ended, so that it does not turn the words after it.
+    Characters that no page or font can hold, and characters that force a direction, become U+FFFD. A direction that the
+    text begins and does not end is ended, so that the words after it keep theirs.
 
-    >>> flatten_label("a\\n\\x1b[0m"), flatten_label("a\\u202bb") == "a\\u202bb\\u202c"
-    ('a \\ufffd[0m', True)
+    >>> flatten_label("a\n\x1b[0m")
+    'a \ufffd[0m'
+    >>> flatten_label("a\u202bb") == "a\u202bb\u202c"
+    True
     """
     if isinstance(text, TypesetText):
         line = _replace_unstorable(BREAKING_SPACES.sub(" ", text).strip())
@@ -121,7 +154,7 @@ def flatten_label(text: object) -> str:
 
 
 def _replace_unstorable(text: str) -> str:
-    """Return `text` with U+FFFD for characters that no page or font can hold or that reverse letters."""
+    """Return `text` with U+FFFD in place of characters that no page or font can hold and of forced directions."""
     if text.isascii() and text.isprintable():
         return text
     return "".join(
@@ -133,30 +166,30 @@ def _replace_unstorable(text: str) -> str:
 
 
 def _end_directions(line: str) -> str:
-    """Return the characters that end the directions which a line begins and does not end, innermost first."""
-    expected: list[str] = []
+    """Return the characters that end all open directions of a line, the innermost first."""
+    open_ends: list[str] = []
     for character in line:
         if character in CLOSING:
-            expected.append(CLOSING[character])
-        elif character in expected:  # the end of an isolate ends all embeddings in it, too
-            while expected.pop() != character:
+            open_ends.append(CLOSING[character])
+        elif character in open_ends:  # the end of an isolate ends all embeddings in it, too
+            while open_ends.pop() != character:
                 pass
-    return "".join(reversed(expected))
+    return "".join(reversed(open_ends))
 
 
 def visible_form(text: str) -> str:
-    """Return the visible characters of a text: texts of equal visible forms look the same.
+    r"""Return the visible characters of `text`. Two texts with equal visible forms look the same to a reader.
 
-    >>> visible_form("a\\u200bb")
+    >>> visible_form("a\u200bb")
     'ab'
     """
     return text if text.isascii() else "".join(character for character in text if not is_hidden(character))
 
 
 def isolate_in_html(text: object) -> str:
-    """Return `text` as HTML whose direction does not affect the words around it.
+    """Return `text` on one line, escaped for HTML, and isolated if its direction could affect the words around it.
 
-    Text with no letter or mark of a direction from right to left, and none of zero width, needs no isolation.
+    Text whose letters and marks all run from left to right needs no isolation.
 
     >>> isolate_in_html("<b>"), isolate_in_html("דנה")
     ('&lt;b&gt;', '<bdi>דנה</bdi>')
@@ -165,17 +198,21 @@ def isolate_in_html(text: object) -> str:
 
 
 def isolate_lines_in_html(text: object) -> str:
-    """Return `text` as `isolate_in_html` does, with its line ends and indentation.
+    r"""Return `text` escaped and isolated as by `isolate_in_html`, but with its line ends and indentation.
 
-    >>> isolate_lines_in_html("if a < b:\\n    b = a")
-    'if a &lt; b:\\n    b = a'
+    >>> isolate_lines_in_html("if a < b:\n    b = a")
+    'if a &lt; b:\n    b = a'
     """
     lines = _replace_unstorable(str(text))
     return isolate_markup(escape(lines + _end_directions(lines)))
 
 
 def isolate_markup(markup: str) -> str:
-    """Return escaped text in an element that isolates its direction, if it has a letter or mark that needs this."""
+    """Return escaped text inside ``<bdi>`` if one of its characters could affect the direction of the words around it.
+
+    Args:
+        markup: Text that is escaped already.
+    """
     if markup.isascii() or not any(bidirectional(character) in TURNING for character in markup):
         return markup
     return f"<bdi>{markup}</bdi>"

@@ -1,4 +1,11 @@
-"""Results that are functions of the released counts of one or several tables, with intervals."""
+"""Base of results that are numbers computed from released counts, with simulated intervals.
+
+A question lists its statistics by name; each `Statistic` is a function of the counts of all tables. `CountedNumbers`
+evaluates them on unbiased counts, and simulates noise and sampling for their intervals. `ask_one_table` and
+`ask_tables` ask for the counts. Metrics of multiclass models, model pairs, uplift and forecasts are such results.
+
+Formal guarantees: post-processing of released counts, which costs no budget.
+"""
 
 from __future__ import annotations
 
@@ -28,20 +35,22 @@ from dpcurves.inference.simulation import choose_draws, numbered_generator
 from dpcurves.summaries.two_classes import LEAST_MASS
 
 TABLE_STREAM = 40
-"""Number of the first random stream of the simulated tables: table i uses this number plus 2 i, and the next one. The
-stream before it draws sampling errors. Other statistics use other numbers, so that errors are independent."""
+"""Number of the first random stream of the simulated tables. Table i uses this number plus 2 i, and the next one; the
+stream before it draws sampling errors. Other statistics use other numbers, so that errors are independent.
+"""
 Tables = Sequence[FloatArray]
 PROPER_WORDS = MappingProxyType({"auc": "AUC", "brier": "Brier", "qini": "Qini"})
 """Abbreviations and names of people in names of statistics, as readers see them."""
 
 
 class Statistic(NamedTuple):
-    """A number, as a function of the counts of all tables.
+    """A number as a function of the counts of all tables.
 
     Attributes:
-        compute: From tables (..., *shape), to numbers (...); NaN where counts are too small to divide by.
+        compute: Function from tables of shape (..., *shape) to numbers of shape (...); NaN where counts are too small
+            to divide by.
         minimum, maximum: Bounds of the number.
-        null_value: Its value for a perfect model, or without a difference; None: it has no null value.
+        null_value: Value for a perfect model, or without a difference; None: the number has no such value.
     """
 
     compute: Callable[[Tables], FloatArray]
@@ -61,9 +70,10 @@ def format_statistic(name: str) -> str:
 
 
 def find_slot_shapes(question: Any) -> tuple[tuple[int, ...], ...]:
-    """Return the shapes of the counted tables: with a slot below and a slot above the cells of each grid.
+    """Return the shape of each table as it is counted, with a slot below and a slot above the cells of each grid.
 
-    `question.grids` gives, table by table, the number of last axes that are grids.
+    Args:
+        question: The question. Its method `grids` says how many of the last axes of each table are grids.
     """
     slot_shapes = []
     for shape, grid_axes in zip(question.shapes(), question.grids(), strict=True):
@@ -171,8 +181,10 @@ class CountedNumbers(IntervalResult):
         return self._find_ends(name, level, population=population)
 
     def _find_ends(self, name: str, level: float, *, population: bool) -> tuple[float, float]:
-        """Return the interval of a number from simulated errors, extended to contain the estimate and cut at the
-        bounds of the number."""
+        """Return the interval of a number from simulated errors.
+
+        It is extended to contain the estimate, and cut at the bounds of the number.
+        """
         statistic = self._find_statistic(name)
         errors = self._compute_once(
             (name, population), None, lambda: self._simulate_errors(statistic, population=population)
@@ -196,8 +208,13 @@ class CountedNumbers(IntervalResult):
         return np.array([self.interval(name, level, population=population) for name in self._statistics])
 
     def _simulate_errors(self, statistic: Statistic, *, population: bool) -> FloatArray:
-        """Return draws of the error of a statistic, (draws,): by noise, and for the population by sampling too; NaN
-        where simulated counts are too small to divide by."""
+        """Return draws of the error of a statistic, shape (draws,); NaN where simulated counts are too small to divide
+        by.
+
+        Args:
+            statistic: The statistic.
+            population: If True, sampling is simulated besides the noise.
+        """
         single_table = population and len(self._tables) == 1
         likely_value = statistic.compute(self._likely_tables)
         simulated_values = statistic.compute([table.simulate_counts(single_table) for table in self._tables])

@@ -1,13 +1,15 @@
-"""Folds of records by a public hash, and out-of-fold scores: the model of a fold was fitted to the other folds.
+"""Cross-fitting: assign records to folds by a public hash, and score each with the model that did not see its fold.
 
-    fold of a record     h(its hashed columns) mod folds            h is SplitMix64, chained over the columns
-    held-out score       score by the model of its fold             see `HeldOut`
+A model looks better on the records to which it was fitted. `Folds` therefore splits records into folds, and `HeldOut`
+scores the records of a fold by the model that was fitted to the other folds. Also called: cross-validated predictions,
+out-of-fold scores.
 
-Records that are equal in the hashed columns are in one fold. So if the identifier of a patient is hashed, no model is
-evaluated on a patient to whose records it was fitted. Also called: cross-validated predictions, cross-fitting.
+The fold of a record is a hash of some of its columns (SplitMix64, chained over the columns), modulo the number of
+folds. Records that are equal in these columns are in one fold. If the identifier of a patient is hashed, no model is
+evaluated on a patient to whose records it was fitted.
 
-Formal guarantees: the fold and the score are functions of one record and of public fields, so each record lies in one
-cell of a table by fold and score.
+Formal guarantees: fold and score are functions of one record and of public fields, so each record lies in one cell of a
+table by fold and score.
 
 References: Steele, Lea and Flood 2014 (SplitMix64); Stone 1974 (cross-validation).
 
@@ -85,7 +87,11 @@ class Folds(Predictor):
         return tuple(map(Input, self.columns))
 
     def compute_values(self, columns: Sequence[FloatArray]) -> FloatArray:
-        """Return the fold of each record, (records,); NaN where a column is missing."""
+        """Return the fold of each record, from 0, shape (records,); NaN where a column is missing.
+
+        Args:
+            columns: Values of each of `columns`, shape (records,) each.
+        """
         values = dict(zip(self.columns, columns, strict=True))
         state = np.zeros(len(columns[0]), dtype=np.uint64)
         for name in self.hashed:
@@ -99,13 +105,13 @@ class Folds(Predictor):
 
     @classmethod
     def from_fields(cls, fields: Mapping[str, Any]) -> Self:
-        """Return the folds from the JSON values that `fields` returns."""
+        """Return the folds from the JSON values of `fields`."""
         require_known_fields(fields, ("columns", "hashed", "folds"))
         return cls(tuple(fields["columns"]), tuple(fields["hashed"]), fields["folds"])
 
 
 def _mix_bits(state: Any) -> Any:
-    """Return the 64-bit states, (records,), after one step of SplitMix64; sums and products wrap modulo 2**64."""
+    """Return 64-bit states after one step of SplitMix64. Sums and products wrap modulo 2**64."""
     state = state + _STEP
     state = (state ^ (state >> np.uint64(30))) * _FIRST
     state = (state ^ (state >> np.uint64(27))) * _SECOND
@@ -145,11 +151,15 @@ class HeldOut(Predictor):
 
     @property
     def inputs(self) -> tuple[Input, ...]:
-        """The columns of the folds and of all models, each once."""
+        """Columns of the folds and of all models, each once."""
         return tuple(dict.fromkeys(column for model in (self.folds, *self.models) for column in model.inputs))
 
     def compute_values(self, columns: Sequence[FloatArray]) -> FloatArray:
-        """Return the score of each record by the model of its fold, (records,); NaN where a column is missing."""
+        """Return the score of each record by the model of its fold, shape (records,); NaN where a column is missing.
+
+        Args:
+            columns: Values of each of the `inputs`, shape (records,) each.
+        """
         values = dict(zip(self.inputs, columns, strict=True))
         fold = self._compute_scores(self.folds, values)
         scores = np.full(len(columns[0]), np.nan)
@@ -159,7 +169,7 @@ class HeldOut(Predictor):
 
     @staticmethod
     def _compute_scores(model: Predictor, values: Mapping[Input, FloatArray]) -> FloatArray:
-        """Return the values of a model, (records,), from its columns among `values`."""
+        """Return the values of a model, shape (records,), from the values of all inputs."""
         return model.compute_values([values[column] for column in model.inputs])
 
     def fields(self) -> dict[str, Any]:
@@ -168,7 +178,7 @@ class HeldOut(Predictor):
 
     @classmethod
     def from_fields(cls, fields: Mapping[str, Any]) -> Self:
-        """Return the held-out scores from JSON values that `fields` returned."""
+        """Return the held-out scores from the JSON values of `fields`."""
         require_known_fields(fields, ("folds", "models"))
         models = ({name: value for name, value in model.items() if name != "dpcurves"} for model in fields["models"])
         return cls(

@@ -1,12 +1,14 @@
-"""Forecasts of questions that judge models: the error of the first number of each question.
+"""Forecast the errors of questions about models before budget is spent.
 
-For each question synthetic records are drawn from a reference distribution (`_SimulatedRecords`), answered with noise,
-and the first number is compared with that of the same records without noise:
+For each type of question, records are synthesised from a reference distribution (`_SimulatedRecords`) and answered with
+noise. The first number of the result is compared with the same number without noise:
 
-    error         |number - exact number|, or 1/2 if it is not known
-    half width    half the width of its interval, or 1 if that is infinite
+- the error is the absolute difference, or 1/2 if the released number is unknown;
+- the half width is half the width of the number's interval, or 1 if that is infinite.
 
-Formal guarantees: no confidential record is read.
+`FORECASTS` registers one `ForecastKind` per type of question.
+
+Formal guarantees: no confidential record is read, and no budget is spent.
 """
 
 from __future__ import annotations
@@ -34,17 +36,17 @@ from .pairwise_scorer import PairwiseScorerQuestion
 from .uplift import UpliftQuestion
 
 NOISELESS_LOSS = PrivacyLoss.pure(10**9)
-"""Privacy loss, pure epsilon, at which noise is 0 with all but negligible probability; only for synthetic records."""
+"""Privacy loss at which noise is 0 except with negligible probability. Used for synthetic records only."""
 
 
 class _SimulatedRecords(NamedTuple):
-    """Records drawn from a reference distribution, from which the columns of each question type are made.
+    """Synthetic records, from which the columns of each type of question are made.
 
     Attributes:
-        classes: 0 or 1 for each record.
-        score: A score of the class, from 0 to 1.
-        related_score: Another, correlated score.
-        group: The record's index modulo 4, which assigns groups.
+        classes: Class of each record, 0 or 1.
+        score: Score of the class, from 0 to 1.
+        related_score: A second score, correlated with the first.
+        group: Index of the record modulo 4, which assigns groups.
     """
 
     classes: IntArray
@@ -54,8 +56,7 @@ class _SimulatedRecords(NamedTuple):
 
     @classmethod
     def from_draw(cls, draw: Any) -> _SimulatedRecords:
-        """Return the records of a draw (classes, scores) of a reference distribution, with a correlated score and a
-        group."""
+        """Return records with the classes and scores of a draw from a reference distribution."""
         classes = np.asarray(draw[0])
         score = np.asarray(draw[1], dtype=np.float64)
         index = np.arange(len(classes))
@@ -63,7 +64,7 @@ class _SimulatedRecords(NamedTuple):
 
 
 def _make_pair_columns(question: ModelPairQuestion, draw: Any) -> dict[str, Any]:
-    """Return the columns of simulated records: labels, and scores of both models."""
+    """Return synthetic columns for a pair of models: labels, and the scores of both."""
     records = _SimulatedRecords.from_draw(draw)
     names = parse_class_labels(question.label, question.pos_label, question.neg_label).values
     return {
@@ -74,7 +75,7 @@ def _make_pair_columns(question: ModelPairQuestion, draw: Any) -> dict[str, Any]
 
 
 def _make_several_model_columns(question: ModelComparisonQuestion, draw: Any) -> dict[str, Any]:
-    """Make labels, and scores of all models, of which each further one is less exact."""
+    """Return synthetic labels, and the scores of all models, each less exact than the one before."""
     records = _SimulatedRecords.from_draw(draw)
     names = parse_class_labels(question.label, question.pos_label, question.neg_label).values
     columns = {question.label: np.array(names)[records.classes]}
@@ -86,7 +87,7 @@ def _make_several_model_columns(question: ModelComparisonQuestion, draw: Any) ->
 
 
 def _make_uplift_columns(question: UpliftQuestion, draw: Any) -> dict[str, Any]:
-    """Return synthetic outcomes, scores, and treatments, where every second record is treated."""
+    """Return synthetic outcomes, scores and treatments. Every second record is treated."""
     records = _SimulatedRecords.from_draw(draw)
     outcome = parse_class_labels(question.outcome, question.pos_label, question.neg_label, ("neg_label", "pos_label"))
     treatment = parse_class_labels(
@@ -100,7 +101,7 @@ def _make_uplift_columns(question: UpliftQuestion, draw: Any) -> dict[str, Any]:
 
 
 def _make_quantile_forecast_columns(question: QuantileForecastsQuestion, draw: Any) -> dict[str, Any]:
-    """Return synthetic errors, equal for all forecasts."""
+    """Return synthetic errors, which are equal for all quantiles."""
     return {name: interpolate_grid(question.grid, _SimulatedRecords.from_draw(draw).score) for name in question.errors}
 
 
@@ -114,22 +115,26 @@ def _make_prediction_columns(question: PredictedObservedQuestion, draw: Any) -> 
 
 
 def _make_class_labels(label: Categories, records: _SimulatedRecords) -> dict[str, Any]:
-    """Return synthetic labels, by the name of the label's column: the record's class 0 or 1, and one more for each
-    fourth record, so that up to three classes occur."""
+    """Return synthetic labels by the name of their column.
+
+    The class of a record is 0 or 1, plus 1 for each fourth record, so that up to three classes occur.
+    """
     kinds = np.minimum(records.classes + (records.group == 0), label.slots - 1)
     return {label.column: np.array(label.values)[kinds]}
 
 
 def _make_ordinal_columns(question: OrdinalClassesQuestion, draw: Any) -> dict[str, Any]:
-    """Return the columns of simulated records: labels of three ordered classes, and a score."""
+    """Return synthetic labels of three ordered classes, and a score."""
     records = _SimulatedRecords.from_draw(draw)
     score = {require_column_name(question.score): interpolate_grid(question.grid, records.score)}
     return {**_make_class_labels(question.label, records), **score}
 
 
 def _make_multiclass_columns(question: MulticlassQuestion, draw: Any) -> dict[str, Any]:
-    """Return synthetic labels of up to three classes, a score of each class, and predictions with confidence if the
-    question has them."""
+    """Return synthetic labels of up to three classes, and a score of each class.
+
+    Predicted classes and their confidence are added if the question names such columns.
+    """
     records = _SimulatedRecords.from_draw(draw)
     label = question.label
     columns = _make_class_labels(label, records)
@@ -145,7 +150,7 @@ def _make_multiclass_columns(question: MulticlassQuestion, draw: Any) -> dict[st
 
 
 def _make_feature_columns(question: Any, draw: Any) -> dict[str, Any]:
-    """Return synthetic labels of two classes, and features that increase or decrease with a score in turn."""
+    """Return synthetic labels of two classes, and features that rise and fall with a score in turn."""
     bits = np.asarray(draw[0])
     score = np.asarray(draw[1], dtype=np.float64)
     classes = parse_class_labels(question.label, question.pos_label, question.neg_label).values
@@ -161,7 +166,7 @@ def _flip_score(score: FloatArray, index: int) -> FloatArray:
 
 
 def _compute_exact_numbers(question: Any, records: Columns) -> CountedNumbers:
-    """Return the numbers of these records: an answer with negligible noise."""
+    """Return the result for these records without noise, by an answer with a huge privacy loss."""
     return cast(CountedNumbers, next(rehearse_answers(question, records, NOISELESS_LOSS, Neighbours.ADD_REMOVE, 1)))
 
 
@@ -179,8 +184,12 @@ def _compute_half_width(result: CountedNumbers, population: bool) -> float:
 
 
 def _make_forecast(columns: Callable[[Any, Any], Table], first_number: str) -> ForecastKind:
-    """Return the forecast of a question from the function that makes its synthetic columns, and the name of its first
-    number. One that begins with "share" is told in percentage points.
+    """Return the forecast of a type of question.
+
+    Args:
+        columns: Function that makes the synthetic columns.
+        first_number: Name of the first number of the result. A name that begins with "share" is shown in percentage
+            points.
     """
     return ForecastKind(
         distributions=CLASSES,

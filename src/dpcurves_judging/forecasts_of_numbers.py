@@ -1,17 +1,19 @@
-"""Forecasts of numbers: quantiles and their pinball losses, coverage of intervals, predicted against observed.
+"""Evaluate forecasts of numbers: coverage of quantiles and intervals, pinball loss, and predicted against observed
+means.
 
-With e the outcome minus the forecast of its quantile p,
+Let e be the outcome minus the forecast of its quantile p. Then
 
     share below            share of e < 0                          p for a calibrated forecast
     coverage, q = 1 - p    share below the forecast of q minus share below the forecast of p        q - p if calibrated
     pinball loss           mean of max(p * e, (p - 1) * e)         least for the true quantile
     mean at a bin          mean outcome of records with a prediction in the bin
 
-Errors and outcomes are counted in public cells, and losses are computed with the middles of cells. Also called:
-quantile loss; histogram of the probability integral transform (PIT), the shares between neighbouring quantiles.
+`QuantileForecastsQuestion` counts errors in public cells, and `PredictedObservedQuestion` counts outcomes by cells of
+the prediction. Losses are computed with the middles of cells. Also called: quantile loss; probability integral
+transform (PIT), whose histogram is the shares between neighbouring quantiles.
 
-Formal guarantees: a record lies in one cell of each table; the releases of several quantiles have equal fractions of
-the loss (basic composition). All numbers are post-processing.
+Formal guarantees: a record lies in one cell of each table, and the table of each quantile gets an equal fraction of the
+loss (basic composition). All numbers are post-processing.
 
 References: Koenker and Bassett 1978 (pinball loss); Gneiting, Balabdaoui and Raftery 2007 (calibration).
 

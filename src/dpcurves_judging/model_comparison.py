@@ -1,18 +1,20 @@
-"""Several models on the same records: their areas under the ROC curve, and all pairwise differences.
+"""Compare several models on the same records: their areas under the ROC curve, and the difference of each pair.
 
-    area of model k        mean over the tables that count its score
-    difference j - k       area of j minus area of k                         for every pair of models
+`ModelComparisonQuestion` asks for the counts, and `ModelComparison` holds the areas, the differences and their
+intervals. The area of a model is the mean over all tables that count its score.
 
-Intervals of all areas hold together, and so do those of all differences: with m numbers, each has the level
-``level**(1/m)`` (Sidak 1967). `choose_design` decides by a forecast of the error what is counted:
+`choose_design` decides, by a forecast of the error, what is counted:
 
-    pairs      the joint table of both scores, for each pair: the covariance of sampling errors is known
-    scores     a table for each score: less noise, and intervals for the population assume the worst covariance
+- pairs: for each pair of models, the joint table of both scores. The covariance of sampling errors is then known.
+- scores: one table per model. Counts have less noise, but intervals for the population assume the worst covariance.
 
-Also called: model comparison, model selection, leaderboard, DeLong test of several ROC curves.
+Intervals of all areas hold together, and so do intervals of all differences. With m numbers, each interval has the
+level ``level**(1/m)`` (Sidak 1967).
 
-Formal guarantees: tables have equal fractions of the loss (basic composition), and a record lies in one cell of each.
-The design is a function of public facts.
+Also called: model selection, leaderboard, DeLong test of several ROC curves.
+
+Formal guarantees: each table gets an equal fraction of the loss (basic composition), and a record lies in one cell of
+each. The design is a function of public facts.
 
 References: DeLong, DeLong and Clarke-Pearson 1988; Sidak 1967.
 
@@ -52,14 +54,14 @@ FIRST, SECOND = -2, -1  # axes of both scores in a table of a pair
 
 
 class ComparedArea(NamedTuple):
-    """An area, or a difference of two, as a function of the counts of all tables.
+    """An area, or a difference of two areas, as a function of the counts of all tables.
 
     Attributes:
-        compute: From tables (..., *shape) to numbers (...); NaN without a class.
-        sampled: Its function of one table that counts all models in it together, and the index of this table;
+        compute: Function from tables of shape (..., *shape) to numbers of shape (...); NaN if a class has no records.
+        sampled: Function of a single table that counts all its models together, with the index of that table;
             None: no table counts them together.
         minimum, maximum: Bounds of the number.
-        null_value: Its value without a difference; None: it is no difference.
+        null_value: Value if both models are equally good; None: the number is no difference.
     """
 
     compute: Callable[[Tables], FloatArray]

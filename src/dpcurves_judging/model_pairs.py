@@ -1,4 +1,12 @@
-"""Two models on the same records: differences of areas, average precision, Brier scores and net benefit."""
+"""Compare two models on the same records: differences of AUC, average precision, Brier score and net benefit.
+
+`ModelPairQuestion` asks for the counts of both scores by class, and `ModelPair` holds the metrics of each model and
+their differences, first minus second. If both scores are counted in one table, the covariance of their sampling errors
+is known, as in the test of DeLong, DeLong and Clarke-Pearson (1988). With one table per score the intervals assume the
+worst case. Scores are rounded to cells.
+
+Formal guarantees: a record lies in one cell of each table. All metrics are post-processing of the noisy counts.
+"""
 
 from __future__ import annotations
 
@@ -53,7 +61,7 @@ from .counted_numbers import (
 )
 
 PROBABILITY_CELLS = Grid(0, 1, cells=100)
-"""Cells of predicted probabilities, by default: even, of width 0.01."""
+"""Default cells of predicted probabilities: 100 of equal width."""
 
 
 @dataclass(frozen=True)
@@ -215,16 +223,18 @@ class ModelPairQuestion(TableQuestion):
         return self.grid if self.second_grid is None else self.second_grid
 
     def shapes(self) -> tuple[tuple[int, ...], ...]:
-        """Return the shape of each table: (classes, cells, cells) of both scores, or (classes, cells) of each score."""
+        """Return the shape of each table: (classes, cells, cells) for both scores together, or (classes, cells) for
+        each.
+        """
         first, second = (grid.cells for grid in self._coarsen_grids())
         return ((2, first, second),) if self.releases != 2 else ((2, first), (2, second))
 
     def grids(self) -> tuple[int, ...]:
-        """Return the number of last axes of each table that are grids, whose outside values are counted apart."""
+        """Return, for each table, how many of its last axes are grids, which count values outside apart."""
         return (2,) if self.releases != 2 else (1, 1)
 
     def statistics(self) -> Mapping[str, Statistic]:
-        """Return by name the numbers of each model, and their differences, first minus second."""
+        """Return by name the metrics of each model, and their differences, first minus second."""
         statistics = dict[str, Statistic]()
         grids = self._coarsen_grids()
         for name, compute in _make_readings(grids, self.thresholds).items():
@@ -304,11 +314,15 @@ def _describe_thresholds(question: ModelPairQuestion) -> tuple[str, ...]:
 
 
 def choose_design(question: ModelPairQuestion, setting: Setting) -> ModelPairQuestion:
-    """Return the question with the releases and cells of the smallest forecast error, from public facts alone.
+    """Return the question with the releases and cells that have the smallest forecast error, from public facts alone.
 
-    The noise of a difference of areas grows with the number of cells of one table of both scores, and with its root for
-    two tables of one score each, whose noise has half of the loss. Correlated sampling errors of both models have a
-    smaller standard deviation than their sum.
+    The noise of a difference of areas grows with the number of cells of one table of both scores. It grows with the
+    root of that number for two tables of one score each, whose noise has half of the loss. If both scores are counted
+    together, the covariance of their sampling errors is known, which makes intervals for the population narrower.
+
+    Args:
+        question: The question, whose number of cells or design may be open.
+        setting: Loss and adjacency of the question.
     """
     if question.cells is not None:
         return question
@@ -328,7 +342,12 @@ def choose_design(question: ModelPairQuestion, setting: Setting) -> ModelPairQue
 
 
 def coarsen_grid(grid: Grid, cells: int | None) -> Grid:
-    """Return the grid with neighbouring cells merged evenly to `cells` cells; declared values are never merged."""
+    """Return the grid with neighbouring cells merged evenly. Declared values are never merged.
+
+    Args:
+        grid: The grid.
+        cells: Number of cells of the result. None, or no fewer than the grid has: the grid is returned unchanged.
+    """
     if cells is None or isinstance(grid, Values) or cells >= grid.cells:
         return grid
     edge_indices = np.linspace(0, grid.cells, cells + 1).round().astype(np.int64)
@@ -336,7 +355,7 @@ def coarsen_grid(grid: Grid, cells: int | None) -> Grid:
 
 
 def _sum_to_margins(tables: Tables) -> tuple[FloatArray, FloatArray]:
-    """Return the counts of both classes along each score: (..., 2, cells)."""
+    """Return the counts of both classes along each score, shape (..., 2, cells) each."""
     if len(tables) == 2:
         return tables[0], tables[1]
     return tables[0].sum(axis=-1), tables[0].sum(axis=-2)
@@ -345,8 +364,14 @@ def _sum_to_margins(tables: Tables) -> tuple[FloatArray, FloatArray]:
 def _make_readings(
     grids: tuple[Grid, Grid], thresholds: tuple[float, ...]
 ) -> dict[str, Callable[[FloatArray, int], FloatArray]]:
-    """Return by name the functions from counts (..., 2, cells) and the index of the model to a number. Brier score
-    and net benefit are only there if scores lie between 0 and 1."""
+    """Return metrics by name, each a function from counts of shape (..., 2, cells) and the index of the model.
+
+    Brier score and net benefit are included only if scores lie between 0 and 1.
+
+    Args:
+        grids: Cells of both scores.
+        thresholds: Threshold probabilities of net benefit.
+    """
     middles = [middles_of(grid) for grid in grids]
     cell_starts = [grid.edges[:-1] for grid in grids]
     cell_starts = [

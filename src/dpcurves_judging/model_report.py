@@ -1,4 +1,8 @@
-"""Model cards: an HTML page with all results about one model, each with its privacy loss."""
+"""Model cards: one HTML page with all released results about a model.
+
+`model_card` shows each result with its plot, its numbers and its privacy loss, and optionally the budget of the ledger.
+A model card is post-processing of released results: it reads no records and costs no budget.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +20,7 @@ INTRODUCTION = (
     "Curves and metrics of one release follow each other, and cost what that release cost once."
 )
 TITLE = "Model card"
-"""Title of a model card that was given none."""
+"""Title of a model card for which no title is given."""
 
 
 @check_common_arguments

@@ -1,18 +1,22 @@
-"""Models of several classes: one-against-rest and pairwise areas, confusion, calibration, ordered classes.
+"""Evaluate classifiers with three or more classes: AUC, confusion matrix, calibration, and order of the classes.
 
-With A(k, S) the area under the ROC curve of class k against the classes S, by the score of class k:
+`MulticlassQuestion` counts the scores of each class by true class, and returns a `Multiclass`. Let A(k, S) be the area
+under the ROC curve of class k against the classes S, by the score of class k. Then
 
-    one against rest     A(k, all others): macro is their mean, micro is one area over all pairs of record and class
-    one against one      mean over pairs of classes of (A(i, {j}) + A(j, {i})) / 2                (Hand and Till 2001)
-    confusion            counts of true and predicted class; accuracy, and recall of each class
-    top-1 calibration    accuracy in cells of the largest score
-    ordered classes      probability that scores of one record of each of three classes are in order: the volume under
-                         the ROC surface, 1/6 for random scores                                       (Mossman 1999)
+- one against rest: A(k, all other classes). Macro is the mean over classes, micro one area over all pairs of record
+  and class;
+- one against one: the mean over pairs of classes i and j of ``(A(i, {j}) + A(j, {i})) / 2`` (Hand and Till 2001);
+- confusion: counts by true and predicted class, which give accuracy and the recall of each class;
+- top-1 calibration: the accuracy in cells of the largest score.
 
-Scores in one cell are tied: two tied records count 1/2, three count 1/6.
+`OrdinalClassesQuestion` asks whether one score orders three classes. The volume under the ROC surface is the
+probability that the scores of one record of each class are in the order of the classes; random scores have 1/6
+(Mossman 1999).
 
-Formal guarantees: a record lies in one cell of each table; the tables of several scores have equal fractions of the
-loss (basic composition). All numbers are post-processing.
+Scores in one cell are tied. Two tied records count 1/2, three count 1/6.
+
+Formal guarantees: a record lies in one cell of each table, and each table gets an equal fraction of the privacy loss
+(basic composition). All metrics are post-processing of the noisy tables.
 
 References: Hand and Till 2001; Mossman 1999.
 
@@ -54,9 +58,9 @@ from .counted_numbers import (
 )
 
 SCORE_CELLS = Grid(0, 1, cells=20)
-"""Cells of predicted probabilities, by default: twentieths."""
+"""Default cells of predicted probabilities: 20 of equal width."""
 CONFIDENCE_GROUPS = Grid(0, 1, cells=10)
-"""Groups of the confidence of the predicted class, by default: tenths."""
+"""Default cells of the largest score, for calibration: 10 of equal width."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -71,7 +75,14 @@ class Multiclass(CountedNumbers):
     LABEL = "share"
 
     def roc(self, label: Any) -> tuple[FloatArray, FloatArray]:
-        """Return false and true positive rates of a class against the rest, from none to all, ``(cells + 1,)`` each.
+        """Return the ROC curve of a class against the rest, as scores fall.
+
+        Args:
+            label: One of the classes.
+
+        Returns:
+            False positive rates and true positive rates, shape (cells + 1,) each, from 0 to 1. NaN if a side has no
+                records.
 
         Raises:
             ValueError: `label` is not one of the classes.
@@ -102,7 +113,11 @@ class Multiclass(CountedNumbers):
         return np.asarray(self._likely_tables[-1].sum(axis=-1))
 
     def plot_roc(self, ax: Any = None) -> Any:
-        """Plot the ROC curve of each class against the rest; return the axes."""
+        """Plot the ROC curve of each class against the rest, and return the axes.
+
+        Args:
+            ax: Axes of Matplotlib; None: new ones.
+        """
         curves = {f"{label} against the rest": self.roc(label) for label in self.question.label.values}
         axes = draw_curves(curves, self.privacy, labels=("false positive rate", "true positive rate"), ax=ax)
         return self._finish_plot(axes, f"ROC curves of the classes of {self.question.label.column}", ax)
@@ -168,19 +183,22 @@ class MulticlassQuestion(TableQuestion):
         require_few_counts(self.shapes(), "grid")
 
     def shapes(self) -> tuple[tuple[int, ...], ...]:
-        """Return the shapes of the tables: classes and cells for each score; then true classes, predicted classes
-        and cells of confidence."""
+        """Return the shape of each counted table.
+
+        A table of scores has the shape (classes, cells). The table of predictions comes last and has the shape (true
+        classes, predicted classes, cells of confidence).
+        """
         classes = self.label.slots
         score_tables = ((classes, self.grid.cells),) * classes
         cells = 1 if self.confidence is None else self.groups.cells
         return score_tables if self.predicted is None else (*score_tables, (classes, classes, cells))
 
     def grids(self) -> tuple[int, ...]:
-        """Return the number of last axes of each table that are grids, whose outside values are counted apart."""
+        """Return, for each table, how many of its last axes are grids, which count values outside apart."""
         return (*(1 for _ in self.scores), *(() if self.predicted is None else (int(self.confidence is not None),)))
 
     def statistics(self) -> Mapping[str, Statistic]:
-        """Return by name the areas under ROC curves, and metrics of predictions if their column is named."""
+        """Return the metrics by name: areas under ROC curves, and metrics of predictions if their column is named."""
         classes = self.label.slots
         statistics = {
             f"auc of {label}": Statistic(partial(_compute_class_auc, place=index))
@@ -207,7 +225,7 @@ class MulticlassQuestion(TableQuestion):
         return statistics
 
     def steps(self, setting: Setting) -> Needs[Multiclass]:
-        """Ask for one table for each score, and for one of predictions if their column is named."""
+        """Ask for the counts: one table per score, and one of predictions if their column is named."""
         tables: list[PrefixWorkload | CellWorkload] = [
             PrefixWorkload((self.label, Axis(score, separate_outside(self.grid)))) for score in self.scores
         ]
@@ -225,18 +243,33 @@ class MulticlassQuestion(TableQuestion):
 
 
 def _split_against_rest(table: FloatArray, index: int) -> tuple[FloatArray, FloatArray]:
-    """Return the counts of all other classes and of the class with this index, each (..., cells)."""
+    """Return the counts of all other classes, and of the class with this index, shape (..., cells) each.
+
+    Args:
+        table: Counts by class and cell of a score, shape (..., classes, cells).
+        index: Index of the class.
+    """
     positive = table[..., index, :]
     return table.sum(axis=-2) - positive, positive
 
 
 def _compute_class_auc(tables: Tables, place: int) -> FloatArray:
-    """Return the area under the ROC curve of the class with index `place` against the rest, by its own score."""
+    """Return the area under the ROC curve of a class against the rest, by its own score, shape (...).
+
+    Args:
+        tables: For each score, the counts by class and cell, shape (..., classes, cells).
+        place: Index of the class.
+    """
     return compute_auc(*_split_against_rest(tables[place], place))
 
 
 def _compute_macro_auc(tables: Tables, *, weighted: bool = False) -> FloatArray:
-    """Return the mean of the areas of all classes; if `weighted`, weighted by their numbers of records."""
+    """Return the mean over classes of their areas against the rest, shape (...).
+
+    Args:
+        tables: For each score, the counts by class and cell, shape (..., classes, cells).
+        weighted: If True, classes are weighted by their numbers of records.
+    """
     areas = np.stack(np.broadcast_arrays(*(_compute_class_auc(tables, index) for index in range(len(tables)))))
     if not weighted:
         return np.asarray(areas.mean(axis=0))
@@ -245,14 +278,17 @@ def _compute_macro_auc(tables: Tables, *, weighted: bool = False) -> FloatArray:
 
 
 def _compute_micro_auc(tables: Tables) -> FloatArray:
-    """Return the area under the ROC curve over all pairs of record and class."""
+    """Return the area under the ROC curve over all pairs of record and class, shape (...).
+
+    A pair is positive if the class is that of the record, and its score is the score of the class.
+    """
     sides = zip(*(_split_against_rest(table, index) for index, table in enumerate(tables)), strict=True)
     negative, positive = (np.sum(np.broadcast_arrays(*side), axis=0) for side in sides)
     return compute_auc(negative, positive)
 
 
 def _compute_one_vs_one_auc(tables: Tables) -> FloatArray:
-    """Return the mean over all pairs of classes of the areas of both scores."""
+    """Return the mean over pairs of classes of the area between the two, by the scores of both, shape (...)."""
     areas = [
         (compute_auc(tables[first][..., second, :], tables[first][..., first, :]),
          compute_auc(tables[second][..., first, :], tables[second][..., second, :]))
@@ -262,18 +298,21 @@ def _compute_one_vs_one_auc(tables: Tables) -> FloatArray:
 
 
 def _compute_accuracy(table: FloatArray) -> FloatArray:
-    """Return the share of records whose predicted class is the true one, from counts (..., true, predicted,
-    confidence)."""
+    """Return the share of records whose predicted class is the true one, shape (...).
+
+    Args:
+        table: Counts by true class, predicted class and cell of confidence, shape (..., classes, classes, cells).
+    """
     return divide_counts(np.einsum("...iik->...", table), table.sum(axis=(-3, -2, -1)))
 
 
 def _compute_cell_accuracy(tables: Tables, cell: int) -> FloatArray:
-    """Return the share of right predictions among records in one cell of confidence."""
+    """Return the share of right predictions among the records in one cell of confidence, shape (...)."""
     return _compute_accuracy(tables[-1][..., cell : cell + 1])
 
 
 def _compute_recall(tables: Tables, index: int) -> FloatArray:
-    """Return the share of right predictions among records of the true class with index `index`."""
+    """Return the share of right predictions among the records of one true class, shape (...)."""
     of_class = tables[-1][..., index, :, :]
     return divide_counts(of_class[..., index, :].sum(axis=-1), of_class.sum(axis=(-2, -1)))
 
@@ -328,15 +367,15 @@ class OrdinalClassesQuestion(TableQuestion):
         require_few_counts(self.shapes(), "grid")
 
     def shapes(self) -> tuple[tuple[int, ...], ...]:
-        """Return the shape of the table: three classes, and cells of scores."""
+        """Return the shape of the only table: three classes by the cells of the score."""
         return ((3, self.grid.cells),)
 
     def grids(self) -> tuple[int, ...]:
-        """Return the number of last axes of each table that are grids, whose outside values are counted apart."""
+        """Return, for each table, how many of its last axes are grids, which count values outside apart."""
         return (1,)
 
     def statistics(self) -> Mapping[str, Statistic]:
-        """Return by name the volume under the ROC surface, and the areas of neighbouring classes."""
+        """Return the metrics by name: the volume under the ROC surface, and the areas between neighbouring classes."""
         low, middle, high = self.label.values
         return {
             "volume under the surface": Statistic(lambda tables: _compute_volume(tables[0])),
@@ -349,7 +388,7 @@ class OrdinalClassesQuestion(TableQuestion):
         }
 
     def steps(self, setting: Setting) -> Needs[Any]:
-        """Ask for one table: counts by class and cell of the score."""
+        """Ask for one table of counts by class and cell of the score."""
         return ask_one_table(
             OrdinalClasses,
             self,
@@ -362,8 +401,11 @@ class OrdinalClassesQuestion(TableQuestion):
 
 
 def _compute_volume(table: FloatArray) -> FloatArray:
-    """Return the probability that scores of one record of each class are in the order of the classes, from counts
-    (..., 3, cells); NaN if a class has too few records."""
+    """Return the volume under the ROC surface, shape (...); NaN if a class has too few records.
+
+    Args:
+        table: Counts by class, in the order of the classes, and by cell of the score, shape (..., 3, cells).
+    """
     low, middle, high = np.moveaxis(table, -2, 0)
     below = np.cumsum(low, axis=-1) - low
     above = high[..., ::-1].cumsum(axis=-1)[..., ::-1] - high

@@ -1,16 +1,21 @@
-"""A linear scorer that ranks positives above negatives, fitted to released sums and evaluated on held-out records.
+"""Fit a linear scorer that ranks positives above negatives, from released sums, and evaluate it on held-out records.
 
-The mean over all pairs of a positive and a negative of ``(1 - (w x1 - w x0))**2`` depends on few sums: with d the
-difference of the means of both classes, and S the sum of their covariance matrices,
+The scorer minimises the mean of ``(1 - (w x1 - w x0))**2`` over all pairs of a positive x1 and a negative x0. Pairs
+need not be formed: with d the difference of the means of both classes, and S the sum of their covariance matrices,
 
     loss(w) = (1 - w d)**2 + w S w          least at  w = inverse(S + d d') d          (Fisher's discriminant direction)
 
-Rounds, each with its fraction of the loss: records by class and fold; the sum of each feature; the sum of each product
-of two features; scores of each fold by the scorer that was fitted to the other folds. The last gives the area under the
-ROC curve of held-out records. Noise is met by a ridge penalty and by shrinkage (`fit_least_squares`).
+Each round gets a fraction of the privacy loss. The rounds release
 
-Formal guarantees: features are clipped to declared bounds, so a record adds at most 1 to a scaled sum; fractions add up
-(adaptive composition). Scorers are post-processing.
+1. the number of records by class and fold;
+2. the sum of each feature;
+3. the sum of each product of two features;
+4. the scores of each fold by the scorer that was fitted to the other folds, for the area under the ROC curve.
+
+Noise is reduced by a ridge penalty and by shrinkage (`fit_least_squares`).
+
+Formal guarantees: features are clipped to declared bounds, so a record adds at most 1 to a scaled sum. Fractions of the
+loss add up (adaptive composition). Scorers are post-processing.
 
 References: Gao, Jin, Zhu and Zhou 2013 (pairwise least squares); Bell, Bellet, Gascon and Kulkarni 2020.
 
@@ -56,13 +61,13 @@ HELD_OUT_FRACTION = Fraction(1, 4)
 
 
 class FoldSums(NamedTuple):
-    """Counts, sums and sums of products of features between -1 and 1, for both classes, and variances of their noise.
+    """Counts, sums and sums of products of features in [-1, 1], by class and fold.
 
     Attributes:
-        counts: Records of each class and fold, negatives first: ``(2, folds)``.
-        feature_sums: Sums of each feature: ``(2, folds, features)``.
-        product_sums: Sums of each product of two features: ``(2, folds, features, features)``.
-        noise_variance: The mean variance of the noise of a sum of products.
+        counts: Number of records, negatives first, shape (2, folds).
+        feature_sums: Sum of each feature, shape (2, folds, features).
+        product_sums: Sum of each product of two features, shape (2, folds, features, features).
+        noise_variance: Mean variance of the noise of a sum of products.
     """
 
     counts: FloatArray
@@ -71,13 +76,19 @@ class FoldSums(NamedTuple):
     noise_variance: float
 
     def drop_fold(self, fold: int) -> FoldSums:
-        """Return a copy of the sums without one fold."""
+        """Return the sums of all folds but one."""
         counts, feature_sums, product_sums = (np.delete(sums, fold, axis=1) for sums in self[:3])
         return FoldSums(counts, feature_sums, product_sums, self.noise_variance)
 
 
 class FittedScorer(NamedTuple):
-    """A scorer of features between -1 and 1, with the mean and the standard deviation of its scores."""
+    """A linear scorer of features in [-1, 1].
+
+    Attributes:
+        weights: Coefficient of each feature, shape (features,).
+        mean_score: Mean of the scores.
+        score_deviation: Standard deviation of the scores.
+    """
 
     weights: FloatArray
     mean_score: float
@@ -87,15 +98,20 @@ class FittedScorer(NamedTuple):
 # Ridge penalty, in units of the noise of the largest eigenvalue. It was chosen, like the prior deviation 0.03 below and
 # the loss of sums of features, on synthetic records of 3 to 10 features, for the area of new records.
 def fit_least_squares(sums: FoldSums, ridge: float = 3.0) -> FittedScorer:
-    """Return the linear scorer with the least mean of ``(1 - (score of a positive - score of a negative))**2`` over
-    pairs.
+    """Return the linear scorer with the least squared error over pairs of a positive and a negative.
 
-    With means m of both classes and covariance matrices that add up to S, the mean loss of all pairs of a scorer w is
-    ``(1 - w (m1 - m0))**2 + w S w``: pairs need not be formed. The minimum is at ``w = inverse(S + d d') d``, where d
-    is the difference of means; its direction is Fisher's discriminant with unpooled covariances. The largest eigenvalue
-    of the noise of S is about the standard deviation of its entries times the root of the number of features: `ridge`
-    times this is added to all eigenvalues, after clipping at 0. If noise is large compared with the usual distance
-    between the covariances of the classes, they are shrunk towards each other, the noisier one by more.
+    The error is the mean of ``(1 - (score of the positive - score of the negative))**2``. With means m0 and m1 of the
+    classes, d = m1 - m0, and covariance matrices that add up to S, it equals ``(1 - w d)**2 + w S w``. The minimum is
+    at ``w = inverse(S + d d') d``; its direction is Fisher's discriminant with unpooled covariances.
+
+    Two corrections reduce the effect of noise. The largest eigenvalue of the noise of S is about the standard deviation
+    of its entries times the root of the number of features; `ridge` times this is added to all eigenvalues, after
+    clipping at 0. If noise is large compared with the usual distance between the covariances of the classes, they are
+    shrunk towards each other, the noisier one by more.
+
+    Args:
+        sums: Noisy counts and sums.
+        ridge: Ridge penalty, in units of the largest eigenvalue of the noise.
 
     >>> counts, first = np.array([[4.0], [4.0]]), np.array([[[-2.0]], [[2.0]]])
     >>> sums = FoldSums(counts, first, np.full((2, 1, 1, 1), 2.0), noise_variance=0.0)

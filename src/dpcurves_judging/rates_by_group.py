@@ -1,4 +1,11 @@
-"""Models evaluated by group: rates at a threshold and metrics, their gaps, and curves with simultaneous bands."""
+"""Evaluate a model by group, for audits of fairness: rates at a threshold, metrics, and their gaps between groups.
+
+`GroupRates` holds selection rate, true positive rate and other rates of each group, with their differences. The
+intervals of a number hold simultaneously for all groups (Sidak 1967), and the intervals of its differences for all
+pairs of groups (Tukey 1953).
+
+Formal guarantees: post-processing of one release of scores by group, which costs no further budget.
+"""
 
 from __future__ import annotations
 
@@ -38,10 +45,14 @@ def adjust_level(groups: int, level: float) -> float:
 
 @lru_cache(maxsize=256)  # a pure function of public numbers
 def adjust_level_for_pairs(groups: int, level: float) -> float:
-    """Return the level of the interval of one difference at which the intervals of all pairs of groups hold.
+    """Return the level of the interval of one difference at which the intervals of all pairs of groups hold at `level`.
 
     It follows from the quantile of the range of `groups` independent normal numbers, divided by the root of 2 (Tukey
-    1953); with unequal variances it is conservative (Hayter 1984).
+    1953). With unequal variances it is conservative (Hayter 1984).
+
+    Args:
+        groups: Number of groups.
+        level: Probability that all intervals hold, between 0 and 1.
 
     >>> [round(adjust_level_for_pairs(groups, 0.95), 4) for groups in (2, 5)]
     [0.95, 0.9936]
@@ -59,8 +70,14 @@ def adjust_level_for_pairs(groups: int, level: float) -> float:
 
 
 def compare_pairs(groups: Sequence[IntervalEstimate]) -> list[tuple[int, int, IntervalEstimate]]:
-    """Return (index, index, difference) for each pair of groups, first minus second, with its interval: see
-    `subtract_estimates`."""
+    """Return the difference of each pair of groups, first minus second, with its interval.
+
+    Args:
+        groups: Estimate of each group.
+
+    Returns:
+        Indices of both groups and the difference, for each pair; see `subtract_estimates`.
+    """
     return [
         (first, second, subtract_estimates(groups[first], groups[second]))
         for first, second in combinations(range(len(groups)), 2)
@@ -68,8 +85,12 @@ def compare_pairs(groups: Sequence[IntervalEstimate]) -> list[tuple[int, int, In
 
 
 def find_largest_gap(values: FloatArray, pairs: Sequence[IntervalEstimate], most: float = 1.0) -> IntervalEstimate:
-    """Return the largest difference of two of the numbers, with an interval from simultaneous intervals of all
-    pairs; NaN from 0 to `most`, the largest possible gap, if there are no pairs.
+    """Return the largest difference between two groups, with an interval.
+
+    Args:
+        values: Number of each group, shape (groups,).
+        pairs: Differences of all pairs with simultaneous intervals. Without pairs the result is NaN, from 0 to `most`.
+        most: Largest possible difference.
 
     >>> find_largest_gap(np.array([0.5, 0.2]), [IntervalEstimate(0.3, 0.1, 0.4)])[:3]
     (0.3, 0.1, 0.4)

@@ -1,18 +1,19 @@
-"""Uplift and Qini curves with their areas, from released counts of treatment and outcome.
+"""Uplift and Qini curves: how much a treatment helps the records to which a model gives the highest scores.
 
-The k records with the highest scores have T treated and U untreated ones, t and u of them with a good outcome:
+Among the k records with the highest scores, T are treated and U are not; t of the treated and u of the others have a
+good outcome. Then
 
     uplift(k)    (t / T - u / U) * k          additional good outcomes if all k were treated
     Qini(k)      t - u * T / U                additional good outcomes among the treated
     area         area between the curve and a straight line to its end, over the same area of a perfect order
 
-Both are computed along the edges of cells of the score; scores in one cell are tied. They are causal only if treatment
-does not depend on the potential outcomes, as in a randomised trial.
+`UpliftQuestion` asks for the counts, and `Uplift` holds curves, areas and bands. Scores in one cell are tied. The
+curves are causal only if treatment does not depend on the potential outcomes, as in a randomised trial.
 
-Formal guarantees: a record lies in one cell of the table of treatment, outcome and score, so the loss is the granted
-one; curves, areas and bands are post-processing.
+Formal guarantees: a record lies in one cell of the table of treatment, outcome and score, so the question has the loss
+of one histogram. Curves, areas and bands are post-processing.
 
-References: Radcliffe 2007, *Using control groups to target on predicted lift*.
+Reference: Radcliffe 2007, *Using control groups to target on predicted lift*.
 
 >>> table = np.array([[[9.0, 9.0], [1.0, 1.0]], [[9.0, 4.0], [1.0, 6.0]]])  # treatment, outcome, cells of the score
 >>> {name: curve(_cumulate_from_top(table)).round(1).tolist() for name, curve in CURVES.items()}
@@ -52,7 +53,7 @@ from dpcurves.inference.bands import simultaneous_errors
 from .counted_numbers import CountedNumbers, Statistic, ask_one_table, divide_counts, mask_empty, require_few_counts
 
 UPLIFT_CELLS = Grid(-1, 1, cells=40)
-"""Cells of a predicted uplift, a difference of two probabilities, by default: of width 0.05."""
+"""Default cells of a predicted uplift, which is a difference of two probabilities: 40 cells of width 0.05."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -94,7 +95,7 @@ class Uplift(CountedNumbers):
         return self._find_curve("qini")
 
     def _find_curve(self, name: str) -> FloatArray:
-        """Return the uplift or Qini curve, (cells + 1,); NaN everywhere if the effect of the treatment is unknown."""
+        """Return the uplift or the Qini curve, shape (cells + 1,); NaN if the effect of the treatment is unknown."""
         heights = CURVES[name](_cumulate_from_top(self._likely_tables[0]))
         return np.full_like(heights, np.nan) if np.isnan(self.value("effect of treatment")) else heights
 
@@ -220,7 +221,7 @@ class UpliftQuestion(TableQuestion):
         return ((2, 2, self.grid.cells),)
 
     def grids(self) -> tuple[int, ...]:
-        """Return the number of last axes of each table that are grids, whose outside values are counted apart."""
+        """Return, for each table, how many of its last axes are grids, which count values outside apart."""
         return (1,)
 
     def statistics(self) -> Mapping[str, Statistic]:
@@ -245,7 +246,11 @@ class UpliftQuestion(TableQuestion):
 
 
 def _cumulate_from_top(table: FloatArray) -> FloatArray:
-    """Return records of each treatment and outcome with the highest scores, from none to all: (..., 2, 2, points)."""
+    """Return counts of the records with the highest scores, from none to all, shape (..., 2, 2, cells + 1).
+
+    Args:
+        table: Counts by treatment, outcome and cell of the score, shape (..., 2, 2, cells).
+    """
     return np.concatenate([np.zeros((*table.shape[:-1], 1)), np.cumsum(table[..., ::-1], axis=-1)], axis=-1)
 
 
@@ -255,16 +260,22 @@ def _divide_or_zero(part: FloatArray, whole: FloatArray) -> FloatArray:
 
 
 def _compute_uplift(above: FloatArray) -> FloatArray:
-    """Return the uplift curve from `above`, counts (..., treatment, outcome, points) of the records with the highest
-    scores: difference of the rates of good outcomes, times the number of records."""
+    """Return the uplift curve: the difference of the rates of good outcomes, times the number of records.
+
+    Args:
+        above: Counts of the records with the highest scores, shape (..., treatment, outcome, points).
+    """
     untreated, treated = np.moveaxis(above, -3, 0)
     rates = [_divide_or_zero(counts[..., 1, :], counts.sum(axis=-2)) for counts in (untreated, treated)]
     return np.asarray((rates[1] - rates[0]) * above.sum(axis=(-3, -2)))
 
 
 def _compute_qini(above: FloatArray) -> FloatArray:
-    """Return the Qini curve from `above`, as in `_compute_uplift`: good outcomes of the treated, minus good outcomes of
-    the untreated scaled to as many records."""
+    """Return the Qini curve: good outcomes of the treated, minus those of the untreated, scaled to as many records.
+
+    Args:
+        above: Counts of the records with the highest scores, shape (..., treatment, outcome, points).
+    """
     untreated, treated = np.moveaxis(above, -3, 0)
     gained = treated[..., 1, :] - untreated[..., 1, :] * _divide_or_zero(treated.sum(axis=-2), untreated.sum(axis=-2))
     return np.asarray(gained)
@@ -276,16 +287,23 @@ CURVES: Mapping[str, Callable[[FloatArray], FloatArray]] = MappingProxyType(
 
 
 def _compute_effect(totals: FloatArray) -> FloatArray:
-    """Return the rate of good outcomes of the treated minus the rate of the untreated, from totals (..., treatment,
-    outcome); NaN if an arm has too few records."""
+    """Return the rate of good outcomes of the treated minus that of the untreated; NaN if an arm has too few records.
+
+    Args:
+        totals: Counts of all records, shape (..., treatment, outcome).
+    """
     untreated, treated = np.moveaxis(totals, -2, 0)
     treated_rate = divide_counts(treated[..., 1], treated.sum(axis=-1))
     return treated_rate - divide_counts(untreated[..., 1], untreated.sum(axis=-1))
 
 
 def _compute_area(table: FloatArray, *, qini: bool) -> FloatArray:
-    """Return the area of the Qini curve (else of the uplift curve) above random treatment, divided by the area of
-    the perfect order; NaN if an arm has too few records."""
+    """Return the area above random treatment, divided by that of the perfect order; NaN if an arm has too few records.
+
+    Args:
+        table: Counts by treatment, outcome and cell of the score, shape (..., 2, 2, cells).
+        qini: If True, the area of the Qini curve, else of the uplift curve.
+    """
     curve = _compute_qini if qini else _compute_uplift
     # A total below 0 is noise. It would make the area of the perfect order small, or 0, and hide the whole area.
     totals = np.maximum(table.sum(axis=-1), 0.0)
@@ -300,22 +318,30 @@ def _compute_area(table: FloatArray, *, qini: bool) -> FloatArray:
 
 
 def _make_best_qini(totals: FloatArray) -> FloatArray:
-    """Return cumulated counts of the perfect order for the Qini curve: treated records with a good outcome first,
-    untreated records with a good outcome last."""
+    """Return cumulated counts of the order that maximises the Qini curve.
+
+    Treated records with a good outcome come first, untreated records with a good outcome last.
+    """
     return _cumulate_from_top(_arrange_cells(totals, [[(1, 1)], [(0, 0), (1, 0)], [(0, 1)]]))
 
 
 def _make_best_uplift(totals: FloatArray) -> FloatArray:
-    """Return cumulated counts of the perfect order for uplift: records whose treatment and outcome agree first, then
-    the larger of both remaining groups."""
+    """Return cumulated counts of the order that maximises the uplift curve.
+
+    Records whose treatment and outcome agree come first, then the larger of the two remaining groups.
+    """
     first, second = ([[(1, 1)], [(0, 0)], *last_groups] for last_groups in ([[(0, 1)], [(1, 0)]], [[(1, 0)], [(0, 1)]]))
     prefers_first = (totals[..., 0, 1] > totals[..., 1, 0])[..., None, None, None]
     return _cumulate_from_top(np.where(prefers_first, _arrange_cells(totals, first), _arrange_cells(totals, second)))
 
 
 def _arrange_cells(totals: FloatArray, order: Sequence[Sequence[tuple[int, int]]]) -> FloatArray:
-    """Return totals (..., 2, 2) as cells of increasing scores, (..., 2, 2, len(order)), with the first group of
-    `order` in the last cell."""
+    """Return totals of groups as cells of increasing scores, shape (..., 2, 2, len(order)).
+
+    Args:
+        totals: Counts by treatment and outcome, shape (..., 2, 2).
+        order: Groups from the highest to the lowest score, each a list of pairs of treatment and outcome.
+    """
     cells = np.zeros((*totals.shape, len(order)))
     for cell, group in enumerate(reversed(order)):
         for treatment, outcome in group:

@@ -1,4 +1,8 @@
-"""Commands about times until an event: statistics of survival curves, and questions with several time columns."""
+"""Commands of survival analysis: questions with columns of times, and statistics of released survival curves.
+
+Option groups become fields of a question, and views print and plot its result. Statistics of a released curve, such as
+restricted means and hazards, cost no further budget.
+"""
 
 from __future__ import annotations
 

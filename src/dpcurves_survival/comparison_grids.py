@@ -1,13 +1,13 @@
-"""Forecast of the number of cells of time at which the comparison of two arms is most exact.
+"""Forecast which number of cells of time compares two arms of a trial most exactly.
 
-Narrow cells add noise to numbers at risk, and wide cells leave open when in them events came. The best number of cells
-depends on public numbers alone: the loss, the adjacency and the number of records.
+Many narrow cells add noise to the numbers at risk. Few wide cells hide the order of events inside them. The best number
+of cells depends on public numbers alone: privacy loss, neighbouring relation and number of records.
 
-    half width    half of the 95% interval of a difference of restricted means, between its extremes for any order of
-                  events inside cells, with simulated noise
-    best grid     the number of cells with the least half width; another one is recommended from a ratio of 1.25
+`forecast_comparison` simulates answers for each number of cells. Its measure is the half width of the 95 % interval of
+the difference of restricted mean survival times, which covers any order of the events inside cells. `describe_plan`
+recommends other cells if they reduce the half width by a factor of `Tuning.gain` or more.
 
-Formal guarantees: no confidential record is read.
+Formal guarantees: no confidential record is read, and no budget is spent.
 """
 
 from __future__ import annotations
@@ -60,8 +60,13 @@ ARM = Categories("arm", (0, 1))
 
 
 def censor_times(places: Places) -> Callable[[Generator, int], tuple[FloatArray, Bits]]:
-    """Return a sampler of times and event indicators from a sampler of times; half of the records have an
-    independent censoring time, which counts if it comes first."""
+    """Return a sampler of observed times and event indicators from a sampler of event times.
+
+    Half of the records have an independent censoring time. It is observed if it comes before the event.
+
+    Args:
+        places: Sampler of event times, as fractions of the grid.
+    """
 
     def sample_times(draw: Generator, size: int) -> tuple[FloatArray, Bits]:
         """Return observed times, as fractions of the grid, and 1 for an event or 0 for censoring, each (size,)."""
@@ -74,11 +79,11 @@ def censor_times(places: Places) -> Callable[[Generator, int], tuple[FloatArray,
 
 
 class ComparisonForecast(NamedTuple):
-    """Expected half width of a difference of restricted means, with one number of cells.
+    """Expected precision of a difference of restricted mean survival times, for one number of cells.
 
     Attributes:
-        cells: The number of cells.
-        half_width: Half the width of its 95 % interval for these records, in the unit of time.
+        cells: Number of cells of time.
+        half_width: Half the width of the 95 % interval for these records, in the unit of time.
     """
 
     cells: int
@@ -164,7 +169,7 @@ def forecast_comparison(
 
 
 def _count_expected_records(grid: Grid, time: FloatArray, event: IntArray, records: float) -> FloatArray:
-    """Return expected counts of censored records and of events of an arm, (2, cells + 2).
+    """Return the expected counts of censored records and of events in an arm, shape (2, cells + 2).
 
     Args:
         grid: Cells of time.
@@ -182,13 +187,14 @@ def _count_expected_records(grid: Grid, time: FloatArray, event: IntArray, recor
 def _bound_restricted_means(
     grid: Grid, counts: FloatArray, noise: FloatArray, until: float
 ) -> tuple[FloatArray, FloatArray]:
-    """Return draws of the lowest and the highest restricted mean that noisy counts of an arm allow, (draws,) each.
+    """Return draws of the lowest and of the highest restricted mean that noisy counts of an arm allow, shape (draws,)
+    each.
 
     Args:
         grid: Cells of time.
-        counts: Released counts of censored records and of events, (2, cells + 2).
-        noise: Simulated noise of both, (draws, 2, cells + 2).
-        until: The time up to which means are restricted.
+        counts: Released counts of censored records and of events, shape (2, cells + 2).
+        noise: Simulated noise of both, shape (draws, 2, cells + 2).
+        until: Time up to which means are restricted.
     """
     tables = [
         EventTable(count_at_risk(part[1], part[0]), count_censored_inside(part[0]))
@@ -205,7 +211,9 @@ def _bound_restricted_means(
 def describe_plan(
     question: SurvivalQuestion, loss: PrivacyLoss, adjacency: Neighbours, records: int
 ) -> tuple[str, ...]:
-    """Return a line for the plan of groups, if another number of cells compares two of them clearly better."""
+    """Return a line for the plan of a question by groups if other cells compare two groups clearly better, else no
+    line.
+    """
     compared = count_compared_records(question, records)
     if compared is None:
         return ()

@@ -1,4 +1,11 @@
-"""Competing risks: cumulative incidences (Aalen-Johansen) and cause-specific hazards, with bands."""
+"""Competing risks: the cumulative incidence of each cause (Aalen and Johansen 1978) and its hazard, with bands.
+
+An event of one cause, such as death, prevents the events of others, such as relapse. `CompetingRisksQuestion` asks for
+counts of events by cause and of censored records in cells of time. `CompetingRisks` holds the incidences.
+
+Formal guarantees: a record lies in one cell of one table, so the question has the loss of one histogram. Everything
+else is post-processing.
+"""
 
 from __future__ import annotations
 

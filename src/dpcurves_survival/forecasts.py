@@ -1,13 +1,15 @@
-"""Forecasts of questions about times until an event, from synthetic records or records like a released curve.
+"""Forecast the errors of survival questions before budget is spent.
 
-For each question, synthetic records are made (`_time_columns` and others), answered with noise, and compared with the
-estimate from exact counts of the same records:
+For each type of question, records are synthesised (`_time_columns` and others), answered with noise, and the result is
+compared with the estimate from exact counts of the same records. The error is
 
-    curves          root mean square difference over edges: Kaplan-Meier, Turnbull, incidences
-    area            absolute difference
+- for curves (Kaplan-Meier, Turnbull, incidences), the root mean square difference over the edges of the grid;
+- for the area under a ROC curve, the absolute difference.
 
-Formal guarantees: no confidential record is read; a released curve may give the distribution of the records
+`FORECASTS` registers one `ForecastKind` per type of question. Records may also be like those of a released curve
 (`distribution_from_curve`).
+
+Formal guarantees: no confidential record is read, and no budget is spent.
 """
 
 from __future__ import annotations
@@ -57,16 +59,29 @@ TIMES = MappingProxyType({name: censor_times(PLACES[name]) for name in ("a hill"
 
 
 def _time_columns(question: SurvivalQuestion, sample: tuple[FloatArray, Bits]) -> Table:
-    """Return the synthetic table of a question: times scaled to its grid, and the value of the event column for each
-    record."""
+    """Return synthetic columns for a question: times on its grid, and the value of its event column.
+
+    Args:
+        question: The question.
+        sample: Times as fractions of the grid, and event indicators, shape (records,) each.
+    """
     time, event = sample
     values = event_categories(question).values
     return {question.time: interpolate_grid(question.grid, time), question.event: np.array(values)[event]}
 
 
 def survival_error(question: Any, curve: Survival, records: Columns, steps: FloatArray | None = None) -> float:
-    """Return the root mean square difference, over edges, between a released curve and the Kaplan-Meier estimate
-    from the exact times of `records`. `steps` are their integer weights; None: unweighted."""
+    """Return the error of a released curve against the Kaplan-Meier estimate of the exact times of `records`.
+
+    Args:
+        question: The question, which names the columns.
+        curve: The released curve.
+        records: Synthetic records by column.
+        steps: Integer weights of the records; None: unweighted.
+
+    Returns:
+        Root mean square difference over the edges of the grid.
+    """
     is_event = np.asarray(records[question.event]) == question.event_value
     times, time_index = np.unique(np.asarray(records[question.time], dtype=np.float64), return_inverse=True)
     leaving = np.bincount(time_index, steps)
@@ -84,7 +99,7 @@ SURVIVAL_FORECAST = ForecastKind(
 
 
 def _trace_curve(curve: Survival) -> rehearsals.Traced:
-    """Return a curve along its grid, extrapolated past its end, with its band."""
+    """Return the points of a curve past the end of follow-up, with its band, for a plot of the forecast."""
     return (curve.x, curve.extrapolated_survival, *curve.band(LEVEL))
 
 
@@ -92,7 +107,7 @@ def _trace_curve(curve: Survival) -> rehearsals.Traced:
 
 
 def _unbounded_columns(question: Any, sample: Any) -> dict[str, Any]:
-    """Return the synthetic table of a question with automatic range, with times between 0 and 1,000."""
+    """Return synthetic columns for a question that finds its own range, with times from 0 to 1,000."""
     # even cells, since the question finds its own grid
     return _time_columns(question.with_grid(Grid(0, 1000, cells=100)), sample)
 
@@ -101,7 +116,7 @@ def _unbounded_columns(question: Any, sample: Any) -> dict[str, Any]:
 
 
 def _weighted_columns(question: Any, sample: Any) -> Table:
-    """Return the synthetic table of a weighted question: times, events and survey weights."""
+    """Return synthetic columns for a weighted question: times, events and survey weights."""
     return {**_time_columns(question, sample), question.weight: synthesise_weights(question, len(sample[1]))}
 
 
@@ -114,8 +129,13 @@ def _weighted_error(question: Any, curve: Survival, records: Columns) -> float:
 
 
 def count_cells(records: Columns, *sides: tuple[str, Grid | Categories]) -> FloatArray:
-    """Return exact counts of synthetic records by categories or by cells, one axis for each side; values outside a
-    grid have the first and last place of its axis."""
+    """Return the exact counts of synthetic records in a table with one axis per column.
+
+    Args:
+        records: Synthetic records by column.
+        sides: For each axis, the name of the column and its categories or grid. Numbers outside a grid are counted in
+            the first and the last place of its axis.
+    """
     places = []
     shape = []
     for column, side in sides:
@@ -133,7 +153,7 @@ def count_cells(records: Columns, *sides: tuple[str, Grid | Categories]) -> Floa
 
 
 def _cause_columns(question: Any, sample: Any) -> dict[str, Any]:
-    """Return the synthetic table of competing risks: the causes alternate among records with an event."""
+    """Return synthetic columns of competing risks, in which the causes alternate among records with an event."""
     time, event = sample
     kinds = np.arange(len(event)) % len(question.causes) + 1
     values = np.array([question.censored_value, *question.causes], dtype=object)
@@ -141,8 +161,7 @@ def _cause_columns(question: Any, sample: Any) -> dict[str, Any]:
 
 
 def _cause_error(question: Any, risks: CompetingRisks, records: Columns) -> float:
-    """Return the root mean square error of the incidences of all causes, compared with the incidences of exact
-    counts."""
+    """Return the root mean square error of the incidences of all causes against those from exact counts."""
     event = Categories(question.event, (question.censored_value, *question.causes))
     censored, *events = count_cells(records, (question.event, event), (question.time, question.grid))
     table = risk_table_from_counts(censored, events, tied=True)
@@ -155,8 +174,10 @@ def _cause_error(question: Any, risks: CompetingRisks, records: Columns) -> floa
 
 
 def _entry_columns(question: Any, sample: Any) -> dict[str, Any]:
-    """Return columns in which a third of the records enter at the start of the grid, and the others on the way to their
-    exit."""
+    """Return synthetic columns with delayed entry.
+
+    A third of the records enter at the start of the grid, the others on the way to their exit.
+    """
     columns = _time_columns(question, sample)
     lower = question.grid.lower
     fractions = np.arange(len(sample[0])) % 3 / 3
@@ -164,8 +185,7 @@ def _entry_columns(question: Any, sample: Any) -> dict[str, Any]:
 
 
 def _entry_error(question: Any, curve: variants.DelayedEntry, records: Columns) -> float:
-    """Return the root mean square error of survival with delayed entry against the estimate from the exact counts by
-    cell."""
+    """Return the root mean square error of survival with delayed entry against the estimate from exact counts."""
     is_event = np.where(np.asarray(records[question.event]) == question.event_value, 1, 0)
     columns = {**records, question.event: is_event}
     grid = question.grid
@@ -181,8 +201,11 @@ def _entry_error(question: Any, curve: variants.DelayedEntry, records: Columns) 
 
 
 def _interval_censored_columns(question: Any, sample: Any) -> dict[str, Any]:
-    """Return two columns of examination times of synthetic records: an event is first seen up to 3/16 of the grid
-    after it; records without an event have a last examination, and `inf` as the first one with the event."""
+    """Return synthetic examination times: the last examination without the event, and the first one with it.
+
+    An event is first seen up to 3/16 of the grid after it. Records without an event have infinity as the first
+    examination with it.
+    """
     time, event = sample
     at = interpolate_grid(question.grid, time)
     wide = (question.grid.upper - question.grid.lower) / 4
@@ -192,8 +215,7 @@ def _interval_censored_columns(question: Any, sample: Any) -> dict[str, Any]:
 
 
 def _interval_censored_error(question: Any, curve: variants.IntervalCensoredSurvival, records: Columns) -> float:
-    """Return the root mean square error of survival against Turnbull's estimate from the exact counts of pairs of
-    cells."""
+    """Return the root mean square error of survival against Turnbull's estimate from exact counts of pairs of cells."""
     counts = count_cells(records, (question.last, question.grid), (question.first, question.grid))
     return root_mean_square_error(
         curve.extrapolated_survival[1:],
@@ -205,8 +227,10 @@ def _interval_censored_error(question: Any, curve: variants.IntervalCensoredSurv
 
 
 def _model_columns(question: Any, sample: Any) -> dict[str, Any]:
-    """Return columns in which positives have an event before the horizon, and a quarter of the others is censored
-    before it."""
+    """Return synthetic columns in which positives have an event before the horizon.
+
+    A quarter of the other records is censored before the horizon.
+    """
     bits, score = sample
     values = event_categories(question).values
     fractions = np.arange(len(bits)) % 16 / 16
@@ -223,8 +247,10 @@ def _auc_half_width(model: SurvivalModel, population: bool) -> float:
 
 
 def _model_error(question: Any, model: SurvivalModel, records: Columns) -> float:
-    """Return the absolute error of the area under the ROC curve against the area from exact counts by cell, or half
-    the width of its interval if the area is NaN."""
+    """Return the absolute error of the area under the ROC curve against the area from exact counts.
+
+    If the released area is unknown, half the width of its interval is returned.
+    """
     if np.isnan(model.auc.value):
         return _auc_half_width(model, False)
     is_event = np.where(np.asarray(records[question.event]) == question.event_value, 1, 0)
@@ -274,16 +300,24 @@ PLAN_NOTES: Mapping[type[Any], Callable[..., tuple[str, ...]]] = MappingProxyTyp
 
 
 def distribution_from_curve(question: Any, curve: Survival) -> tuple[RecordDistribution, float] | None:
-    """Return a sampler of records like a released survival curve and their estimated number, or None if the question
-    has no time and event columns of this kind."""
+    """Return a sampler of records like those of a released survival curve, and their estimated number.
+
+    None is returned if the question has no columns of times and events.
+
+    Args:
+        question: The question to forecast.
+        curve: A released survival curve.
+    """
     if not (hasattr(question, "time") and hasattr(question, "event_value")):
         return None
     return _time_distribution_from_curve(question, curve), float(curve.at_risk[0])
 
 
 def _time_distribution_from_curve(question: Any, curve: Survival) -> RecordDistribution:
-    """Return a sampler of records whose event times follow the curve and whose censoring times follow the numbers at
-    risk divided by the curve."""
+    """Return a sampler of records like those of a released survival curve.
+
+    Event times follow the curve. Censoring times follow the numbers at risk divided by the curve.
+    """
     names = np.array(event_categories(question).values)
     remaining = np.append(curve.at_risk[1:], 0.0) / max(float(curve.at_risk[0]), 1.0)
     observed = np.minimum.accumulate(np.clip(remaining / np.maximum(curve.extrapolated_survival, 1e-9), 0.0, 1.0))

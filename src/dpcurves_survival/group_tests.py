@@ -1,16 +1,18 @@
-"""Tests and estimates that compare several survival curves: k-sample log-rank test, test for trend, medians, follow-up.
+"""Tests that compare survival curves of several groups: log-rank test, test for trend, medians, follow-up.
 
-With d_i and Y_i the events and the records at risk of group i in a cell, d and Y of all groups, and weights w,
+With events d_i and records at risk Y_i of group i in a cell, d and Y of all groups together, and weights w,
 
     score         z_i  = sum over cells of w * (d_i - d * Y_i / Y)
     covariance    V_ij = sum over cells of w**2 * d * (Y - d) / (Y - 1) * (Y_i / Y) * ((i == j) - Y_j / Y)
     statistic     (C z)' (C (V + covariance of the noise) C')**-1 (C z)
 
-C leaves out one group for any difference, or is one row of scores of the groups for a trend (Tarone 1975). P-values are
-simulated with sampling and noise. Also called: multivariate log-rank test (lifelines), ``survdiff`` of R, Tarone's test
-for trend, reverse Kaplan-Meier estimate.
+For any difference between groups, C leaves out one group. For a trend, C is one row of scores of the groups (Tarone
+1975). P-values are simulated with sampling and noise, because the released counts have both.
 
-Formal guarantees: post-processing of released curves, at no further loss.
+Also called: multivariate log-rank test (lifelines), ``survdiff`` of R, Tarone's test for trend, reverse Kaplan-Meier
+estimate.
+
+Formal guarantees: post-processing of released curves, which costs no budget.
 
 References: Mantel 1966; Peto and Peto 1972; Tarone 1975.
 
@@ -63,8 +65,8 @@ class GroupScores(NamedTuple):
     """Observed minus expected events of each group, and the covariance of these differences under equal survival.
 
     Attributes:
-        excess: (..., groups).
-        covariance: (..., groups, groups). Each row adds up to 0.
+        excess: Differences, shape (..., groups). They add up to 0.
+        covariance: Covariance matrix, shape (..., groups, groups). Each row adds up to 0.
     """
 
     excess: FloatArray
@@ -74,13 +76,13 @@ class GroupScores(NamedTuple):
 def compute_group_scores(events: FloatArray, at_risk: FloatArray, weights: FloatArray | float = 1.0) -> GroupScores:
     """Return the log-rank scores of k groups (Mantel 1966; Peto and Peto 1972).
 
-    The covariance of a cell is the covariance of a multivariate hypergeometric distribution: the events of the cell are
-    a random sample of the records at risk. Numbers at risk below zero, which noise may give, are taken as zero.
+    Under equal survival the events of a cell are a random sample of the records at risk, so the covariance is that of a
+    multivariate hypergeometric distribution. Noisy numbers at risk below zero count as zero.
 
     Args:
-        events: Events of each group in each cell, (..., groups, cells).
-        at_risk: Records at risk in each cell, (..., groups, cells).
-        weights: Weights of the cells, (cells,).
+        events: Events of each group in each cell, shape (..., groups, cells).
+        at_risk: Records at risk in each cell, shape (..., groups, cells).
+        weights: Weight of each cell, shape (cells,).
 
     >>> scores = compute_group_scores(np.array([[1.0, 1], [1, 0]]), np.array([[2.0, 1], [2, 1]]))
     >>> scores.excess
@@ -99,16 +101,26 @@ def compute_group_scores(events: FloatArray, at_risk: FloatArray, weights: Float
 
 
 def _quadratic_forms(excess: FloatArray, covariance: FloatArray, contrasts: FloatArray, least: float) -> FloatArray:
-    """Return the squared length of contrasts of the scores in units of their covariance, z' V^-1 z, (...). `least`
-    is added to the diagonal of V."""
+    """Return the test statistics ``(C z)' (C V C')**-1 (C z)``, shape (...).
+
+    Args:
+        excess: Scores z of the groups, shape (..., groups).
+        covariance: Covariance V, shape (..., groups, groups).
+        contrasts: Matrix C, shape (contrasts, groups).
+        least: Number added to the diagonal of ``C V C'``, so that it has an inverse.
+    """
     values = excess @ contrasts.T
     variance = contrasts @ covariance @ contrasts.T + least * np.eye(len(contrasts))
     return np.asarray((values * np.linalg.solve(variance, values[..., None])[..., 0]).sum(axis=-1))
 
 
 def _group_curves(curves: Any) -> list[Survival]:
-    """Return the curves as a list. Raises unless they are two or more survival curves on one grid, of independent
-    units."""
+    """Return the survival curves as a list.
+
+    Raises:
+        InvalidArgument: there are fewer than two curves, their grids differ, or units may have several records.
+        WrongArgumentType: an element is not a survival curve.
+    """
     groups: list[Any] = []
     if isinstance(curves, Mapping):
         groups = list(curves.values())
@@ -125,9 +137,16 @@ def _group_curves(curves: Any) -> list[Survival]:
 
 
 def _parse_contrasts(trend: Sequence[float] | bool | None, groups: int) -> FloatArray:
-    """Return the contrasts that are tested, (contrasts, groups): all groups but the last, or one centred row of
-    scores for a trend. Raises `InvalidArgument` for a `trend` that is not one finite number for each group, not all
-    equal."""
+    """Return the tested contrasts of the groups, shape (contrasts, groups).
+
+    Args:
+        trend: None or False: any difference, so all groups but the last. True: a trend in 0, 1, 2, ... A list: a trend
+            in these scores.
+        groups: Number of groups.
+
+    Raises:
+        InvalidArgument: the list does not hold one finite number for each group, or all are equal.
+    """
     if trend is None or trend is False:
         return np.eye(groups)[:-1]
     items = range(groups) if trend is True else require_sequence("trend", trend, "a list of numbers, as in [0, 1, 2],")

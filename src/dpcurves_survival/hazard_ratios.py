@@ -1,12 +1,15 @@
-"""The hazard ratio of two groups from noisy risk tables, with intervals that account for noise in every count.
+"""Estimate the hazard ratio of two groups from noisy risk tables (Cox regression on the group).
 
 Cox's score (1972), with Breslow's ties (1974), is a sum over cells of time: observed minus expected events of the first
-group. Its sampling variance falls with the number at risk, the variance of its noise does not. So cells are weighted by
-their information: the weights give the best linear predictor of the sum of true scores, given noisy ones (Goldberger
-1962). They are 1 without noise, and near 0 where few records are at risk. The interval inverts a test (Fieller 1954):
-it contains the ratios at which the weighted score is explained by noise, by the part that the weights leave out and,
-for the population, by sampling. Noise of events and of numbers at risk is simulated anew for each ratio, which also
-removes the bias from noise in numbers at risk.
+group. Its sampling variance falls with the number at risk, but the variance of its noise does not. So cells are
+weighted by their information. The weights give the best linear predictor of the sum of true scores, given noisy ones
+(Goldberger 1962); they are 1 without noise, and near 0 where few records are at risk.
+
+The interval inverts a test (Fieller 1954). It contains the ratios at which the weighted score is explained by noise, by
+the part that the weights leave out and, for the population, by sampling. Noise of events and of numbers at risk is
+simulated anew for each ratio, which also removes the bias from noise in numbers at risk.
+
+Formal guarantees: post-processing of released risk tables, which costs no budget.
 """
 
 from __future__ import annotations
@@ -61,20 +64,29 @@ TUNING = Tuning()
 
 
 def first_group_fraction(log_ratio: float, at_risk: FloatArray) -> FloatArray:
-    """Return the share of the first group in the total hazard of each cell, (..., cells), if its hazard is
-    exp(`log_ratio`) times the hazard of the second group; 0 where no record is at risk. `at_risk` is (2, ...,
-    cells)."""
+    """Return the share of the first group in the total hazard of each cell, shape (..., cells); 0 where nobody is at
+    risk.
+
+    Args:
+        log_ratio: Logarithm of the hazard of the first group over the hazard of the second.
+        at_risk: Records at risk of both groups, shape (2, ..., cells).
+    """
     first = at_risk[0] * exp(log_ratio)
     whole = first + at_risk[1]
     return np.asarray(np.divide(first, whole, out=np.zeros_like(whole), where=whole > 0))
 
 
 def split_events(log_ratio: float, died: FloatArray, at_risk: FloatArray) -> FloatArray:
-    """Return the events of each cell divided between both groups, whose continuous hazards have this ratio: (2,
-    cells). `died` are the events of both, (cells,).
+    """Return the events of each cell divided between two groups whose continuous hazards have this ratio, shape (2,
+    cells).
 
-    The cumulative hazard of the second group in each cell is found by Newton's method from below, which never
-    overshoots, because the number of events is concave in it.
+    The cumulative hazard of the second group in each cell is found by Newton's method from below. It never overshoots,
+    because the number of events is concave in the hazard.
+
+    Args:
+        log_ratio: Logarithm of the hazard of the first group over the hazard of the second.
+        died: Events of both groups together, shape (cells,).
+        at_risk: Records at risk of both groups, shape (2, cells).
     """
     ratios = np.array([[exp(log_ratio)], [1.0]])
     hazard = np.zeros_like(died)
@@ -110,8 +122,8 @@ class ScoreErrors(NamedTuple):
 
     @property
     def departure_scores(self) -> FloatArray:
-        """Change of the block scores if the log ratio deviates from constant by `departure`: in a linear and in a
-        quadratic shape over time, ``(2, blocks)``.
+        """Change of the block scores if the log ratio departs from a constant, in a linear and a quadratic shape, (2,
+        blocks).
         """
         whole = max(float(self.information.sum()), TUNING.least_event_variance)
         position = (np.cumsum(self.information) - self.information / 2) / whole
@@ -278,18 +290,22 @@ class ScoredRiskTables:
         return events
 
     def score_blocks(self, log_ratio: float, events: FloatArray, at_risk: FloatArray) -> FloatArray:
-        """Return observed minus expected events of the first group, by block: (..., blocks).
+        """Return observed minus expected events of the first group in each block, shape (..., blocks).
 
         Args:
             log_ratio: Logarithm of the hazard of the first group over the hazard of the second.
-            events: Events of both groups, (2, ..., cells).
-            at_risk: Records at risk of both groups, (2, ..., cells).
+            events: Events of both groups, shape (2, ..., cells).
+            at_risk: Records at risk of both groups, shape (2, ..., cells).
         """
         return self._sum_blocks(events[0] - events.sum(axis=0) * first_group_fraction(log_ratio, at_risk))
 
     def simulate_errors(self, log_ratio: float, expected: FloatArray | None = None) -> ScoreErrors:
-        """Return the errors of the block scores by noise, by sampling and by a changing ratio, if the true log ratio
-        is `log_ratio`. `expected`: the `expected_events` there, if they are known."""
+        """Return the errors of the block scores by noise, by sampling, and by a ratio that changes over time.
+
+        Args:
+            log_ratio: Assumed true log ratio.
+            expected: The `expected_events` at this ratio; None: they are computed.
+        """
         if expected is None:
             expected = self.expected_events(log_ratio)
         share = first_group_fraction(log_ratio, self.at_risk)
@@ -374,9 +390,15 @@ class ScoredRiskTables:
         return end_level(apart / spread if spread > 0 else inf, level)
 
     def _tie_order_shift(self, log_ratio: float, side: int, expected: FloatArray) -> float:
-        """Return how far the weighted score may move if events inside a cell come in another order: down, at most 0
-        (side 1), or up, at least 0 (side -1); 0 if `tied`, when all events of a cell are simultaneous. `expected`: the
-        `expected_events` at this ratio."""
+        """Return how far the weighted score may move if the events inside a cell come in another order.
+
+        The shift is 0 if `tied`, when all events of a cell are simultaneous.
+
+        Args:
+            log_ratio: Logarithm of the hazard ratio.
+            side: 1: the largest move down, at most 0. -1: the largest move up, at least 0.
+            expected: The `expected_events` at this ratio.
+        """
         if self.tied:
             return 0.0
         between = self._sum_blocks(np.maximum(self.records - self.fewest_records, 0.0))

@@ -1,12 +1,19 @@
-"""Events and records at risk from noisy counts of few records: empirical Bayes over smooth, rough and constant hazards.
+"""Estimate hazards from noisy counts of few records, by empirical Bayes over constant, smooth and rough hazards.
 
-Events and censored records of all cells are modelled together. Each has a hazard whose logarithm is a Gaussian process:
-a level, a slope in the logarithm of time (a Weibull distribution), a smooth part and an independent part per cell, some
-or all of them. Records leave by both hazards, so counts are multinomial around their expectation, plus the released
-noise. Standard deviations and length scales are averaged by the marginal likelihood of the release (Laplace's
-approximation; Rasmussen and Williams 2006, chapters 3 and 5). The curve is for the records, not for a population: the
-part of the difference between counts and expectation that is not noise is kept, so without noise counts are unchanged.
-This is post-processing of released counts and of the public noise distribution.
+With few records or much noise the Kaplan-Meier estimate of noisy counts is erratic. `estimate_shrunken_hazards` returns
+hazards that are compatible with the counts instead. Events and censored records are modelled together:
+
+- The logarithm of each hazard is a Gaussian process: a level, a slope in the logarithm of time (a Weibull
+  distribution), a smooth part and an independent part per cell, or only some of these.
+- Records leave by both hazards, so counts are multinomial around their expectation, plus the released noise.
+- Priors (`EVENT_PRIORS`, `CENSORING_PRIORS`) are averaged by their marginal likelihood in Laplace's approximation.
+
+The curve is that of these records, not of a population. The part of the difference between counts and expectation that
+is not noise is kept, so that counts without noise stay unchanged.
+
+Formal guarantees: post-processing of released counts and of the public distribution of their noise.
+
+Reference: Rasmussen and Williams 2006, *Gaussian processes for machine learning*, chapters 3 and 5.
 """
 
 from __future__ import annotations
@@ -38,11 +45,11 @@ class Tuning:
 TUNING = Tuning()
 
 LOG_HAZARD_RANGE = -12.0, 2.5
-"""Log hazards of a block: smallest and largest value, so that exponentials are normal doubles."""
+"""Smallest and largest log hazard of a block, so that exponentials are normal doubles."""
 
 
 class HazardPrior(NamedTuple):
-    """Prior standard deviations of the parts of a log hazard.
+    """Prior of a log hazard, as the standard deviations of its parts.
 
     Attributes:
         level: Standard deviation of a constant, around the typical hazard.
@@ -50,8 +57,8 @@ class HazardPrior(NamedTuple):
         smooth: Standard deviation of a smooth deviation.
         length: Length scale of the smooth deviation, as a fraction of the grid.
         rough: Standard deviation of independent deviations of each cell.
-        straight: Whether the typical hazard belongs to linear survival that falls to 0 at the end of the grid, instead
-            of a constant hazard with median survival in the middle.
+        straight: If True, the typical hazard belongs to survival that falls linearly to 0 at the end of the grid. If
+            False, it is constant, with median survival in the middle of the grid.
     """
 
     level: float
@@ -62,14 +69,17 @@ class HazardPrior(NamedTuple):
     straight: bool = False
 
     def mean_log_hazards(self, cells: int) -> FloatArray:
-        """Return prior means of the natural logarithm of the hazard per cell, (cells,)."""
+        """Return the prior mean of the natural logarithm of the hazard in each cell, shape (cells,)."""
         if self.straight:
             return np.asarray(-np.log(cells - np.arange(cells)))
         return np.full(cells, np.log(2 * np.log(2) / cells))
 
     def basis_matrix(self, cells: int) -> FloatArray:
-        """Return the matrix that maps independent standard normal parameters to deviations of log hazards from their
-        prior mean, (cells, parameters)."""
+        """Return the matrix that maps standard normal parameters to deviations of log hazards from their prior mean.
+
+        Returns:
+            Matrix of shape (cells, parameters), whose product with its transpose is the prior covariance.
+        """
         position = (np.arange(cells) + 0.5) / cells
         columns = [np.full((cells, 1), self.level), self.slope * (np.log(position) + 1)[:, None]]
         if self.smooth:
@@ -98,26 +108,36 @@ the fields of `HazardPrior`."""
 
 
 class NoisyCounts(NamedTuple):
-    """Unbiased released counts and draws of their noise: ``(cells,)`` and ``(draws, cells)``."""
+    """Unbiased released counts, and simulated draws of their noise.
+
+    Attributes:
+        counts: Counts of the cells, shape (cells,).
+        noise: Draws of their noise, shape (draws, cells).
+    """
 
     counts: FloatArray
     noise: FloatArray
 
 
 class HazardPosterior(NamedTuple):
-    """Hazards compatible with the release, ``(candidates, cells)``, and their posterior probabilities."""
+    """Hazards that are compatible with the release, with their posterior probabilities.
+
+    Attributes:
+        hazard: Candidates, shape (candidates, cells).
+        weight: Posterior probability of each candidate, shape (candidates,).
+    """
 
     hazard: FloatArray
     weight: FloatArray
 
     @property
     def survival(self) -> FloatArray:
-        """The posterior mean of survival at the end of each cell, nonincreasing: ``(cells,)``."""
+        """Posterior mean of the survival past each cell, nonincreasing, shape (cells,)."""
         return np.asarray(self.weight @ np.cumprod(1 - self.hazard, axis=1))
 
     @property
     def cumulative_hazard(self) -> FloatArray:
-        """The posterior mean of the sum of hazards to the end of each cell: ``(cells,)``."""
+        """Posterior mean of the sum of hazards up to the end of each cell, shape (cells,)."""
         return np.asarray(self.weight @ np.cumsum(self.hazard, axis=1))
 
 
@@ -140,15 +160,15 @@ class _PosteriorFit(NamedTuple):
 def estimate_shrunken_hazards(
     events: NoisyCounts, censored: NoisyCounts, records: NoisyCounts, generator: np.random.Generator
 ) -> HazardPosterior | None:
-    """Return posterior draws of the hazard of each cell in the Kaplan-Meier estimate of the records, with weights.
+    """Return weighted posterior draws of the hazard in each cell, or None if no prior fits the counts.
 
-    None if no prior fits: noise can produce counts that no hazards explain.
+    Noise can produce counts that no hazards explain.
 
     Args:
-        events: Events of each cell.
-        censored: Censored records of each cell, without records still observed at the end.
-        records: Number at risk in the first cell.
-        generator: Random numbers for draws around the mode.
+        events: Events in each cell.
+        censored: Censored records in each cell, without the records that are still observed at the end.
+        records: Number of records at risk in the first cell, as counts of shape ().
+        generator: Random numbers for draws around the posterior mode.
     """
     width = -(-len(events.counts) // 96)  # blocks; more cells are merged with their neighbours
     blocks = [_sum_blocks(counts, width) for counts in (events, censored)]
@@ -175,8 +195,10 @@ def estimate_shrunken_hazards(
 
 
 def _fit_priors(model: _CountModel, draws: FloatArray) -> Iterator[_PosteriorFit]:
-    """Yield the posterior under each pair of priors of events and censoring; pairs are skipped if a covariance
-    matrix cannot be factorised."""
+    """Yield the posterior under each pair of priors of events and of censoring.
+
+    Pairs whose covariance matrix cannot be factorised are skipped.
+    """
     for priors in product(EVENT_PRIORS, CENSORING_PRIORS):
         try:
             yield model.fit_hazards(*priors, draws)
@@ -185,7 +207,9 @@ def _fit_priors(model: _CountModel, draws: FloatArray) -> Iterator[_PosteriorFit
 
 
 def _hazards_from_fit(fit: _PosteriorFit, events: NoisyCounts, censored: NoisyCounts, width: int) -> FloatArray:
-    """Return events over records at risk, times the probability that a record is at risk, (draws, cells)."""
+    """Return draws of hazards, shape (draws, cells): events over records at risk, times the probability of being at
+    risk.
+    """
     died = np.maximum(_spread_over_cells(fit.counts[:, 0], events, width), 0.0)
     leaving = died + np.maximum(_spread_over_cells(fit.counts[:, 1], censored, width), 0.0)
     at_risk = fit.records[:, None] - np.cumsum(leaving, axis=1) + leaving
@@ -196,13 +220,13 @@ def _hazards_from_fit(fit: _PosteriorFit, events: NoisyCounts, censored: NoisyCo
 
 
 class _CountModel(NamedTuple):
-    """The released counts: events and censored records of each block, and records still observed at the end.
+    """Model of the released counts: events and censored records of each block, and records still observed at the end.
 
     Attributes:
-        counts: Unbiased counts, (2 * blocks + 1,).
-        noise: Covariance of the noise.
+        counts: Unbiased counts, shape (2 * blocks + 1,).
+        noise: Covariance of their noise.
         initial_records: Prior mean of the number of records at the start.
-        log_records_deviation: Standard deviation of its logarithm.
+        log_records_deviation: Standard deviation of the logarithm of that number.
     """
 
     counts: FloatArray
@@ -211,8 +235,14 @@ class _CountModel(NamedTuple):
     log_records_deviation: float
 
     def fit_hazards(self, events: HazardPrior, censored: HazardPrior, draws: FloatArray) -> _PosteriorFit:
-        """Return the posterior mode of the hazards, by Newton's method with the expected curvature, and draws around
-        it."""
+        """Return posterior draws around the most likely hazards, which are found by Newton steps with expected
+        curvature.
+
+        Args:
+            events: Prior of the hazard of events.
+            censored: Prior of the hazard of censoring.
+            draws: Standard normal numbers for the draws, shape (draws, parameters or more).
+        """
         blocks = len(self.counts) // 2
         usual = np.concatenate([events.mean_log_hazards(blocks), censored.mean_log_hazards(blocks), [0.0]])
         basis = block_diag(
@@ -248,8 +278,14 @@ class _CountModel(NamedTuple):
     def _sample_posterior(
         self, usual: FloatArray, basis: FloatArray, parameters: FloatArray, draws: FloatArray
     ) -> _PosteriorFit:
-        """Return draws of hazards around the posterior mode `parameters`, and Laplace's approximation of the log
-        marginal likelihood. `draws` are standard normal, (draws, parameters)."""
+        """Return posterior draws around the mode, and Laplace's approximation of the log marginal likelihood.
+
+        Args:
+            usual: Prior means of log hazards.
+            basis: Matrix from parameters to deviations from these means.
+            parameters: Posterior mode.
+            draws: Standard normal numbers, shape (draws, parameters).
+        """
         blocks = len(self.counts) // 2
         expected, slopes = self._expect_counts_and_slopes(usual + basis @ parameters)
         factor = self._factor_covariance(expected)
@@ -273,7 +309,12 @@ class _CountModel(NamedTuple):
         )
 
     def _expect_counts(self, logs: FloatArray) -> FloatArray:
-        """Return expected counts for log hazards of both kinds and the log number of records, along the last axis."""
+        """Return the expected counts, shape (..., 2 * blocks + 1).
+
+        Args:
+            logs: Log hazards of events, then of censoring, then the log of the relative number of records, along the
+                last axis.
+        """
         blocks = len(self.counts) // 2
         hazards = np.exp(np.clip(logs[..., :-1], *LOG_HAZARD_RANGE)).reshape(*logs.shape[:-1], 2, blocks)
         both = hazards.sum(axis=-2)
@@ -283,8 +324,7 @@ class _CountModel(NamedTuple):
         return np.concatenate([gone.reshape(*logs.shape[:-1], 2 * blocks), remaining[..., -1:]], axis=-1)
 
     def _expect_counts_and_slopes(self, logs: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return expected counts, and their derivatives by log hazards of both kinds and by the logarithm of the
-        records."""
+        """Return expected counts, and their derivatives by the log hazards and by the log number of records."""
         blocks = len(self.counts) // 2
         hazards = np.exp(np.clip(logs[:-1], *LOG_HAZARD_RANGE)).reshape(2, blocks)
         both = hazards.sum(axis=0)
@@ -308,14 +348,15 @@ class _CountModel(NamedTuple):
         return expected, slopes
 
     def _sampling_covariance(self, expected: FloatArray) -> FloatArray:
-        """Return the multinomial covariance of the counts, (2 * blocks + 1, 2 * blocks + 1), given their
-        expectation."""
+        """Return the multinomial covariance of the counts, given their expectation."""
         multinomial = np.diag(np.maximum(expected, 1e-3))  # records
         return np.asarray(multinomial - np.outer(expected, expected) / expected.sum())
 
     def _factor_covariance(self, expected: FloatArray) -> tuple[FloatArray, bool]:
-        """Return the Cholesky factor of sampling plus noise covariance of the counts, as `scipy.linalg.cho_factor`
-        does; a small multiple of the trace is added to the diagonal."""
+        """Return the Cholesky factor of the covariance of the counts: sampling plus noise.
+
+        It has the form of `scipy.linalg.cho_factor`. A small multiple of the trace is added to the diagonal.
+        """
         total = self._sampling_covariance(expected) + self.noise
         # relative to the trace, so that the matrix has an inverse
         total[np.diag_indices(len(total))] += 1e-9 * np.trace(total)
@@ -325,8 +366,13 @@ class _CountModel(NamedTuple):
     def _negative_log_posterior(
         self, factor: tuple[FloatArray, bool], expected: FloatArray, parameters: FloatArray
     ) -> float:
-        """Return minus the log posterior density of the parameters `parameters`, up to a constant, with `factor` as the
-        covariance of the counts."""
+        """Return minus the log posterior density of the parameters, up to a constant.
+
+        Args:
+            factor: Cholesky factor of the covariance of the counts.
+            expected: Expected counts at the parameters.
+            parameters: Standard normal parameters of the log hazards.
+        """
         off = self.counts - expected
         return 0.5 * float(off @ _solve_by_factor(factor, off) + parameters @ parameters)
 
@@ -342,8 +388,13 @@ def _solve_by_factor(factor: tuple[FloatArray, bool], right: FloatArray) -> Floa
 
 
 def _posterior_precision(factor: tuple[FloatArray, bool], slopes: FloatArray) -> FloatArray:
-    """Return the inverse posterior covariance of the parameters: expected curvature of the likelihood plus the
-    identity of the prior. `slopes` are derivatives of expected counts by parameters."""
+    """Return the inverse of the posterior covariance: expected curvature of the likelihood, plus the identity of the
+    prior.
+
+    Args:
+        factor: Cholesky factor of the covariance of the counts.
+        slopes: Derivatives of expected counts by parameters, shape (counts, parameters).
+    """
     return np.asarray(slopes.T @ _solve_by_factor(factor, slopes) + np.eye(slopes.shape[1]))
 
 
@@ -356,9 +407,17 @@ def _sum_blocks(counts: NoisyCounts, width: int) -> NoisyCounts:
 
 
 def _spread_over_cells(block_counts: FloatArray, counts: NoisyCounts, width: int) -> FloatArray:
-    """Distribute counts of blocks over cells, (..., blocks) to (..., cells).
+    """Distribute counts of blocks over their cells.
 
-    They are even within a block, except for the part of the observed differences that is not noise.
+    Counts are even within a block, except for the part of the observed differences that is not noise.
+
+    Args:
+        block_counts: Estimated counts, shape (..., blocks).
+        counts: Released counts of the cells, with their noise.
+        width: Number of cells in a block.
+
+    Returns:
+        Counts of shape (..., cells).
     """
     if width == 1:
         return block_counts

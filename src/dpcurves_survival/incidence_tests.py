@@ -1,16 +1,16 @@
-"""Gray's test: whether groups have the same cumulative incidence of a cause under competing risks.
+"""Gray's test: do groups have the same cumulative incidence of a cause under competing risks?
 
-With d_i and Y_i the events of the cause and the records at risk of group i in a cell of time, S_i the share without any
-event and F_i the incidence of the cause before it,
+Let d_i be the events of the cause and Y_i the records at risk of group i in a cell of time, S_i the share without any
+event, and F_i the incidence of the cause before it. F, d and R are those of all groups together. Then
 
     at risk     R_i = Y_i * (1 - F_i) / S_i                         for the subdistribution hazard
-    score       z_i = sum over cells of (1 - F)**rho * (d_i - d * R_i / R)          F, d and R of all groups together
+    score       z_i = sum over cells of (1 - F)**rho * (d_i - d * R_i / R)
     statistic   z' V**-1 z                                          without the last group
 
-V is Gray's covariance under equal incidence plus the covariance of the noise. The p-value is simulated with noise and
-normal sampling errors. Also called: test of equal subdistribution hazards, `cmprsk::cuminc`.
+V is Gray's covariance under equal incidence, plus the covariance of the noise. The p-value is simulated with noise and
+normal sampling errors. Also called: test of equal subdistribution hazards, `cmprsk::cuminc` of R.
 
-Formal guarantees: post-processing of released counts, at no further loss.
+Formal guarantees: post-processing of released counts, which costs no budget.
 
 Reference: Gray 1988, *A class of K-sample tests for comparing the cumulative incidence of a competing risk*.
 
@@ -74,7 +74,7 @@ class GrayTest(NamedTuple):
 
 
 class GroupCounts(NamedTuple):
-    """Counts of groups in cells of time: released, or with noise, (..., groups, cells) each.
+    """Counts of groups in cells of time, released or simulated, of shape (..., groups, cells).
 
     Attributes:
         events: Events of the tested cause.
@@ -115,14 +115,14 @@ class SubdistributionRisk(NamedTuple):
 
     @classmethod
     def from_counts(cls, counts: GroupCounts, known: BoolArray, rho: float) -> SubdistributionRisk:
-        """Return the risk of these counts.
+        """Return the numbers of Gray's test from counts.
 
-        Without noise, the share without any event is at least the share at risk, because censoring takes the rest. So
-        it is not taken below that, where noise would divide by almost nothing.
+        Without noise, the share without any event is at least the share at risk, because censoring takes the rest.
+        Noise could make it smaller, and divide by almost nothing, so that it is raised to that share.
 
         Args:
             counts: Counts of the groups.
-            known: Cells in which each group is at risk, (groups, cells).
+            known: Cells in which each group is at risk, shape (groups, cells).
             rho: Power of one minus the pooled incidence in the weights.
         """
         records = np.where(known, np.maximum(counts.records, inference.TUNING.least_at_risk), 0.0)

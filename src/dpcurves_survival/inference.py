@@ -1,4 +1,11 @@
-"""Kaplan-Meier and Nelson-Aalen curves from noisy counts, the log-rank test, and statistics of noisy risk tables."""
+"""Statistics of noisy risk tables: Kaplan-Meier and Nelson-Aalen estimates, bands, and the log-rank test.
+
+A risk table has the events and the records at risk of each cell of time (`AtRisk`, `RiskTable`). Noise may make a
+number at risk small or negative, so curves end where it is no longer clear of the noise (`find_known_cells`). The order
+of events and censoring inside a cell is unknown, so bands cover all orders.
+
+Formal guarantees: post-processing of released counts, which costs no budget.
+"""
 
 from __future__ import annotations
 
@@ -62,11 +69,17 @@ class AtRisk(NamedTuple):
 
 
 def count_at_risk(events: FloatArray, censored: FloatArray) -> AtRisk:
-    """Return numbers at risk from slots of a grid that counts values outside separately: (..., cells + 2) to (...,
-    cells).
+    """Return the events and the records at risk of each cell.
 
     Times below the grid count in its first cell. Times above are at risk throughout and censored at the end. Records
     censored in a cell are at risk in it, like ties in the textbook.
+
+    Args:
+        events: Events in each slot of a grid that counts values outside apart, shape (..., cells + 2).
+        censored: Censored records in each slot, of the same shape.
+
+    Returns:
+        Numbers of shape (..., cells).
     """
     inside = events[..., 1:-1].copy()
     all_ = (events + censored)[..., 1:].copy()
@@ -417,9 +430,14 @@ class LogRankScore(NamedTuple):
 
 
 def compute_log_rank_score(first: AtRisk, second: AtRisk, *, weight: FloatArray | float = 1.0) -> LogRankScore:
-    """Return observed minus expected events of the first group under equal survival (Mantel 1966), from (..., cells).
+    """Return observed minus expected events of the first group under equal survival (Mantel 1966).
 
-    The variance is hypergeometric, cell by cell. Negative numbers count as zero. Cells may have weights.
+    The variance is hypergeometric, cell by cell. Negative numbers count as zero.
+
+    Args:
+        first: Events and records at risk of the first group, shape (..., cells).
+        second: Those of the second group.
+        weight: Weight of each cell, shape (cells,).
     """
     ones, others = (np.maximum(table.records, 0.0) for table in (first, second))
     records = ones + others
@@ -553,8 +571,17 @@ def _simulate_null_scores(
 
 
 def sample_at_risk(group: AtRisk, hazard: FloatArray, draws: int, generator: np.random.Generator) -> AtRisk:
-    """Return random tables, (draws, cells), of one group whose records leave cell by cell: by events with these
-    hazards, or by censoring as estimated from the group. Records that stay are at risk in all cells."""
+    """Return random tables of a group whose records leave cell by cell, shape (draws, cells).
+
+    Records leave by events with the given hazards, or by censoring as estimated from the group. Records that stay are
+    at risk in all cells.
+
+    Args:
+        group: Released table of the group.
+        hazard: Hazard of each cell, shape (cells,).
+        draws: Number of tables.
+        generator: Random numbers.
+    """
     without = np.append(group.records[1:], group.records[-1] - group.events[-1])
     censored = estimate_monotone_hazards(AtRisk(group.records - group.events - without, group.records - group.events))
     stay = np.cumprod((1 - hazard) * (1 - censored))
@@ -622,10 +649,14 @@ class RiskTable(NamedTuple):
     fewest_records: FloatArray
 
     def estimate_curves(self, known: BoolArray, event_times: FloatArray, *, censored_first: bool = False) -> Curves:
-        """Return survival, incidences and cumulative hazards, constant past the `known` cells; `censored_first`
-        makes all censoring of a cell precede its events.
+        """Return survival, incidences and cumulative hazards. They are constant past the known cells.
 
         Hazards may be negative by noise, so that they are unbiased.
+
+        Args:
+            known: Cells in which the number at risk is known, shape (cells,).
+            event_times: Times at which the events of each cell are placed.
+            censored_first: If True, all censoring of a cell precedes its events.
         """
         records = self.fewest_records if censored_first else self.records
         share = self.events / np.maximum(records, TUNING.least_risk_of_tables)[..., None, :]

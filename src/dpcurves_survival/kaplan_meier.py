@@ -1,4 +1,11 @@
-"""Survival with censoring: Kaplan-Meier and Nelson-Aalen curves with bands, and the log-rank test."""
+"""Survival with censoring: Kaplan-Meier and Nelson-Aalen curves with bands, and the log-rank test.
+
+`SurvivalQuestion` asks for the numbers of events and of censored records in public cells of time. `Survival` holds the
+curve, its band, the median and the numbers at risk. `log_rank_test` compares two curves, accounting for their noise.
+
+Formal guarantees: a record lies in one cell of one table, so the question has the loss of one histogram. Everything
+else is post-processing.
+"""
 
 from __future__ import annotations
 

@@ -1,13 +1,13 @@
-"""Plots of times until an event: curves with at-risk tables, figures, hazards, incidences, forest plots.
+"""Plots of survival analysis: survival curves, cumulative hazards and incidences, tables at risk, forest plots.
 
-    draw_survival      a survival curve as steps at the ends of cells, with bands
-    draw_steps         a nondecreasing curve, such as a cumulative hazard or incidence
-    write_at_risk      rows of numbers at risk below either of them, one for each curve
-    draw_estimates     a forest plot: one row for each estimate, with its intervals
-    draw_figure        several groups in the style of journals, with the table of numbers at risk
+- `draw_survival`: survival as steps at the ends of cells, with its band;
+- `draw_steps`: a nondecreasing curve, such as a cumulative hazard or a cumulative incidence;
+- `write_at_risk`: a row of numbers at risk below either plot, one for each curve;
+- `draw_estimates`: a forest plot with a row for each estimate and its intervals;
+- `draw_figure`: several groups in the style of medical journals, with the table of numbers at risk.
 
-Lengths are points (1/72 inch) unless stated. Bands without an upper limit are cut at four times the height of the curve
-(`_find_band_limit`).
+Lengths are points (1/72 inch) unless stated. A band without an upper limit is cut at four times the height of the curve
+(`_find_band_limit`). Plots show released numbers; no record is read.
 """
 
 from __future__ import annotations
@@ -42,13 +42,13 @@ PALE = "#cccccc"
 
 
 class AtRiskRow(NamedTuple):
-    """A row of a table of numbers at risk.
+    """One row of a table of numbers at risk.
 
     Attributes:
-        edges: Edges of the grid, (cells + 1,).
-        records: At risk in the cell that starts at each edge but the last, (cells,).
-        error: Distances from the numbers to the upper ends of their intervals, (cells,); None: no intervals. Lower ends
-            are cut at 0, so half widths would be too small.
+        edges: Edges of the grid, shape (cells + 1,).
+        records: Records at risk in each cell, shape (cells,).
+        error: Distance from each number to the upper end of its interval, shape (cells,); None: no intervals are shown.
+            Lower ends are cut at 0, so half widths would be too small.
     """
 
     edges: FloatArray
@@ -57,8 +57,16 @@ class AtRiskRow(NamedTuple):
 
 
 def write_at_risk(ax: Axes, row: AtRiskRow, name: str | None, color: str) -> None:
-    """Write one more row of numbers at risk below `ax`. Nothing is written if the axes are too narrow. Call it
-    before the privacy statement is added."""
+    """Write one more row of numbers at risk below `ax`, before the privacy statement is added.
+
+    Nothing is written if the axes are too narrow.
+
+    Args:
+        ax: Axes with the curve.
+        row: The numbers.
+        name: Name of the curve before the row; None: no name.
+        color: Colour of the text.
+    """
     from dpcurves.display.artists import shrink_axes
 
     figure = ax.figure.get_figure(root=True)
@@ -106,8 +114,16 @@ def write_at_risk(ax: Axes, row: AtRiskRow, name: str | None, color: str) -> Non
 def _write_below(
     ax: Axes, place: tuple[float, float], text: str, across: str = "axes fraction", *, left: float = 0.0, **style: Any
 ) -> None:
-    """Write text below the axis: at x position `place[0]`, in units of `across`, and `place[1]` points up (negative:
-    down), `left` points to the right of it (negative: to the left)."""
+    """Write a text below the axis.
+
+    Args:
+        ax: The axes.
+        place: Position along x in units of `across`, and points above the axis (negative: below it).
+        text: The text.
+        across: Coordinate system of the position along x.
+        left: Points by which the text is moved to the right (negative: to the left).
+        style: Further properties of the text.
+    """
     ax.annotate(
         text, (place[0], 0.0), (left, place[1]), xycoords=(across, "axes fraction"), textcoords="offset points",
         fontsize=scale_font_size(FONT_SIZE), verticalalignment="top", annotation_clip=False, parse_math=False, **style,

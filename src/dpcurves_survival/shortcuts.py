@@ -1,4 +1,8 @@
-"""Survival questions in one call, on arrays in memory; losses of several calls are not added up."""
+"""Ask a survival question in one call, on arrays in memory.
+
+Each call makes its own ledger, so that the losses of several calls are not added up. Use a `Session` for several
+questions about the same records.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,10 @@
-"""Performance of survival models at a horizon: calibration, time-dependent AUC, Brier score, Harrell's C-index."""
+"""Evaluate survival models at a horizon: calibration, time-dependent AUC, Brier score, and Harrell's C-index.
+
+`SurvivalModelQuestion` asks for counts by event, time and score. `SurvivalModel` holds the metrics with their
+intervals. Records that are censored before the horizon are accounted for by weights.
+
+Formal guarantees: metrics are post-processing of the released counts.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,11 @@
-"""Statistics of survival curves and their differences, with intervals, computed from released risk tables."""
+"""Statistics of released survival curves: survival at a time, restricted means, hazard ratios, and their differences.
+
+Each function takes one released curve, or the curves of two groups, and returns an `Estimate` with its interval. The
+intervals account for noise, for the order of events inside cells and, for the population, for sampling.
+`survival_figure` plots several groups in the style of medical journals.
+
+Formal guarantees: post-processing of released risk tables, which costs no budget.
+"""
 
 from __future__ import annotations
 
@@ -136,8 +143,13 @@ class RiskTableReader(NamedTuple):
     read_curves: Callable[[Any], inference.Curves]
 
     def sample_group(self, result: Any, group_index: int, *, population: bool) -> GroupDraws:
-        """Return simulated draws of one group, computed once for each result. `group_index` (0 or 1) selects random
-        streams, so that two groups are independent."""
+        """Return simulated draws of one group. They are computed once for each result.
+
+        Args:
+            result: Released result of the group.
+            group_index: 0 or 1. It selects random streams, so that the draws of two groups are independent.
+            population: If True, sampling is simulated besides the noise.
+        """
 
         def simulate_group() -> GroupDraws:
             """Return draws of tables that are compatible with the release, and their bounding curves."""

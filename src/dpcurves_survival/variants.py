@@ -1,4 +1,10 @@
-"""Survival curves with survey weights, delayed entry (left truncation), automatic range, or interval censoring."""
+"""Variants of survival curves: survey weights, delayed entry, an unknown horizon, and interval censoring.
+
+- `WeightedSurvivalQuestion`: each record counts with its survey weight.
+- `DelayedEntryQuestion`: records come under observation at different times (left truncation).
+- `AutoRangeSurvivalQuestion`: no horizon is known, so that a part of the budget searches for it.
+- `IntervalCensoredQuestion`: an event is only known to lie between two examinations (Turnbull 1976).
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,10 @@
-"""Command-line application: groups of commands, commands of other packages, error handling and signals."""
+"""The command-line application: it finds the command that was typed, runs it, and turns errors into one line.
+
+`build` collects the commands of the core and of other packages (`PackageCommands`). Modules are imported only by the
+commands that use them, so that ``--help`` is fast. `Commands` reports an error as one line with an exit status, never
+as a traceback, because a traceback may show values of records. `catch_signals` turns Ctrl-C and other signals into an
+exception, so that temporary files are removed.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,12 @@
-"""Ask one question of one table: check the options, charge the loss, deliver every output."""
+"""Ask one question of one table from the command line.
+
+A command built by `make_question_command` checks its options, plans the question, charges its loss, and delivers every
+output: tables on the terminal, JSON, CSV, workbooks, pages and plots. `Terms` holds the options that every question
+has: data source, privacy loss, guarantee, and the account that pays.
+
+If an output fails after the charge, the other outputs are still delivered, and the error names the request id under
+which the stored answer is returned at no cost.
+"""
 
 from __future__ import annotations
 

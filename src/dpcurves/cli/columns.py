@@ -1,4 +1,9 @@
-"""Questions about columns: their options, and the views of their results. Tables use the column names of the JSON."""
+"""Commands about columns: distribution functions, quantiles, histograms, bounds, bar charts, contingency tables,
+summaries.
+
+Option groups become fields of a question. A view prints the result as tables and plots it. Tables use the column names
+of the JSON.
+"""
 
 from __future__ import annotations
 

@@ -1,9 +1,8 @@
-"""Example tables: made-up records from a fixed seed, which the commands of the documentation read.
+"""Write example tables for the commands of the documentation, from a fixed seed.
 
-Columns are named as in the examples of the help texts. Nobody's records are in them, and they need no protection.
-
-    flights, people, cohort, patients, orders, events, scored, trial, fitted, loans, ...    `TABLES`
-    .csv, .parquet, .duckdb                                                                 by the ending of the name
+The records are made up, so that they need no protection. Columns are named as in the examples of the help texts.
+`TABLES` lists the tables (flights, people, cohort, patients and more). The ending of the file name, ``.csv``,
+``.parquet`` or ``.duckdb``, decides the format.
 """
 
 from __future__ import annotations

@@ -1,4 +1,8 @@
-"""Output of results: JSON, CSV, workbooks, pages and plots, and the views that print them in the terminal."""
+"""Output of results: files, and the views that print results in the terminal.
+
+`Output` holds the options for JSON, CSV, workbooks, pages and plots. A `View` turns a result into tables and a plot;
+`ResultView` serves every result with a band or intervals, and the other views serve results that need more.
+"""
 
 from __future__ import annotations
 

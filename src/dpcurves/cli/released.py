@@ -1,4 +1,8 @@
-"""Commands about released results: show, publish, and compare them with a public table or with each other."""
+"""Commands about results that were released before: show, publish, review, and compare.
+
+Results are read from JSON files. They are compared with the same curve of a public table or with each other, and made
+consistent with each other. All of this is post-processing: no command here opens confidential records or spends budget.
+"""
 
 from __future__ import annotations
 

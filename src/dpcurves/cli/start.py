@@ -1,4 +1,7 @@
-"""Entry point of the command line. It imports the other modules where Ctrl-C already ends without a traceback."""
+"""Entry point of the command line.
+
+Other modules are imported inside `main`, so that Ctrl-C ends the program without a traceback during imports, too.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +12,7 @@ from .status import COMPLETING, ExitStatus
 
 
 def main() -> None:
-    """Run the command of `sys.argv` and exit with its status."""
+    """Run the command in `sys.argv`, and exit with its status."""
     try:
         from .terminal import prepare_streams, silence_stream
 

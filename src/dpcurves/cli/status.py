@@ -1,4 +1,4 @@
-"""Exit statuses of the command line."""
+"""Exit statuses of the command line, for scripts that call it."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from enum import IntEnum
 
 
 class ExitStatus(IntEnum):
-    """Number with which a command ends; 0 if all went well."""
+    """Number with which a command ends. 0, which is not listed, means success."""
 
     FAULT = 1
     """A bug in this package."""

@@ -1,4 +1,8 @@
-"""Plan commands, and studies: many questions from a file under one budget."""
+"""Plan questions without asking them, and ask the questions of a study.
+
+A study is a file with many questions that share one budget (`ask_study`). A plan command prints the rounds, losses,
+errors and mechanisms of a question from public facts, and spends nothing.
+"""
 
 from __future__ import annotations
 

@@ -1,11 +1,13 @@
-"""A warning that a table differs from the table of the account's last question.
+"""Warn that a table has changed since the last question to the same account.
 
-    tables.key    in the folder of heads: the key of all digests, which is not the ledger's
-    NAME.table    the digest of the files of the account's last question, sealed with that key; named by a seal of the
-                  account's name under the key of its ledger, so that each ledger has its own, wherever it lies
+Answers about two versions of a table are about different records, and thresholds of one request would not fit together.
+`find_change` compares a keyed hash of the files with the one that the last call stored:
 
-The digest is compared on the holder's terminal alone, after the charge: a refusal would reveal to analysts exactly,
-without a charge, that a record came or went.
+- ``tables.key`` in the folder of heads holds the key of all hashes. It is not the key of a ledger.
+- ``NAME.table`` holds the hash of the files of an account's last question. NAME is a keyed hash of the account.
+
+The warning is shown on the terminal of the data holder only, and only after the charge. A refusal instead would tell
+analysts exactly, without a charge, that a record came or went.
 """
 
 from __future__ import annotations
@@ -24,10 +26,9 @@ from ..ledger.sqlite import parse_storage_url
 
 
 def find_change(files: Sequence[Path], ledger: str, dataset: str) -> str | None:
-    """Return the warning if files differ from the files of the last call for this account; None otherwise.
+    """Return a warning if the files differ from those of the last call for this account, else None.
 
-    Nothing is compared where the folder of heads cannot be used, for tables that are no files, and for a ledger in
-    memory, which is new each time.
+    Nothing is compared if the folder of heads cannot be used, if the table is no file, or if the ledger is in memory.
 
     Args:
         files: Paths that name the files of the table.
@@ -71,7 +72,7 @@ CHANGED = (
 
 
 def _hash_file(path: Path) -> str:
-    """Return the SHA-256 of a file, or of its size and time for a very large one."""
+    """Return the SHA-256 of a file's content; for a file above 4 GiB, the SHA-256 of its size and time of change."""
     status = path.stat()
     # 2**32: bytes up to which contents are compared; of larger files, size and time of the last change
     if status.st_size > 2**32:

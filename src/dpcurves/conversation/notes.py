@@ -1,11 +1,14 @@
-"""Notes on results in two parts: a fact for every reader, and advice for whoever asked the question.
+"""Notes on results: a fact for every reader, and advice for the analyst who asked the question.
 
-Terminals, notebooks, warnings and JSON have both parts; pictures and published pages have the facts alone. A mark
-divides the parts, so that notes read from files divide in the same way.
+Terminals, notebooks, warnings and JSON show both parts. Pictures and published pages show the fact alone, because their
+readers cannot ask again. The two parts are divided by a mark within the text, so that notes read from files can be
+divided, too.
 
 >>> note = add_advice("the interval is wide", "take fewer cells")
->>> note, select_reader_notes([note])
-('the interval is wide; advice: take fewer cells', ('the interval is wide',))
+>>> note
+'the interval is wide; advice: take fewer cells'
+>>> select_reader_notes([note])
+('the interval is wide',)
 """
 
 from __future__ import annotations
@@ -14,13 +17,13 @@ import re
 from collections.abc import Iterable
 
 ADVICE_MARK = "; advice: "
-"""Text between the fact and the advice of a note."""
+"""Text between fact and advice."""
 REST_MARK = "are together in "
-"""Text before the name of the category of all unselected values, in quotes."""
+"""Text before the quoted name of the category that collects all unselected values."""
 
 
 def add_advice(fact: str, advice: str) -> str:
-    """Return a note of a fact and of advice to whoever asked, which published pages leave out.
+    """Return a note with a fact for every reader and advice for the analyst.
 
     >>> add_advice("about 3% lie above 10", "take a wider grid")
     'about 3% lie above 10; advice: take a wider grid'
@@ -29,7 +32,7 @@ def add_advice(fact: str, advice: str) -> str:
 
 
 def warn_analyst(words: str) -> str:
-    """Return a note that is advice alone, so that no published page has it.
+    """Return a note with advice alone, which no published page shows.
 
     >>> select_reader_notes([warn_analyst("a filter is public")])
     ()
@@ -38,7 +41,7 @@ def warn_analyst(words: str) -> str:
 
 
 def select_reader_notes(notes: Iterable[str]) -> tuple[str, ...]:
-    """Return notes for readers of a publication: facts without advice to whoever asked the question, each once.
+    """Return the facts of notes without their advice, each fact once, in order.
 
     >>> select_reader_notes([add_advice("about 3% lie above 10", "take a wider grid"), "about 2% are missing"])
     ('about 3% lie above 10', 'about 2% are missing')
@@ -48,7 +51,7 @@ def select_reader_notes(notes: Iterable[str]) -> tuple[str, ...]:
 
 
 def find_rest_names(notes: Iterable[str]) -> frozenset[str]:
-    """Return the names of the categories of all unselected values that notes on partition selection name.
+    """Return the names of categories that collect unselected values, as notes on partition selection give them.
 
     >>> sorted(find_rest_names(["4 are released, and all groups of few units are together in 'other'"]))
     ['other']

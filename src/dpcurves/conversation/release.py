@@ -63,7 +63,8 @@ KIND = "is"
 
 
 def fingerprint(*facts: Any) -> str:
-    """Return the SHA-256 of public facts as 64 hexadecimal digits. Equal facts have equal fingerprints.
+    """Return a fingerprint of public facts: their SHA-256 as 64 hexadecimal digits. Equal facts have equal
+    fingerprints.
 
     >>> from dpcurves.privacy import PrivacyLoss
     >>> fingerprint(PrivacyLoss.pure(1)) == fingerprint(PrivacyLoss.pure("1.0"))
@@ -73,7 +74,7 @@ def fingerprint(*facts: Any) -> str:
 
 
 def to_canonical_json(fact: Any) -> str:
-    """Write facts as canonical JSON: sorted field names, exact fractions, enumerations by member name.
+    """Return facts as canonical JSON: sorted field names, exact fractions, enumerations by member name.
 
     >>> to_canonical_json((1, Fraction(1, 3), None))
     '[1,{"fraction":"1/3"},null]'
@@ -82,8 +83,10 @@ def to_canonical_json(fact: Any) -> str:
 
 
 def _to_plain(fact: Any) -> Any:
-    """Return a fact that JSON cannot represent as JSON types, for the canonical JSON: fractions, enumerations, arrays
-    (by hash), dataclasses, models (by digest), others by their repr.
+    """Return a fact that JSON cannot represent as JSON types.
+
+    Fractions and ranges are written exactly, arrays by their hash, models by their digest, dataclasses by their fields,
+    and other objects by their repr.
     """
     kind: Any = {KIND: type(fact).__name__}
     plain: Any

@@ -1,13 +1,13 @@
-"""Workloads, and the conversation in which a question states workloads and receives unbiased counts.
+"""Workloads: what a question needs to know, and the conversation in which it gets unbiased counts.
 
-Three parties talk through generators, and none sees more than it needs:
+A workload says what is needed (cells, prefixes, rankings, groups), not how it is counted. The same question can so run
+in one round or in several, with one curator or with none. Three parties talk through Python generators:
 
     question        yields a Need (workload, fraction of its budget)      receives an answer
     strategy        yields a Step (query, fraction of the workload)       receives a release
     trust model     plans and runs the query after it was charged
 
-A workload says what is needed (cells, prefixes, rankings, groups), not how it is counted, so the same question runs in
-one round or several, with one curator or without any.
+No party sees more than it needs: only the trust model opens records, and only the ledger charges.
 
 Formal guarantees: needs, workloads and steps are functions of public facts and of earlier answers. Fractions of needs
 add up to 1, and so do those of the steps of one workload.

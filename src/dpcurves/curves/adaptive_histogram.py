@@ -185,12 +185,15 @@ class PilotEstimate(NamedTuple):
         return float(low + min(max(fraction, 0.0), 1.0) * (high - low))
 
     def extrapolate_tail(self, tail_count: float, side: int) -> float:
-        """Return the value above (side 1) or below (side -1) which `tail_count` records lie, extrapolated beyond
-        reliable counts.
+        """Return the value beyond which a number of records lie, extrapolated past the reliable counts.
 
         Quantiles of a normal distribution are linear in its deviates; for other distributions the steps from one
         deviate to the next grow or shrink by a nearly constant factor. Two steps with reliable counts give this factor,
         and so the further steps.
+
+        Args:
+            tail_count: Number of records beyond the value.
+            side: 1 for the upper tail, -1 for the lower tail.
         """
         edges, records = (self.edges, self.records) if side > 0 else (-self.edges[::-1], self.records[::-1])
         total = float(records.sum())
@@ -468,8 +471,14 @@ BESIDE = "the {}, {} to {}, may miss all records"
 
 
 def _note_on_cells(pilot: PilotEstimate, grid: Grid, counts: FloatArray, label: str) -> str:
-    """Return a note on the chosen cells and the numbers of records beyond them, from released numbers. `label` is the
-    axis label."""
+    """Return a note on the chosen cells and the numbers of records beyond them, from released numbers.
+
+    Args:
+        pilot: Estimate from the pilot queries.
+        grid: The chosen cells.
+        counts: Released counts by row and slot. The first and the last slot of a row hold the values beyond the cells.
+        label: Label of the axis.
+    """
     bounds = format_range(grid.lower, grid.upper, label)
     if not pilot.is_significant:
         return NOTHING.format(BESIDE.format("cells", *bounds))
@@ -508,8 +517,11 @@ def choose_tail_points(
 
 
 def _choose_upper_tail_points(pilot: PilotEstimate, low: float, high: float, noise: float, rows: int) -> TailPoints:
-    """Return the edges of geometric cells in the upper tail, and the origin of their distances. Arguments as in
-    `choose_tail_points`."""
+    """Return the points in the upper tail at which records are counted, and the origin of their distances.
+
+    Args:
+        pilot, low, high, noise, rows: See `choose_tail_points`.
+    """
     origin = pilot.quantile(TUNING.origin_share)
     if not high - origin > (high - low) * NEGLIGIBLE_RATIO:
         origin = low

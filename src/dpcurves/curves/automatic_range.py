@@ -1,13 +1,13 @@
-"""Distribution functions and quantiles with an automatic range: one question, one loss.
+"""Distribution functions and quantiles of a column whose range is not known in advance.
 
-No range of the column is declared. Pilot queries with small fractions of the loss search among all doubles for the
-decades that hold records (`strategies.range_search`); the last round counts on a grid that is fine there, with edges
-at round numbers, and coarse elsewhere. No value is clipped: coarse cells reach to infinity, and a note states about how
-many records lie in them.
+`AutoRangeCdfQuestion` asks for a distribution function without a grid. Pilot queries with small fractions of the loss
+search among all doubles for the decades that hold records (`strategies.range_search`). The last round counts on a grid
+that is fine there, with edges at round numbers, and coarse elsewhere. No value is clipped: coarse cells reach to
+infinity, and a note states about how many records lie in them.
 
     y_i = (number of records below x_i) / N        edges x_i chosen from noisy counts
 
-The curve is an estimate from all rounds, its band is from the last round alone. If the counts show that values are
+The curve is an estimate from all rounds, and its band is from the last round alone. If counts show that values are
 multiples of a step, such as integers, quantiles are multiples, too.
 
 Formal guarantees: the granted loss, pure or zero-concentrated, under either adjacency. The grid is a function of noisy
@@ -61,9 +61,9 @@ from .quantiles import Quantiles, parse_shares
 from .question import TableQuestion, build_privacy_statement
 
 PILOT_FRACTION = Fraction(1, 5)
-"""Budget fraction of the pilot queries that choose a grid; the counts on this grid get the other 4/5."""
+"""Budget fraction of the pilot queries that choose a grid. The counts on this grid get the rest."""
 NOTHING = add_advice("no range was significant above the noise: {}", "give a range, or ask with a larger loss")
-"""Note if the pilot queries found no occupied decade."""
+"""Note on a column in which the pilot queries found no occupied decade."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,7 +173,11 @@ class AutoRangeQuantilesQuestion(TableQuestion):
 
 def build_cdf_with_range_note(counts: TableCounts, label: str) -> CDF:
     """Return the distribution function along the cells that the range search chose, with a note on the range.
-    `label` is the axis label."""
+
+    Args:
+        counts: Counts of all rounds.
+        label: Label of the axis.
+    """
     # see `note_on_range`
     beyond = infinite_note_thresholds(*(getattr(axis, "column", "") for axis in counts.releases[-1].plan.query.axes))
     privacy: PrivacyStatement = build_privacy_statement(counts.releases, note_thresholds=beyond)
@@ -191,8 +195,9 @@ def build_cdf_with_range_note(counts: TableCounts, label: str) -> CDF:
 
 
 def _find_step(prefixes: PrefixShares) -> float:
-    """Return the number of which values seem to be multiples, by the counts of the last round; 0.0 if there is no
-    clear one."""
+    """Return the number of which all values seem to be multiples, by the counts of the last round; 0.0 if there is
+    none.
+    """
     edges = prefixes.grid.edge(np.arange(prefixes.grid.cells + 1))
     known = np.flatnonzero(prefixes.measured_edges)
     noise = sqrt(prefixes.evidence.interval_sums.levels[-1].noise.variance)
@@ -258,11 +263,9 @@ def _find_occupied_intervals(prefixes: PrefixShares, bounds: IntArray) -> BoolAr
 
 
 def format_range(lower: float, upper: float, label: str) -> tuple[str, str]:
-    """Return both ends of a range as text; in a column of dates as dates, and as the first or last year beyond all
-    dates.
+    """Return both ends of a range as text.
 
-    >>> format_range(0, 1500, "wage"), format_range(0, 1e9, "day (date)")
-    (('0', '1,500'), ('1970-01-01', 'year 9999'))
+    In a column of dates the ends are dates; beyond the calendar they are its first or last year.
     """
     if not is_date_axis(label):
         return format_number(lower), format_number(upper)
@@ -270,7 +273,7 @@ def format_range(lower: float, upper: float, label: str) -> tuple[str, str]:
 
 
 def add_empty_range_note(counts: TableCounts) -> tuple[Release, ...]:
-    """Return the releases of the range search; the last one has a note if no decade was significantly occupied."""
+    """Return the releases of the range search, the last one with a note if no decade was significantly occupied."""
     *before, last = counts.releases
     edges = last.plan.query.axes[-1].grid.edges  # type: ignore[union-attr]
     if not counts.is_paid or PilotCounts(tuple(edges.tolist()), counts.evidence).occupied_decades.any():
@@ -279,7 +282,7 @@ def add_empty_range_note(counts: TableCounts) -> tuple[Release, ...]:
 
 
 def note_on_pilot_queries(setting: Setting, further_rounds: int = 1) -> str:
-    """Return a note on the cost of all rounds together, and how much of it the pilot queries take."""
+    """Return a note for plans: the cost of all rounds together, and the share of the pilot queries in it."""
     pilot_loss = setting.loss * PILOT_FRACTION
     last_rounds = "the last round counts on it"
     if further_rounds > 1:

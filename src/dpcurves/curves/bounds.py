@@ -1,14 +1,14 @@
-"""Private bounds: an interval around zero, or a rectangle, that is doubled until it covers a requested share.
+"""Private bounds of a column: an interval around zero that is doubled until it covers a requested share of the records.
 
-For a public unit u and share p of the n records with a value, the bound is the first of u, 2 u, 4 u, ... with
+Clipping bounds must not come from the data without privacy. `BoundsQuestion` finds them. For a public unit u and a
+share p of the n records with a value, the bound is the first of u, 2 u, 4 u, ... with
 
     #{records with |value| <= bound} + noise  >=  p * n + threshold noise
 
-found by the sparse vector technique, which costs the same for any number of doublings. With probability 0.95 the
+It is found by the sparse vector technique, which costs the same for any number of doublings. With probability 0.95 the
 interval covers at most `alpha` records fewer than the share, and the next smaller one at most `alpha` more. A trust
-model that can only add up releases noisy counts of the doubled units instead.
-
-A rectangle (`PlaneBounds`) has a bound of each column, for half of the budget each.
+model that can only add up releases noisy counts of the doubled units instead. `PlaneBoundsQuestion` finds a rectangle,
+with half of the budget for each of two columns.
 
 Formal guarantees: pure or zero-concentrated, like the granted loss (`mechanisms.thresholds.SparseVector`). Infinite
 values lie in no interval; missing values are in neither count.
@@ -57,9 +57,10 @@ COVERAGE_CONFIDENCE = 0.95
 CAPPED = add_advice("no interval seemed wide enough: this is the widest that was tried", "ask again with a larger unit")
 """Note if the search ended at the largest interval."""
 SMALLEST_UNIT = 2.0**-30
-"""Units of the column: the unit of the bounds if the magnitude of values is unknown, about a billionth. Bounds are then
-powers of two from there. Each comparison of the search has noise: further intervals with few records cost no budget,
-only a small probability that noise ends the search at one of them."""
+"""Unit of the bounds if the magnitude of values is unknown, about a billionth. Bounds are then powers of two from
+there. Further intervals with few records cost no budget: they only add a small probability that noise ends the search
+early.
+"""
 
 
 @dataclass(frozen=True, repr=False)
@@ -191,7 +192,11 @@ class BoundsQuestion(TableQuestion):
 
 
 def describe_coverage(coverage: float, alpha: float) -> str:
-    """Return text on the covered share of the records, minus `alpha` records (NaN: unknown), and its probability.
+    """Return text on the share of the records that an interval covers.
+
+    Args:
+        coverage: Requested share.
+        alpha: Number of records by which the covered number may fall short, with probability 0.95. NaN: unknown.
 
     >>> describe_coverage(0.95, 12)
     'at least 95% of these records minus 12, with probability 0.95'
@@ -212,10 +217,15 @@ def build_coverage_query(
     spare_records: int = 0,
     name: str = "unit",
 ) -> CoverageQuery:
-    """Return the query for the first doubled interval that covers the share `coverage` of the records, minus at most
-    `spare_records` records.
+    """Return the query for the first doubled interval that covers a share of the records.
 
-    Errors call the unit `name`.
+    Args:
+        column: The column, or the model whose scores are bounded.
+        unit: Half width of the first interval.
+        coverage: Share of the records that the interval must cover.
+        doublings: Largest number of doublings.
+        spare_records: Number of records by which the interval may fall short.
+        name: Name of the user's argument for the unit, for messages.
 
     Raises:
         ValueError: `unit`, `coverage` or `doublings` is out of range.
@@ -225,7 +235,7 @@ def build_coverage_query(
 
 
 def ask_for_bounds(query: CoverageQuery, budget_fraction: Fraction) -> Needs[tuple[Bounds, CoverageInterval]]:
-    """Ask for one interval with `budget_fraction` of the loss; return its bounds and the interval."""
+    """Ask for one interval with a fraction of the loss, and return its bounds and the interval."""
     interval = yield from ask_workload(CoverageWorkload(query), budget_fraction)
     middle = query.grid.cells // 2
     bounds = Bounds(
@@ -303,8 +313,11 @@ class PlaneBounds(ReleasedResult):
 
     @classmethod
     def _from_json(cls, document: display.CurveDocument) -> PlaneBounds:
-        """Return both bounds from a parsed JSON document. Raises `InvalidArgument` unless it has bounds of two named
-        columns."""
+        """Return both bounds from a parsed JSON document.
+
+        Raises:
+            InvalidArgument: the document does not hold bounds of two named columns.
+        """
         columns = document.question.get("columns", [])
         stored = document.arrays["curves"]
         if len(columns) != 2 or not set(columns) <= stored.keys():

@@ -489,8 +489,14 @@ def merge_notes(notes: Mapping[str, Sequence[str]]) -> tuple[str, ...]:
 
 
 def _format_merged_note(text: str, names: Sequence[str], shares: Sequence[int], total: int) -> str:
-    """Return one note with its range of percentages, after the names of its curves unless all `total` curves have
-    it."""
+    """Return one note in place of equal notes on several curves, with its range of percentages.
+
+    Args:
+        text: The note without its percentage.
+        names: Names of the curves that have it.
+        shares: Percentages in the notes of these curves.
+        total: Number of all curves. If all have the note, it names none of them.
+    """
     if not shares:
         share_range = ""
     elif len(set(shares)) > 1:
@@ -504,10 +510,13 @@ def _format_merged_note(text: str, names: Sequence[str], shares: Sequence[int], 
 
 
 def split_rows(evidence: Evidence, rows_per_part: int = 1) -> list[Evidence]:
-    """Return the evidence of each row of counts, or of each group of `rows_per_part` neighbouring rows: one part per
-    category.
+    """Return the evidence of each row of counts, or of each group of neighbouring rows: one part per category.
 
-    A known total of all rows is not used: with several rows it hardly reduces the error of one.
+    A known total of all rows is not used, because it hardly reduces the error of one row among several.
+
+    Args:
+        evidence: Released counts of all rows.
+        rows_per_part: Number of rows of a category.
     """
     distribution = evidence.sums
     row_distribution = distribution.with_rows(rows_per_part)
@@ -568,11 +577,15 @@ def sum_curves(curves: Sequence[Curve], *notes: str) -> Curve:
 def compute_margins(
     columns: Sequence[str], curves: Mapping[Key, Any], summed_columns: Sequence[str]
 ) -> tuple[list[str], dict[Key, Any]]:
-    """Return the remaining columns, and for each of their categories the sum of the curves over the categories of
-    `summed_columns`.
+    """Return the remaining columns, and for each of their categories the sum of the curves.
+
+    Args:
+        columns: Columns of categories, in the order of the keys.
+        curves: Curves by category.
+        summed_columns: Columns over whose categories the curves are summed.
 
     Raises:
-        ValueError: a column is not one of `columns`, or is repeated.
+        ValueError: a summed column is not one of `columns`, or is repeated.
         TypeError: curves of this kind do not add up.
     """
     unknown = [name for name in summed_columns if not isinstance(name, str) or name not in columns]

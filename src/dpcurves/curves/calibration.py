@@ -349,8 +349,14 @@ class HosmerLemeshowQuestion(GroupQuestion):
 
 
 def _mask_unknown_groups(groups: ScoreGroups, most: int | None) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Return records, observed and expected positives of each group, each (groups,); NaN where noise alone may
-    explain the count. `most` is the public number of records, if known."""
+    """Return records, observed and expected positives of each group, shape (groups,) each.
+
+    They are NaN where noise alone may explain the count of the group.
+
+    Args:
+        groups: Released counts of the groups.
+        most: Public number of all records; None: it is private.
+    """
     released = groups.group_counts
     noise = groups.simulate_noise(None)
     errors = upper_quantiles(np.abs(noise.positive + noise.negative), KNOWN_PROBABILITY)

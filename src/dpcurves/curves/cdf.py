@@ -209,8 +209,9 @@ class CdfHistogram(IntervalResult):
         return np.clip(join_intervals(limits, np.stack([self.share] * 2, axis=1)), 0.0, 1.0)
 
     def _population_intervals(self, level: float, generator: np.random.Generator | None) -> FloatArray:
-        """Return simultaneous intervals of the shares of the population, (bins, 2), from simulated noise and
-        sampling."""
+        """Return simultaneous intervals of the shares of the population, shape (bins, 2), from simulated noise and
+        sampling.
+        """
         spans = self._spans
         total = self.total
         rng = sampling_generator(generator)
@@ -381,7 +382,12 @@ def name_quantile(p: float) -> str:
 
 
 def format_quantile_rows(curve: HasQuantiles, p: FloatArray) -> list[tuple[str, str]]:
-    """Return rows of an HTML summary, (name, text): the quantile of each level in `p` with its confidence intervals."""
+    """Return the rows of an HTML summary with quantiles and their confidence intervals.
+
+    Args:
+        curve: The curve.
+        p: Levels of the quantiles, in [0, 1].
+    """
     names = list(map(name_quantile, p.tolist()))
     intervals = {
         scope: curve.quantile_intervals(p, SUMMARY_LEVEL, population=population)
@@ -515,7 +521,12 @@ class CDF(IntervalResult):
         return notes_on_width((upper - lower)[1:-1], *subjects)
 
     def _bound_band_widths(self, draws: int, margin: float) -> tuple[FloatArray, FloatArray]:
-        """Return widths of the band at the inner edges from a few draws: a narrow and a wide guess."""
+        """Return a narrow and a wide guess of the width of the band at each inner edge, from a few draws.
+
+        Args:
+            draws: Number of draws.
+            margin: Factor by which the guesses differ from the estimate.
+        """
         errors = self.prefixes.simulate_few_share_errors(draws)
         scale = np.sqrt(np.einsum("ij,ij->j", errors, errors) / np.float32(draws))
         half_width = np.full(self.prefixes.grid.cells + 1, np.inf)
@@ -687,8 +698,14 @@ class CDF(IntervalResult):
         return self.prefixes.round_to_step(found)[()]
 
     def _move_to_round_numbers(self, values: FloatArray, cells: FloatArray) -> FloatArray:
-        """Return quantiles, in heaped cells with a round number replaced by it, and in heaped end cells by the bound of
-        the grid; the bounds of cells are (..., 2)."""
+        """Return quantiles, moved to a round number where the counts of their cell are heaped on it.
+
+        In a heaped end cell the quantile is the bound of the grid.
+
+        Args:
+            values: Quantiles, of any shape.
+            cells: Bounds of the cell of each quantile, shape (..., 2).
+        """
         edges = self.prefixes.grid.edges
         heaped = np.flatnonzero(self._heaped_cells & np.isin(edges[:-1], cells[..., 0]))
         moved = np.array(values)

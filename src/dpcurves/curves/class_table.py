@@ -530,8 +530,12 @@ def _simulate_areas(table: ClassTable, noise: FloatArray) -> RankedClassCounts:
 
 
 def bound_last_cell(evidence: Evidence, probability: float) -> float:
-    """Return an upper bound of the records in the last cell of one row of counts, which is wrong with at most this
-    probability; at least 0."""
+    """Return an upper bound of the number of records in the last cell, at least 0.
+
+    Args:
+        evidence: One row of released counts.
+        probability: Largest probability with which the bound may be too small.
+    """
     distribution = evidence.sums
     cells, last = distribution.cells, float(evidence.unbiased_cells[0, -1])
     # with 20 draws beyond it a simulated quantile is stable; else the wider bound by moments is taken
@@ -596,7 +600,14 @@ def find_discretization_error(table: ClassTable, metric: Metric) -> Interval:
 def find_metric_interval(
     table: ClassTable, metric: Metric, level: float, *, population: bool, generator: np.random.Generator | None
 ) -> Interval:
-    """Return a confidence interval of the metric; all possible values if it is unknown: see `known_number`.
+    """Return a confidence interval of a metric. For an unknown metric it holds all possible values: see `known_number`.
+
+    Args:
+        table: Released counts of both classes by score.
+        metric: The metric.
+        level: Confidence level, between 0 and 1.
+        population: If True, the interval is for the population, else for these records.
+        generator: Random numbers of the simulated noise; None: a fixed public seed.
 
     Raises:
         ValueError: `level` is not between 0 and 1; the metric needs probabilities, and the scores are not; or for the

@@ -338,7 +338,11 @@ def drift(reference: Curve, windows: Curve | Mapping[str, Curve], *, false_alarm
 
 
 def require_window(reference: Any, question: Any) -> None:
-    """Require a reference that the answer to a question can be compared with, before the question is asked.
+    """Check, before a question is asked, that its answer can be compared with a reference.
+
+    Args:
+        reference: Released result of the reference period.
+        question: The question about the later window.
 
     Raises:
         ValueError: the reference is not a distribution function or histogram of the question's kind, without
@@ -443,7 +447,7 @@ class _MissingCounts(NamedTuple):
 def _compare_missing_shares(
     first: _MissingCounts, second: _MissingCounts, generator: np.random.Generator
 ) -> tuple[float, FloatArray]:
-    """Return the difference of the shares of missing records, without sign, and its draws for equal shares.
+    """Return the absolute difference of the shares of missing records, and draws of it if both shares were equal.
 
     A draw has binomial numbers of missing records with the pooled share, and the noise of both releases.
     """
@@ -495,10 +499,15 @@ def _total_variation(first: FloatArray, second: FloatArray, cells: DriftCells) -
 
 
 def _chi_squared(first: FloatArray, second: FloatArray, cells: DriftCells) -> FloatArray:
-    """Return the sum over categories of the squared difference of shares over its variance, (...).
+    """Return the chi-squared statistic of two sets of shares, shape (...).
 
-    The variance of a share of equal categories is that of sampling, by the pooled share, and of the noise (Gaboardi,
-    Lim, Rogers and Vadhan 2016). Expected counts are at least half a record.
+    It sums, over categories, the squared difference of shares over its variance. For equal categories the variance is
+    that of sampling, by the pooled share, and of the noise (Gaboardi, Lim, Rogers and Vadhan 2016). Expected counts are
+    at least half a record.
+
+    Args:
+        first, second: Released counts, shape (..., categories).
+        cells: Categories, with the noise of their counts.
     """
     difference, variance = 0.0, 0.0
     pooled = _compute_bin_shares(cells.first.likely + cells.second.likely)

@@ -1,15 +1,15 @@
-"""Comparison of released curves: distances, two-sample tests, and a private curve beside the one of a public table.
+"""Compare released curves: distances, two-sample tests, and a private curve beside the curve of a public table.
 
-For distribution functions F and G,
+For distribution functions F and G the distances are
 
     Kolmogorov-Smirnov   max_x |F(x) - G(x)|
     Wasserstein, order 1 integral of |F - G|
     energy distance      sqrt(2 * integral of (F - G)**2)
 
-computed exactly, since released curves are linear inside cells and samples have steps. Two-sample tests (`ks_test`,
-`rank_sum_test`) use unbiased counts of the cells that both curves counted; their p-values are simulated with sampling
-and the noise of both releases, under one pooled distribution. `Comparison` puts a private curve beside the exact curve
-of a public table.
+They are computed exactly, since released curves are linear inside cells and samples have steps. The tests `ks_test` and
+`rank_sum_test` use unbiased counts of the cells that both curves counted. Their p-values are simulated with sampling
+and with the noise of both releases, under one pooled distribution. `Comparison` puts a private curve beside the exact
+curve of a public table.
 
 Formal guarantees: distances and tests of released curves are post-processing. A distance to a confidential sample is
 not: only public samples may be compared.
@@ -201,8 +201,13 @@ def _run_test(
     second: CDF,
     generator: np.random.Generator | None,
 ) -> TwoSampleTest:
-    """Return the result of `test` for the released counts of both curves and draws of them under equal
-    distributions."""
+    """Return the result of a two-sample test for the released counts of both curves.
+
+    Args:
+        test: Function from both samples, and from draws of them under equal distributions, to its result.
+        first, second: The curves.
+        generator: Random numbers of the simulation; None: a fixed public seed.
+    """
     require_comparable(first, second)
     rng = public_generator(generator)
     first_sample, second_sample, _ = simulate_samples(first, second, rng)
@@ -212,8 +217,7 @@ def _run_test(
 def simulate_samples(
     first: CDF | Histogram, second: CDF | Histogram, rng: np.random.Generator
 ) -> tuple[ReleasedSample, ReleasedSample, IntArray]:
-    """Return the released counts of two curves of one kind between edges that both counted, with simulated noise,
-    and the indices of these edges.
+    """Return the released counts of two curves between their common edges, with simulated noise, and these edges.
 
     Args:
         first: Released counts of one sample.
@@ -236,9 +240,9 @@ def simulate_samples(
 
 
 def find_common_bounds(first: CDF, second: CDF) -> tuple[tuple[CDF, IntArray], tuple[CDF, IntArray]]:
-    """Return each curve with the numbers of its slots, from 0 to all, below the edges that both curves counted.
+    """Return each curve with the number of its slots below each edge that both curves counted.
 
-    The slots differ if one curve alone has a separate cell for zero: see `CdfQuestion`.
+    The numbers differ if one curve alone has a separate cell for zero: see `CdfQuestion`.
     """
     distributions = first.prefixes.evidence.sums, second.prefixes.evidence.sums
     if first.prefixes.grid.slots == second.prefixes.grid.slots:
@@ -289,12 +293,12 @@ def require_same_grid(first: CDF, second: CDF) -> None:
 
 
 def build_sample(prefixes: PrefixShares, bounds: IntArray, noise: FloatArray) -> ReleasedSample:
-    """Return released counts of the last round between these edges, with simulated noise.
+    """Return the released counts of the last round between edges, with simulated noise.
 
     Args:
-        prefixes: Counts along a grid.
+        prefixes: Released counts along a grid.
         bounds: Numbers of slots, from 0 to all of them, at which the last round counted.
-        noise: Simulated noise of its prefix sums at all bounds of its distribution, (draws, bounds of the
+        noise: Simulated noise of its prefix sums at all bounds of its distribution, shape (draws, bounds of the
             distribution).
     """
     indices = np.searchsorted(prefixes.evidence.sums.bounds, bounds)
@@ -302,8 +306,12 @@ def build_sample(prefixes: PrefixShares, bounds: IntArray, noise: FloatArray) ->
 
 
 def counts_between(prefixes: PrefixShares, bounds: IntArray) -> tuple[FloatArray, FloatArray]:
-    """Return the unbiased counts of the last round between these edges, and non-negative ones near them; arguments
-    as in `build_sample`."""
+    """Return the unbiased counts of the last round between edges, and nonnegative counts near them.
+
+    Args:
+        prefixes: Released counts along a grid.
+        bounds: Numbers of slots, from 0 to all of them, at which the last round counted.
+    """
     prefix_counts = prefixes.unbiased_prefix_counts[bounds]
     monotone = np.clip(isotonic_projection(prefix_counts), 0.0, max(prefix_counts[-1], 0.0))
     return np.diff(prefix_counts), np.diff(monotone)
@@ -444,8 +452,10 @@ def _compare_areas(private: ROC, counted: ROC) -> ComparisonResult:
 
 
 def _compare_groups(private: Calibration | BinnedResiduals, counted: Calibration | BinnedResiduals) -> ComparisonResult:
-    """Return three times None, so no verdict: a test of slopes with noisy scores rejected equal tables in up to a
-    third of all cases."""
+    """Return three times None, so that no verdict is given.
+
+    A test of slopes with noisy scores rejected equal tables in up to a third of all cases.
+    """
     return None, None, None
 
 

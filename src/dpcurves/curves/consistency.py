@@ -158,7 +158,12 @@ class CategoryHierarchy:
         return next((level for level in self.levels[self.levels.index(column) + 1 :] if level in among), None)
 
     def find_ancestor(self, below: str, level: str, label: object) -> str:
-        """Return the ancestor, on `level`, of a label of the column `below`; the label itself if both are equal.
+        """Return the label on a wider level that contains a label.
+
+        Args:
+            below: Column of the label.
+            level: Column of the wider level. If it equals `below`, the label itself is returned.
+            label: The label.
 
         Raises:
             ValueError: the label is not in the hierarchy.
@@ -175,8 +180,13 @@ class CategoryHierarchy:
 
 
 def _list_child_labels(nested: Any, levels: Sequence[str]) -> list[tuple[Any, Any]]:
-    """Return the labels of the first level of `nested`, each with its nested labels (None on the last level). Raises
-    `InvalidArgument` if `nested` is not a mapping, or on the last level not a list."""
+    """Return the labels of the first level of nested columns, each with the labels nested in it.
+
+    On the last level the nested labels are None.
+
+    Raises:
+        InvalidArgument: `nested` is not a mapping, or on the last level not a list.
+    """
     if len(levels) == 1:
         if isinstance(nested, str) or not isinstance(nested, Sequence):
             raise InvalidArgument(
@@ -234,8 +244,12 @@ class _Table(NamedTuple):
         return str(label) if determining == column else tree.find_ancestor(determining, column, label)
 
     def format_categories(self, columns: Sequence[str], tree: CategoryHierarchy) -> list[tuple[str, ...]]:
-        """Return for each number of the table its categories in these columns as texts; wider levels of `tree` have
-        the ancestor."""
+        """Return, for each number of the table, its categories in some columns as texts.
+
+        Args:
+            columns: The columns. A column that is a wider level of `tree` gets the ancestor of the label.
+            tree: Hierarchy of columns.
+        """
         determining = [(tree.find_determining_column(column, self.columns), column) for column in columns]
         sources = [(self.columns.index(cast("str", source)), source, column) for source, column in determining]
         rows = []
@@ -577,8 +591,11 @@ def name_results(results: Sequence[Any]) -> list[tuple[str, Any]]:
 def _check_tables(
     tables: Mapping[str, Any], statistic: object, tree: CategoryHierarchy
 ) -> tuple[dict[str, Any], str, CategoryHierarchy]:
-    """Return tables by name, statistic and hierarchy. Raises `InvalidArgument` unless they can be made to add up:
-    see `make_consistent`."""
+    """Return tables by name, statistic and hierarchy of columns, after checks.
+
+    Raises:
+        InvalidArgument: the tables cannot be made to add up; see `make_consistent`.
+    """
     checked = {COUNT: COUNT, SUM: SUM}.get(str(statistic))
     if checked is None:
         raise InvalidArgument("statistic", f"must be {COUNT} or {SUM}, got {describe_value(statistic)}")
@@ -687,8 +704,19 @@ class _Bars(NamedTuple):
 
 
 def _find_parts(tables: Sequence[_Table], tree: CategoryHierarchy) -> tuple[int, list[IntArray]]:
-    """Return the index of the table of parts, which has all columns, and for each other table the index of the total
-    of each part, (parts,). Raises `InvalidArgument` if no table has all columns, or categories differ."""
+    """Return which table has the parts, and which total each part belongs to.
+
+    Args:
+        tables: All tables.
+        tree: Hierarchy of columns.
+
+    Returns:
+        Index of the table with all columns; and for each other table the index of the total of each part, shape
+            (parts,).
+
+    Raises:
+        InvalidArgument: no table has all columns, or categories differ.
+    """
 
     def count_determined_columns(index: int) -> int:
         """Return how many columns of all tables the columns of this table determine."""
@@ -778,8 +806,16 @@ class _Estimates(NamedTuple):
 def _estimate_numbers(
     members: Sequence[Summary] | Sequence[Histogram], statistic: str, draws: int, generator: np.random.Generator
 ) -> _Estimates:
-    """Return unbiased counts, or sums, of all members, with the variance and draws of their noise. A sum combines a
-    count and a sum of distances from the middle."""
+    """Return unbiased counts or sums of all members, with the variance and draws of their noise.
+
+    A sum combines a count and a sum of distances from the middle of the bounds.
+
+    Args:
+        members: Released results.
+        statistic: Which of their numbers is estimated.
+        draws: Number of draws of the noise.
+        generator: Random numbers of the draws.
+    """
     first = members[0]
     if isinstance(first, Histogram):
         return _estimate_cells(cast("Sequence[Histogram]", members), draws, generator)
@@ -811,10 +847,14 @@ def _estimate_cells(members: Sequence[Histogram], draws: int, generator: np.rand
 
 
 def _bound_sums_of_squares(members: Sequence[Summary] | Sequence[Histogram], level: float) -> FloatArray:
-    """Return upper limits of the sums of squared values, each with confidence `level`: (members,).
+    """Return an upper limit of the sum of squared values of each member, shape (members,).
 
     A value is ``middle + half * v``, with v between -1 and 1. If the sum of ``v**2`` was not released, it is bounded by
     the count.
+
+    Args:
+        members: Released results.
+        level: Confidence level of each limit.
     """
     limits = list[float]()
     generator = numbered_generator(5)  # the random stream of sums of squares
@@ -911,8 +951,17 @@ def _split_nested_totals(groups: Sequence[IntArray]) -> tuple[list[IntArray], li
 def _move_records(
     rounded: FloatArray, parts: FloatArray, innermost: IntArray, crossing: Sequence[IntArray]
 ) -> FloatArray:
-    """Return the rounded parts after single records were moved between parts of one `innermost` group, as long as
-    that brings parts and `crossing` totals closer to their estimates in squares."""
+    """Return rounded parts that are closer to the estimates after single records were moved between them.
+
+    Records move between parts of one `innermost` group, as long as this brings parts and `crossing` totals closer to
+    their estimates in squares.
+
+    Args:
+        rounded: Rounded counts of the parts, shape (parts,).
+        parts: Estimates of the parts, shape (parts,).
+        innermost: Group of each part, shape (parts,).
+        crossing: Other groupings, whose totals may change.
+    """
     rounded = rounded.copy()
     most_tried = 32  # parts of a group that are tried as source and as target of a move
     for _ in range(500 if crossing else 0):  # largest number of moved records, which bounds the time
@@ -955,8 +1004,17 @@ def _sum_by_group(values: FloatArray, groups: Sequence[IntArray]) -> FloatArray:
 def _compute_gain(
     variance: FloatArray, groups: Sequence[IntArray], total_variance: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
-    """Return the matrix from differences of totals to changes of parts, (totals, parts), and the inverse covariance
-    of the differences, (totals, totals)."""
+    """Return the matrices of a generalised least-squares fit of parts to their totals.
+
+    Args:
+        variance: Variance of the noise of each part, shape (parts,).
+        groups: For each table of totals, the index of the total of each part.
+        total_variance: Variance of the noise of each total, shape (totals,).
+
+    Returns:
+        Matrix from differences of totals to changes of parts, shape (totals, parts); and the inverse covariance of the
+        differences, shape (totals, totals).
+    """
     # With the 0/1 matrix B of sums and the diagonal V of variances: the product B V, and then B V B' + W.
     memberships = [np.arange(int(group.max()) + 1)[:, None] == group for group in groups]
     weighted = np.concatenate([membership * variance for membership in memberships])

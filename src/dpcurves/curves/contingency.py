@@ -239,7 +239,13 @@ class Contingency(IntervalResult):
         return self._share_intervals(level, 0, population=population)
 
     def _share_intervals(self, level: float, axis: int, *, population: bool) -> FloatArray:
-        """Return confidence limits of the shares in rows (axis 1) or columns (axis 0): (rows, columns, 2)."""
+        """Return confidence limits of the shares in rows or in columns, shape (rows, columns, 2).
+
+        Args:
+            level: Confidence level of each share.
+            axis: 1: shares in rows. 0: shares in columns.
+            population: If True, limits are for the population, else for these records.
+        """
         require_independent(self.privacy, population)
         rng = public_generator(None)
         noise = _simulate_noise(self.evidence, rng)  # before sampling, from the same stream: both are independent

@@ -1,14 +1,15 @@
-"""Distribution functions from counts that another system released, at no further privacy loss.
+"""Distribution functions from counts that another system released.
 
-The counts may be exact, like those of a census table, or have independent noise of one stated distribution, like the
-noisy histogram of any library:
+Counts may be exact, like those of a census table, or have independent noise of one stated distribution, like the noisy
+histogram of any library:
 
     noisy_i = n_i + z_i      z_i: none, discrete or continuous Laplace, or Gaussian noise of a stated scale
 
 `from_counts` returns the same `CDF` as a question does, so that bands, quantiles and distances apply. Counts that were
 truncated at zero, rounded or suppressed do not follow the stated distribution, and bands would not hold.
 
-Formal guarantees: post-processing; the privacy statement names the other system as source of the counts.
+Formal guarantees: post-processing, which costs no budget. The privacy statement names the other system as source of the
+counts.
 
 >>> import dpcurves as dp
 >>> curve = dp.from_counts([0, 10, 20, 30], [40, 50, 10], distribution="exact")
@@ -166,8 +167,15 @@ def _parse_grid(edges: Any, outside: Outside) -> Grid:
 
 
 def _parse_noise(distribution: str, scale: Exact | None) -> tuple[Noise, str]:
-    """Return the noise distribution of each count, and its description for the privacy statement. Raises
-    `InvalidArgument` for an unknown distribution or a scale that does not fit it."""
+    """Return the noise of each count, and its description for the privacy statement.
+
+    Args:
+        distribution: Name of the noise distribution; ``exact``: no noise.
+        scale: Scale in records; None for exact counts.
+
+    Raises:
+        InvalidArgument: the distribution is unknown, or the scale does not fit it.
+    """
     if distribution not in (EXACT, *DISTRIBUTIONS):
         raise InvalidArgument(
             "distribution", f"must be one of {EXACT}, {', '.join(DISTRIBUTIONS)}, got {describe_value(distribution)}"
@@ -207,8 +215,16 @@ def _parse_noise(distribution: str, scale: Exact | None) -> tuple[Noise, str]:
 
 
 def _parse_counts(noisy: Any, slots: int, *, whole_only: bool) -> tuple[int, ...]:
-    """Return the counts, rounded to integers. Raises `InvalidArgument` unless there is a finite number for each of
-    `slots`, and a whole number if `whole_only`."""
+    """Return the counts, rounded to integers.
+
+    Args:
+        noisy: Counts as the user passed them.
+        slots: Number of counts that are needed.
+        whole_only: If True, the counts must be integers.
+
+    Raises:
+        InvalidArgument: the number of counts differs, or a count is not finite or not an integer as required.
+    """
     try:
         counts: FloatArray = np.asarray(noisy, dtype=np.float64)
     except (TypeError, ValueError, OverflowError):

@@ -228,8 +228,13 @@ class Histogram(IntervalResult):
         )
 
     def _population_intervals(self, level: float, edges: Places, generator: np.random.Generator | None) -> FloatArray:
-        """Return simultaneous intervals of the expected counts in a sample of this size, (cells, 2); with `edges`, of
-        sums between these edges."""
+        """Return simultaneous intervals of the expected counts in a sample of this size, shape (intervals, 2).
+
+        Args:
+            level: Simultaneous confidence level.
+            edges: Indices of edges, between which counts are summed.
+            generator: Random numbers of the simulation; None: a fixed public seed.
+        """
         counts, non_negative = (
             _sum_between(cells, edges) for cells in (self.unbiased_counts, np.maximum(self.unbiased_counts, 0.0))
         )
@@ -267,10 +272,15 @@ class Histogram(IntervalResult):
         population: bool,
         suppress: float | None,
     ) -> display.ResultTable:
-        """Return the table of the counts between these edges, cells merged with neighbours, with their intervals;
-        without a level, without intervals.
+        """Return a table of counts in which neighbouring cells are merged.
 
-        Declared values have the first and the last merged value as ends.
+        Declared values are shown by the first and the last merged value.
+
+        Args:
+            edge_indices: Indices of the edges between merged cells.
+            level: Confidence level of the intervals; None: the table has none.
+            population: If True, intervals for the population are included.
+            suppress: Width of an interval, relative to its count, above which the count is shown as ``..``.
         """
         if len(edge_indices) > len(self.count) and level is not None:
             return self.describe_table(level=level, population=population, suppress=suppress)
@@ -358,11 +368,15 @@ def is_noise_alone(counts: FloatArray, error: float) -> bool:
 
 
 def require_edge_indices(edges: Any, cells: int) -> NDArray[np.int64]:
-    """Return indices of edges as an array: at least two, rising, from 0 to the number of cells.
+    """Return indices of edges as an array.
+
+    Args:
+        edges: At least two indices, increasing, from 0 to `cells`.
+        cells: Number of cells of the grid.
 
     Raises:
         TypeError: `edges` is not a list of integers.
-        ValueError: the indices do not rise, or lie outside of the grid.
+        ValueError: the indices do not increase, or lie outside of the grid.
     """
     if isinstance(edges, np.ndarray) and edges.dtype.kind in "iu" and edges.ndim == 1:
         indices = edges.astype(np.int64)

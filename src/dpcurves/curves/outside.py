@@ -1,12 +1,12 @@
-"""Released shares of values outside the cells of a question, and the notes on them.
+"""Notes on values outside the cells of a question, which often reveal a wrong unit or sign.
 
-A mistaken unit or sign (percent for a share, days for years) puts values outside the grid. If these are counted in
-separate cells, their share is released, and this module alone writes the note on it. A note needs
+Percentages in place of shares, or days in place of years, put most values outside the grid. If such values are counted
+in separate cells (`separate_outside`), their share is released. `notes_on_outside` writes a note on it if
 
     count > noted_z * standard deviation of its noise          and          count / records >= threshold of the side
 
-Thresholds are 1% of the records, but higher for times above a horizon and for values beyond clipping bounds, where
-values outside are usual (`note_thresholds_for_times`, `note_thresholds_for_clipping`).
+The threshold is 1% of the records. It is higher where values outside are usual: for times above a horizon and for
+values beyond clipping bounds (`note_thresholds_for_times`, `note_thresholds_for_clipping`).
 
 Formal guarantees: post-processing of released counts.
 
@@ -58,23 +58,29 @@ class Side(Enum):
 
 
 NoteThresholds = Mapping[tuple[str, Side], float]
-"""Smallest share of values outside the cells that a note mentions, by column and side. For other columns it is
-`Tuning.noted_share`."""
+"""Smallest share of values outside the cells for which a note is written, by column and side. Other columns have
+`Tuning.noted_share`.
+"""
 DEFAULT_THRESHOLDS: NoteThresholds = MappingProxyType({})
 
 
 def infinite_note_thresholds(*columns: object) -> NoteThresholds:
-    """Return thresholds that no share exceeds: values of these columns outside their cells are not mistakes."""
+    """Return thresholds that suppress all notes on these columns, whose values outside their cells are not mistakes."""
     return {(str(column), side): inf for column in columns for side in Side}
 
 
 def note_thresholds_for_times(column: object, minimum: float = 0.5) -> NoteThresholds:
-    """Return thresholds for times, of which a share up to `minimum` may lie above the grid: follow-up goes on."""
+    """Return thresholds for a column of times, which may exceed the grid because follow-up goes on.
+
+    Args:
+        column: Name of the column.
+        minimum: Smallest share above the grid that is noted.
+    """
     return {(str(column), Side.ABOVE): minimum}
 
 
 def note_thresholds_for_late_entries(entry: object, time: object) -> NoteThresholds:
-    """Return thresholds for times of entry and exit: an entry before the first edge is no mistake."""
+    """Return thresholds for times of entry and exit. An entry before the first edge is no mistake."""
     # a fifth of the exits may come before the first edge if records enter late
     return {
         **note_thresholds_for_times(time), **note_thresholds_for_times(entry),
@@ -83,18 +89,20 @@ def note_thresholds_for_late_entries(entry: object, time: object) -> NoteThresho
 
 
 def note_thresholds_for_clipping(column: object) -> NoteThresholds:
-    """Return thresholds for a column whose values are clipped to bounds: a note needs 5 % beyond one of them."""
+    """Return thresholds for a column whose values are clipped: a note needs 5 % of the records beyond one of the
+    bounds.
+    """
     # 0.05: bounds that clip a twentieth of the values on one side are a usual choice, not a mistake
     return dict.fromkeys(((str(column), side) for side in Side), 0.05)
 
 
 def separate_outside_axis(axis: Axis) -> Axis:
-    """Return `axis` with two more cells, for values below and above its grid, so that their counts are released."""
+    """Return `axis` with two more cells, for values below and above its grid, so that they are counted apart."""
     return replace(axis, grid=axis.grid.with_outside(Outside.APART))
 
 
 def separate_outside(grid: Grid) -> Grid:
-    """Return `grid` with two more cells, for values below and above it, so that their counts are released."""
+    """Return `grid` with two more cells, for values below and above it, so that they are counted apart."""
     return grid.with_outside(Outside.APART)
 
 
@@ -121,8 +129,13 @@ class OutsideCount(NamedTuple):
     unit: str = "records"
 
     def shares(self, note_thresholds: NoteThresholds = DEFAULT_THRESHOLDS) -> tuple[float, float]:
-        """Return the shares of the records below and above the cells; 0 if noise can explain the count, or if the
-        share is below the threshold of `note_thresholds`."""
+        """Return the shares of the records below and above the cells.
+
+        A share is 0 if noise can explain its count, or if it is below its threshold.
+
+        Args:
+            note_thresholds: Thresholds that differ from `Tuning.noted_share`.
+        """
         sides = (Side.BELOW, self.count_below, self.noise_below), (Side.ABOVE, self.count_above, self.noise_above)
         below, above = (
             self._share(count, noise, note_thresholds.get((self.column, side), TUNING.noted_share))
@@ -131,8 +144,7 @@ class OutsideCount(NamedTuple):
         return below, above
 
     def _share(self, count: float, noise: float, min_share: float) -> float:
-        """Return the share of the records that a count is; 0 if noise can explain it, or if the share is below
-        `min_share`."""
+        """Return a count as a share of the records; 0 if noise can explain it or if it is below `min_share`."""
         share = min(count / max(self.total, count, 1.0), 1.0)
         return share if count > TUNING.noted_z * noise and share >= min_share else 0.0
 
@@ -140,12 +152,11 @@ class OutsideCount(NamedTuple):
 def notes_on_outside(
     releases: Iterable[Release], note_thresholds: NoteThresholds = DEFAULT_THRESHOLDS
 ) -> tuple[str, ...]:
-    """Return a note for each column with values outside its cells, from released counts; rehearsals have no notes.
+    """Return a note for each column with a significant share of values outside its cells. Rehearsals get no notes.
 
     Args:
-        releases: All releases of an answer. If a column was counted several times, the count with the smallest noise is
-            used.
-        note_thresholds: The smallest share that a note mentions, where it is not `Tuning.noted_share`.
+        releases: All releases of an answer. If several counted a column, the one with the least noise is used.
+        note_thresholds: Thresholds that differ from `Tuning.noted_share`.
     """
     best: dict[str, OutsideCount] = {}
     for release in releases:
@@ -202,8 +213,10 @@ def note_on_outside(count: OutsideCount, note_thresholds: NoteThresholds = DEFAU
 
 
 def read_outside_counts(release: Release) -> tuple[OutsideCount, ...]:
-    """Return the outside counts of each column whose outside values a release counted in separate cells; none for a
-    rehearsal."""
+    """Return the counts of outside values in a release, one for each column that has separate cells for them.
+
+    A rehearsal has none.
+    """
     query = release.plan.query
     if release.allotment is None or not isinstance(query, CountQuery | PartitionQuery | PrefixQuery | WeightQuery):
         return ()
@@ -222,8 +235,16 @@ def read_outside_counts(release: Release) -> tuple[OutsideCount, ...]:
 
 
 def _sum_outside_counts(query: Query, evidence: Evidence, axis_index: int) -> Sequence[OutsideCount]:
-    """Return the outside counts of the axis with this index, summed over all others; none if they were not counted
-    singly."""
+    """Return the counts of outside values along one axis, summed over all other axes.
+
+    Args:
+        query: Query of the release.
+        evidence: Released counts.
+        axis_index: Index of the axis.
+
+    Returns:
+        The counts, or an empty sequence if cells were not counted singly.
+    """
     distribution = evidence.sums
     axis = query.axes[axis_index]
     total_is_public = evidence.total is not None

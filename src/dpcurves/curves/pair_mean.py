@@ -1,17 +1,18 @@
 """U-statistics: the mean of a kernel over all pairs of records, from noisy counts of cells.
 
-For a symmetric kernel g and n records, with c_i the count of cell i and g_ij the kernel of two cells,
+Gini's mean difference, the variance and the area under the ROC curve are U-statistics. For a symmetric kernel g and n
+records, with c_i the count of cell i and g_ij the kernel of two cells,
 
     U = 2 / (n * (n - 1)) * sum_(a < b) g(x_a, x_b)
       = (sum_ij c_i * c_j * g_ij - sum_i c_i * g_ii) / (n * (n - 1))      for values rounded to cells
 
-- *Discretization*: g is replaced by its mean over a pair of cells; `UStatistic` also bounds how far rounding to cells
-  may move U, if the range of g in each pair of cells is given.
-- *Noise*: products of noisy counts are biased by the variances of the noise; the simulated bias is subtracted.
-- *Intervals*: basic intervals from simulated noise and, for the population, sampling; in the local model with the exact
-  variance of Bell, Bellet, Gascon and Kulkarni (2019), Lemma 1.
+- *Discretization*: g is replaced by its mean over each pair of cells. `UStatistic` also bounds how far rounding to
+  cells may move U, if the range of g in each pair of cells is given.
+- *Noise*: products of noisy counts are biased by the variances of the noise. The simulated bias is subtracted.
+- *Intervals*: basic intervals from simulated noise and, for the population, sampling. In the local model they use the
+  exact variance of Bell, Bellet, Gascon and Kulkarni (2019), Lemma 1.
 
-Formal guarantees: post-processing of released counts, at no further loss.
+Formal guarantees: post-processing of released counts, which costs no budget.
 
 References: Hoeffding 1948 (U-statistics); Bell, Bellet, Gascon and Kulkarni 2019, Algorithm 1; Davison and Hinkley
 1997, section 5.2 (basic intervals).
@@ -290,12 +291,15 @@ ROUNDED = "values were rounded by chance to middles of cells: a cell also has so
 
 
 def estimate_pair_mean(curve: Histogram, kernel_on: Callable[[FloatArray], Kernel]) -> UStatistic:
-    """Return the mean of a kernel over all pairs of people, from released counts of cells. `kernel_on` returns the
-    kernel for edges, or for ranges (cells, 2).
+    """Return the mean of a kernel over all pairs of people, from released counts of cells.
 
     In the local model it is Algorithm 1 of Bell, Bellet, Gascon and Kulkarni (2019), with the task's randomiser: the
     bilinear form of debiased reports without pairs of a report with itself, with the exact variance of their Lemma 1 at
     the estimated shares, or at likely shares if it is larger there. In other models the noise of counts is simulated.
+
+    Args:
+        curve: Released counts.
+        kernel_on: Function from edges, or from ranges of values of shape (cells, 2), to the kernel on cells.
 
     Raises:
         ValueError: values outside the grid were counted apart, or there are more than 4,096 cells.
@@ -340,11 +344,15 @@ def _estimate_from_reports(curve: Histogram, kernel: Kernel, reports: Randomised
 
 
 def _bound_rounding_deviation(kernel: FloatArray, counts: FloatArray) -> float:
-    """Return an upper bound of the standard deviation of the mean over pairs that is due to random rounding of
-    values to cells (Hoeffding 1948).
+    """Return an upper bound of the standard deviation of the mean over pairs due to random rounding (Hoeffding 1948).
 
-    Rounding moves a value by at most one cell, with a standard deviation of at most half of the resulting change. (For
-    the population, the sampling variance includes random rounding, because rounded values are a sample as well.)
+    Values were rounded to cells at random. This moves a value by at most one cell, with a standard deviation of at most
+    half of the resulting change. For the population, the sampling variance includes it, because rounded values are a
+    sample as well.
+
+    Args:
+        kernel: Mean of the kernel on pairs of cells, shape (cells, cells).
+        counts: Counts of people, shape (cells,).
     """
     people = max(float(counts.sum()), LEAST_PEOPLE)
     first_order = float(np.abs(np.diff(kernel @ counts / people)).max(initial=0.0)) / 2
@@ -378,9 +386,17 @@ def _build_u_statistic(
     value: float,
     compute_interval: Callable[[float, bool], tuple[float, float]],
 ) -> UStatistic:
-    """Return the statistic with a bound on its rounding error: the mean deviation of the kernel inside cells (Bell
-    and others 2019, Remark 3). `compute_interval` maps a level, and whether the interval is for the population, to the
-    interval's endpoints."""
+    """Return the statistic with a bound on its rounding error: the mean deviation of the kernel inside cells.
+
+    The bound is Remark 3 of Bell, Bellet, Gascon and Kulkarni (2019).
+
+    Args:
+        curve: Released counts.
+        kernel: Kernel on pairs of cells.
+        likely_counts: Nonnegative counts near the released ones, shape (cells,).
+        value: The estimate.
+        compute_interval: Function from a level, and from whether the interval is for the population, to its endpoints.
+    """
     shares = likely_counts / max(float(likely_counts.sum()), 1.0)
     lowest = float(np.min(kernel.mean - kernel.max_deviation))
     highest = float(np.max(kernel.mean + kernel.max_deviation))

@@ -1,17 +1,18 @@
-"""Partial area under the ROC curve, and sensitivity at a given specificity, from released counts of scores.
+"""Partial AUC, and sensitivity at a given specificity, from released scores.
 
-Both read the counts of `dp.scores` and spend no budget. Also called: pAUC, `max_fpr` of scikit-learn's `roc_auc_score`,
-true positive rate at a fixed false positive rate, recall at a fixed false alarm rate. With R(f) the true positive rate
-at false positive rate f, linear between thresholds, and m = `max_fpr`,
+Often only a part of the ROC curve matters, such as false positive rates up to 10 %. Let R(f) be the true positive rate
+at false positive rate f, linear between thresholds, and m = `max_fpr`. Then
 
     sensitivity         R(m)
     partial area        A = integral of R from 0 to m
     standardised (*)    (1 + (A - m**2 / 2) / (m - m**2 / 2)) / 2      0.5 for random scores, 1 for perfect ones
 
-(*) McClish 1989. Intervals are simulated from the noise of the counts and, for the population, from sampling; they are
-widened by what the unknown order of scores inside cells may change.
+(*) McClish 1989. `partial_auc` and `sensitivity_at_specificity` read them from the counts of `dp.scores`. Intervals are
+simulated from the noise of the counts and, for the population, from sampling; they are widened by what the unknown
+order of scores inside cells may change. Also called: pAUC, `max_fpr` of scikit-learn's `roc_auc_score`, true positive
+rate at a fixed false positive rate, recall at a fixed false alarm rate.
 
-Formal guarantees: post-processing of one release.
+Formal guarantees: post-processing of one release, which costs no budget.
 
 References: McClish 1989, *Analyzing a portion of the ROC curve*; Ma, Bandos, Rockette and Gur 2013.
 
@@ -50,15 +51,23 @@ from .scores import Scores
 
 
 class RocPoints(NamedTuple):
-    """Points of ROC curves from (0, 0) to (1, 1), one for each threshold: each (..., slots + 1)."""
+    """Points of ROC curves from (0, 0) to (1, 1), as the threshold falls.
+
+    Attributes:
+        fpr: False positive rates, shape (..., slots + 1).
+        tpr: True positive rates, shape (..., slots + 1).
+    """
 
     fpr: FloatArray
     tpr: FloatArray
 
     @classmethod
     def from_cells(cls, cells: FloatArray) -> RocPoints:
-        """Return the points for counts of negatives and positives along increasing scores, (..., 2, slots). Noise is
-        not removed."""
+        """Return the points of the ROC curves of noisy counts. Noise is not removed.
+
+        Args:
+            cells: Counts of negatives and positives along increasing scores, shape (..., 2, slots).
+        """
         totals = np.maximum(cells.sum(axis=-1, keepdims=True), two_classes.LEAST_MASS)
         above = np.cumsum(cells[..., ::-1], axis=-1) / totals
         rates = np.concatenate([np.zeros((*above.shape[:-1], 1)), above], axis=-1)
@@ -67,7 +76,7 @@ class RocPoints(NamedTuple):
 
 @dataclass(frozen=True)
 class BoundedFprEstimator(MetricEstimator):
-    """A number of the part of the ROC curve up to a false positive rate.
+    """Base class of metrics of the ROC curve up to a false positive rate.
 
     Attributes:
         max_fpr: The largest false positive rate, above 0 and at most 1.
@@ -79,8 +88,10 @@ class BoundedFprEstimator(MetricEstimator):
     """True if errors by noise are skewed, so that intervals take the outer ends where noise dominates."""
 
     def interval(self, table: ClassTable, errors: FloatArray, settings: ConfidenceSettings) -> Interval:
-        """Return the interval from simulated noise, and sampling for the population; each end takes the order of
-        scores inside cells that is worst for it."""
+        """Return the interval of the metric, from simulated noise and, for the population, sampling.
+
+        Each end assumes the order of scores inside cells that is worst for it.
+        """
         likely, unbiased = table.counts.likely_counts, table.counts.unbiased_counts
         estimates = {
             order: [self.compute_in_order(table, cells, order) for cells in (unbiased, likely, likely + errors)]
@@ -98,33 +109,37 @@ class BoundedFprEstimator(MetricEstimator):
         return ends[0][0], ends[1][1]
 
     def discretization_error(self, table: ClassTable) -> Interval:
-        """Return the distances from the number with tied scores to the number under the worst and under the best
-        order of scores inside cells."""
+        """Return how far the metric with tied scores is from that under the worst and the best order inside cells."""
         low, middle, high = (
             float(self.compute_in_order(table, table.counts.likely_counts, order)) for order in (-1, 0, 1)
         )
         return middle - low, high - middle
 
     def compute(self, table: ClassTable, cells: FloatArray) -> FloatArray:
-        """Return the metric, ``(...)``, for counts `cells` ``(..., 2, slots)``, with all scores of a cell tied."""
+        """Return the metric, shape (...), if all scores of a cell are tied.
+
+        Args:
+            table: Grid of the scores.
+            cells: Counts of negatives and positives, shape (..., 2, slots).
+        """
         return self.compute_in_order(table, cells, 0)
 
     def compute_in_order(self, table: ClassTable, cells: FloatArray, order: int) -> FloatArray:
-        """Return the number, (...), if in each cell all negatives score higher (-1), scores are tied (0), or all
-        positives score higher (1). Scores of a declared value are tied in any case.
+        """Return the metric, shape (...), for a given order of the scores inside cells. Scores of a declared value stay
+        tied.
 
         Args:
             table: The grid, with its declared values if there are any.
-            cells: Counts of negatives and positives, (..., 2, slots).
-            order: Number -1, 0 or 1: the order of scores inside cells.
+            cells: Counts of negatives and positives, shape (..., 2, slots).
+            order: Negatives score higher in each cell (-1), scores are tied (0), or positives score higher (1).
         """
         raise NotImplementedError
 
 
 def _is_open(table: ClassTable) -> FloatArray:
-    """Return for each cell, from the highest score down, 1 if the order of its scores is not known, else 0: (slots,).
+    """Return 1 for each cell whose scores have an unknown order, else 0, from the highest score down, shape (slots,).
 
-    A few scores may lie beside a lattice that was found, so that their order is not known in any cell.
+    Even if most scores lie on a lattice of values, a few may not, so that no cell is certain.
     """
     if table.tied_cells is None or table.lattice_counts is not None:
         return np.ones(table.grid.slots)
@@ -135,13 +150,14 @@ class PartialArea(BoundedFprEstimator):
     """The partial area under the ROC curve, standardised (McClish 1989): 0.5 for random scores, 1 for perfect ones."""
 
     def compute_in_order(self, table: ClassTable, cells: FloatArray, order: int) -> FloatArray:
-        """Return the standardised area, (...): of trapezoids cut at `max_fpr` for tied scores (order 0), else of
-        steps.
+        """Return the standardised partial area, shape (...).
+
+        For tied scores (order 0) it is the area of trapezoids, cut at `max_fpr`; otherwise that of steps.
 
         Args:
             table: The grid, with its declared values if there are any.
-            cells: Counts of negatives and positives, (..., 2, slots).
-            order: Number -1, 0 or 1: the order of scores inside cells.
+            cells: Counts of negatives and positives, shape (..., 2, slots).
+            order: Negatives score higher in each cell (-1), scores are tied (0), or positives score higher (1).
         """
         roc = RocPoints.from_cells(cells)
         left, right = (np.minimum(part, self.max_fpr) for part in (roc.fpr[..., :-1], roc.fpr[..., 1:]))
@@ -164,13 +180,15 @@ class Sensitivity(BoundedFprEstimator):
     IS_SKEWED = True
 
     def compute_in_order(self, table: ClassTable, cells: FloatArray, order: int) -> FloatArray:
-        """Return the true positive rate at `max_fpr`, (...): interpolated along the segment that crosses this rate
-        for tied scores (order 0), else the lower (-1) or upper (1) end of the segment.
+        """Return the true positive rate at `max_fpr`, shape (...).
+
+        For tied scores (order 0) it is interpolated along the segment of the curve that crosses this rate. Otherwise it
+        is the lower (-1) or the upper (1) end of the segment.
 
         Args:
             table: The grid, with its declared values if there are any.
-            cells: Counts of negatives and positives, (..., 2, slots).
-            order: Number -1, 0 or 1: the order of scores inside cells.
+            cells: Counts of negatives and positives, shape (..., 2, slots).
+            order: Negatives score higher in each cell (-1), scores are tied (0), or positives score higher (1).
         """
         roc = RocPoints.from_cells(cells)
         fpr = np.maximum.accumulate(roc.fpr, axis=-1)  # noise may make it fall
@@ -236,8 +254,16 @@ class MetricEstimate:
 
 
 def _estimate(name: str, scores: Any, estimator: MetricEstimator) -> MetricEstimate:
-    """Return the metric of released scores that `estimator` computes. Raises `TypeError` if `scores` is something
-    else."""
+    """Return a metric of released scores.
+
+    Args:
+        name: Name of the metric for readers.
+        scores: Released scores.
+        estimator: Computes the metric from counts.
+
+    Raises:
+        TypeError: `scores` is not a released result of scores.
+    """
     require_type("scores", scores, Scores, "scores, as dp.scores gives them,")
     table = scores.table
     return MetricEstimate(name, estimate_metric(table, cast("Metric", _Choice(estimator))), table, estimator)

@@ -207,7 +207,11 @@ class PrefixShares:
         return indices
 
     def find_counted_edges(self, name: str, edges: Sequence[int]) -> tuple[int, ...]:
-        """Return the indices of counted edges for indices of declared edges, an argument of this name.
+        """Return the indices of counted edges that belong to indices of declared edges.
+
+        Args:
+            name: Name of the user's argument, for messages.
+            edges: Indices of declared edges.
 
         Raises:
             ValueError: the declared grid has fewer edges.

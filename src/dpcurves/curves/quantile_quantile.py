@@ -1,13 +1,14 @@
-"""Quantiles of one distribution against the same quantiles of another: points lie on the diagonal if both are equal.
+"""Q-Q plots of two released curves: quantiles of one distribution against the same quantiles of another.
 
 For levels p_k the points are
 
     (quantile of the first curve at p_k,  quantile of the second curve at p_k)
 
-Intervals of both coordinates hold for all levels of both curves together, so that the step region through them contains
-the whole curve between the first and the last level (`inference.quantiles.paired_region`). Also called Q-Q plot.
+If both distributions are equal, the points lie on the diagonal. Intervals of both coordinates hold for all levels of
+both curves together. The region between the step functions through them therefore contains the whole true plot between
+the first and the last level (`inference.quantiles.paired_region`).
 
-Formal guarantees: post-processing of two released curves, at no further loss.
+Formal guarantees: post-processing of two released curves, which costs no budget.
 
 Reference: Wilk and Gnanadesikan 1968, *Probability plotting methods for the analysis of data*.
 
@@ -80,7 +81,11 @@ class HasQuantileFunction(Protocol):
 
 
 def parse_shares(name: str, values: Any) -> tuple[float, ...]:
-    """Return shares of records as numbers; the errors name the argument `name`.
+    """Return shares of records as a tuple of numbers.
+
+    Args:
+        name: Name of the user's argument, for messages.
+        values: A list of shares.
 
     Raises:
         ValueError: a share is not between 0 and 1, or the list is empty.

@@ -1,17 +1,20 @@
-"""Requested quantiles of one column, computed from one released distribution function or found by a private search.
+"""Quantiles of one column, from a released distribution function or from a private search.
 
-A quantile at level p is a value q with at most a share p of the records below it and at least a share p at or below it.
-Three strategies find it, chosen by public facts:
+A quantile at level p is a value q with at most a share p of the records below it, and at least a share p at or below
+it. `QuantilesQuestion` asks for quantiles, and `Quantiles` holds them with their intervals. Public facts decide how
+they are found:
 
-- one distribution function along the grid, from which any number of quantiles is read (`strategies.prefixes`);
-- for one quantile, or up to three of a public and large number of records, rounds that divide only intervals in which
-  they may lie;
-- on a grid with too many cells to count each, bisection along one noise tree: ``ceil(log2(cells))`` rounds, one price.
+- Usually one distribution function along the grid is released, and any number of quantiles is read from it
+  (`strategies.prefixes`).
+- For one quantile, or up to three of a public and large number of records, rounds divide only intervals in which they
+  may lie.
+- On a grid with too many cells to count each, bisection along one noise tree finds them in ``ceil(log2(cells))`` rounds
+  for the loss of one.
 
-Intervals hold for all requested quantiles at the same time with probability `level`: they invert a test at each edge,
-or a band if there are more than nine.
+Intervals hold for all requested quantiles together with probability `level`. They invert a test at each edge, or a band
+if there are more than nine.
 
-Formal guarantees: the granted loss, pure or zero-concentrated; further quantiles from the same counts cost nothing.
+Formal guarantees: the granted loss, pure or zero-concentrated. Further quantiles from the same counts cost nothing.
 
 References: Woodruff 1952, Brookmeyer and Crowley 1982 (intervals); Barczewski, Mawass and Ramon (the search).
 

@@ -206,8 +206,11 @@ def describe_published_texts(plans: Sequence[Plan]) -> tuple[str, ...]:
 
 
 def require_independent(privacy: PrivacyStatement, population: bool = True) -> None:
-    """Raise if intervals for a population are requested and units are not independent; with `population` False
-    nothing is checked.
+    """Refuse intervals for the population if units are not independent.
+
+    Args:
+        privacy: Statement of the release, which has the unit.
+        population: If False, nothing is checked.
 
     Raises:
         ValueError: a unit may have several records.
@@ -423,8 +426,12 @@ def declared_values_to_json(grid: Grid) -> dict[str, object]:
 
 
 def grid_from_cells(question: Mapping[str, Any], edges: Sequence[float], outside: Outside | None = None) -> Grid:
-    """Return the grid that `cells_to_json` wrote, given its edges; `outside` is given where it is constant and so
-    not stored.
+    """Return the grid that `cells_to_json` wrote.
+
+    Args:
+        question: JSON fields of the question.
+        edges: Edges of the cells, as stored beside them.
+        outside: Treatment of values outside, if it is not stored because it never varies.
 
     Raises:
         ValueError: the edges differ from the edges of the declared values.

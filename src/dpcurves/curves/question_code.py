@@ -1,6 +1,7 @@
-"""Questions as Python code that a person would write, for pages from which code is copied.
+"""Write questions as Python code, for pages from which readers copy code.
 
-The code needs ``import dpcurves as dp`` and the imports of `QuestionCode`. Executed, it gives an equal question.
+`write_question_code` returns an expression as a person would write it, with the import statements that it needs beside
+``import dpcurves as dp``. Executed, the expression gives an equal question. The module reads no records.
 """
 
 from __future__ import annotations
@@ -65,13 +66,13 @@ def write_loss_code(loss: PrivacyLoss) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _Code:
-    """A call, or a sequence: code that may be broken between its parts.
+    """A call or a sequence, as code that may be broken into lines between its parts.
 
     Attributes:
-        opening: The text before the parts, such as ``dp.Grid(``.
-        parts: The arguments, or the elements: texts, or code.
-        closing: The bracket after the parts.
-        is_filled: Whether a broken line takes as many parts as fit, as lists of numbers do; else one.
+        opening: Text before the parts, such as ``dp.Grid(``.
+        parts: Arguments or elements, as texts or as code.
+        closing: Bracket after the parts.
+        is_filled: If True, a broken line takes as many parts as fit, as for lists of numbers. If False, it takes one.
     """
 
     opening: str
@@ -93,8 +94,13 @@ def _format_line(part: str | _Code) -> str:
 
 
 def _render(code: str | _Code, column: int, depth: int, ending: int = 0) -> str:
-    """Return code that begins after `column` characters of a line and leaves room for `ending` ones, broken into lines
-    if it is too long.
+    """Return code, broken into lines if it is too long for one.
+
+    Args:
+        code: Text or code.
+        column: Number of characters before it on its first line.
+        depth: Number of brackets around it, for the indentation.
+        ending: Number of characters that must fit behind it.
     """
     if isinstance(code, str) or not code.parts or column + len(code.line) + ending <= LINE_WIDTH:
         return _format_line(code)
@@ -117,7 +123,7 @@ def _fill_lines(parts: Sequence[str], width: int) -> list[str]:
 
 
 class _Writer:
-    """Converter of a question to code; it collects the imports that the code needs."""
+    """Converter of questions to code. It collects the imports that the code needs."""
 
     def __init__(self) -> None:
         self.imports: set[str] = set()
@@ -137,8 +143,10 @@ class _Writer:
         return _Code(f"{self._find_name(type(question))}(", tuple(parts), ")")
 
     def _convert_field(self, owner: Any, member: Field[Any]) -> str | _Code:
-        """Return the value of a dataclass field as code. Whole floats of fields that take floats are written as
-        integers; categories keep their type, because it is part of them.
+        """Return the value of a dataclass field as code.
+
+        A whole float in a field of floats is written as an integer. Categories keep their type, which is part of a
+        category.
         """
         hint = get_type_hints(type(owner))[member.name]
         hints = {hint, *get_args(hint)}
@@ -146,7 +154,11 @@ class _Writer:
         return self._convert(getattr(owner, member.name), is_number=is_number)
 
     def _convert(self, value: Any, *, is_number: bool = False) -> str | _Code:
-        """Return a value as code. Raises `InvalidArgument` for a value of a class without code."""
+        """Return a value as code.
+
+        Raises:
+            InvalidArgument: the class of the value cannot be written as code.
+        """
         code: str | _Code
         match value:
             case Enum():

@@ -1,7 +1,7 @@
-"""Questions as JSON objects and back: one format for files, the command line and servers.
+"""Write questions as JSON objects, and read them back. Files, the command line and servers use this format.
 
-A question is an object: ``"ask"`` is its command name, and the other fields are those of the class that differ from
-their defaults. People may write short forms:
+The field ``"ask"`` of the object is the command name of the question. The other fields are those of the question class
+that differ from their defaults. People may write short forms:
 
     grid        "0:90:90", "values:0:90" or "auto"          bounds      "0:100" or [0, 100]
     by          {"column": ..., "categories": [...]}        method      a name, or an object with parameters
@@ -59,7 +59,9 @@ METHOD_WORDS: dict[type[Any], str] = {kind: word for word, kind in METHODS.items
 
 
 class _QuestionClasses(Mapping[str, type[Any]]):
-    """Question classes by their command names, each imported when it is looked up: all of them take 0.4 seconds."""
+    """Question classes by command name. A class is imported when it is looked up, because importing all takes 0.4
+    seconds.
+    """
 
     def __init__(self, modules: Mapping[str, ModuleType]) -> None:
         self._places = {_command_name(name): (module, name) for name, module in sorted(modules.items())}
@@ -162,8 +164,11 @@ def question_from_json(stored: Mapping[str, Any]) -> Any:
 
 
 def _parse_bounds(value: Any) -> tuple[float, float]:
-    """Return both bounds from a list, or from a text such as 0:100. Raises `InvalidArgument` unless they are two
-    numbers."""
+    """Return both bounds from a list of two numbers, or from a text such as ``0:100``.
+
+    Raises:
+        InvalidArgument: the value is something else.
+    """
     if isinstance(value, str):
         try:
             value = [float(end) for end in value.split(":")]
@@ -223,8 +228,11 @@ ASKED: Codec = Codec(
 
 
 def _parse_fields(kind: type[Any], stored: Mapping[str, Any]) -> Any:
-    """Return the object of this class from JSON values of its fields. Raises `InvalidArgument` for an unknown or
-    missing field."""
+    """Return an object of a class from the JSON values of its fields.
+
+    Raises:
+        InvalidArgument: a field is unknown or missing.
+    """
     hints = get_type_hints(kind)
     fields_by_name = {field.name: field for field in sorted(fields(kind), key=lambda field: bool(field.kw_only))}
     require_known_fields(stored, fields_by_name)
@@ -235,7 +243,7 @@ def _parse_fields(kind: type[Any], stored: Mapping[str, Any]) -> Any:
 
 
 def _parse_value(name: str, value: Any, hint: Any) -> Any:
-    """Return the value of the field `name` from its JSON value, converted by the types that its type hint allows."""
+    """Return the value of a field from its JSON value, converted to a type that the type hint allows."""
     choices = get_args(hint) if get_origin(hint) in {Union, UnionType} else (hint,)
     if value is None and type(None) in choices:
         return None
@@ -266,8 +274,11 @@ def _parse_categories(name: str, value: Any) -> Categories | tuple[Categories, .
 
 
 def _parse_category_column(name: str, value: Any) -> Categories:
-    """Return the column of categories, declared or unlisted, that an object describes. Raises `InvalidArgument`
-    without a column."""
+    """Return a column of declared or unlisted categories from a JSON object.
+
+    Raises:
+        InvalidArgument: the object names no column.
+    """
     document = _require_object(name, value)
     if "column" not in document:
         raise InvalidArgument(
@@ -287,15 +298,22 @@ def _parse_declared_column(name: str, value: Any) -> NumericColumn | Categories:
 
 
 def _parse_declared_columns(name: str, value: Any) -> tuple[NumericColumn | Categories, ...]:
-    """Return the declared columns that a list describes. Raises `InvalidArgument` for another value."""
+    """Return declared columns from a JSON list.
+
+    Raises:
+        InvalidArgument: the value is not a list of columns.
+    """
     if not isinstance(value, list | tuple):
         raise InvalidArgument(name, f"a list of objects is needed, one for each column, got {describe_value(value)}")
     return tuple(_parse_declared_column(name, entry) for entry in value)
 
 
 def _parse_method(name: str, value: Any) -> Any:
-    """Return the counting method that a name, or an object with a name and its parameters, describes. Raises
-    `InvalidArgument` for an unknown one."""
+    """Return a counting method from its name, or from an object with its name and parameters.
+
+    Raises:
+        InvalidArgument: no method has this name.
+    """
     document = {value: {}} if isinstance(value, str) else value
     if not isinstance(document, Mapping) or len(document) != 1 or next(iter(document)) not in METHODS:
         raise InvalidArgument(name, f"must be one of {', '.join(METHODS)}, got {describe_value(value)}")
@@ -319,7 +337,11 @@ READERS: Mapping[Any, Callable[[str, Any], Any]] = MappingProxyType(
 
 
 def _require_object(name: str, value: Any) -> Mapping[str, Any]:
-    """Return `value` if it is a JSON object. Raises `InvalidArgument` for another value."""
+    """Return `value` if it is a JSON object.
+
+    Raises:
+        InvalidArgument: the value is something else.
+    """
     if not isinstance(value, Mapping):
         raise InvalidArgument(name, f'an object is needed, as in {{"name": value}}, got {describe_value(value)}')
     return value

@@ -1,11 +1,14 @@
-"""Rankings of categories by a released number, with the possible ranks of each: ties are shown, not broken.
+"""Rank categories by a released number, and show which ranks are possible for each.
 
-Categories are sorted by their released number. With intervals [l_i, u_i] that hold for all categories simultaneously,
-the true rank of category i lies, with the same probability, between
+Noise may swap categories with similar numbers, so a single order would be misleading. Categories are sorted by their
+released number. If intervals [l_i, u_i] hold for all categories simultaneously, the true rank of category i lies, with
+the same probability, between
 
     1 + #{j: l_j > u_i}      and      n - #{j: u_j < l_i}
 
-Formal guarantees: post-processing of released numbers.
+`dpcurves.ranking` builds a `Ranking` from a released summary by category.
+
+Formal guarantees: post-processing of released numbers, which costs no budget.
 
 Reference: Klein, Wright and Wieczorek 2020, *A joint confidence region for an overall ranking of populations*.
 

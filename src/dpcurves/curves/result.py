@@ -173,8 +173,12 @@ def find_crowded_end_cells(edges: FloatArray, below: FloatArray, noise: tuple[fl
 
 
 def _find_excess(edges: FloatArray, below: FloatArray, noise: float) -> float:
-    """Return the count of the first cell if it significantly exceeds what its neighbours predict, else 0; arguments
-    as in `find_crowded_end_cells`."""
+    """Return the count of the first cell if it significantly exceeds what its neighbours predict, else 0.
+
+    Args:
+        edges, below: See `find_crowded_end_cells`.
+        noise: Standard deviation of the noise of the count.
+    """
     count = np.diff(below[: TUNING.end_neighbours + 2])
     width = np.diff(edges[: TUNING.end_neighbours + 2])
     inner = (count / width)[1 : len(edges) - 2]  # not the cell at the other end
@@ -402,7 +406,15 @@ def notes_on_end_cells(
 def notes_on_crowded_ends(
     grid: Grid, known: NDArray[np.int64], below: FloatArray, noise: tuple[float, float]
 ) -> tuple[str, ...]:
-    """Return the notes of `notes_on_end_cells`, from the noise of the first and last cell (standard deviations)."""
+    """Return notes on a first or last cell that holds more records than its neighbours predict; see
+    `notes_on_end_cells`.
+
+    Args:
+        grid: Grid of the curve.
+        known: Indices of the counted edges.
+        below: Unbiased counts below these edges.
+        noise: Standard deviations of the noise of the first and of the last cell.
+    """
     if grid.outside is Outside.APART or len(known) < 4:
         return ()
     edges = grid.edges
@@ -483,10 +495,16 @@ def _notes_on_split_cells(
 def _notes_on_few_cells(
     grid: Grid, known: NDArray[np.int64], below: FloatArray, noise: float, wide: NDArray[np.int64] | None = None
 ) -> list[str]:
-    """Return a note if nearly all records lie in a few neighbouring cells of many, by released counts.
+    """Return a note if nearly all records lie in a few neighbouring cells of many.
 
-    If `wide` gives the number of cells with more than one value below each edge, only these cells count: single values
-    that hold nearly all records are no fault of the grid.
+    Args:
+        grid: Grid of the curve.
+        known: Indices of the counted edges.
+        below: Unbiased counts below these edges.
+        noise: Standard deviation of the noise of a count.
+        wide: Number of cells with more than one value below each edge. Then only these cells count, because a single
+            value
+            that holds nearly all records is no fault of the grid. None: all cells count.
     """
     below = np.maximum.accumulate(below)  # noise may make it fall; counts of records never do
     total = float(below[-1] - below[0])
@@ -508,8 +526,13 @@ def _notes_on_few_cells(
 
 
 def _notes_on_end_values(values: FloatArray, first: float, last: float) -> tuple[str, ...]:
-    """Return a note for each end of declared values that has more records than its neighbours predict; `first` and
-    `last` are their shares, 0 if they have not."""
+    """Return a note for each end of declared values that has more records than its neighbours predict.
+
+    Args:
+        values: The declared values.
+        first: Share of the records at the first value; 0 if it has no such excess.
+        last: Share of the records at the last value; 0 if it has no such excess.
+    """
     ends = (
         (first, f"the first value, {format_number(values[0])}", "below"),
         (last, f"the last, {format_number(values[-1])}", "above"),
@@ -1032,8 +1055,16 @@ class ReleasedResult(Result, ABC):
     def _suppress_columns(
         self, columns: dict[str, NDArray[Any]], interval_columns: Sequence[str], suppress: float | None
     ) -> dict[str, NDArray[Any]]:
-        """Return the columns without the numbers whose intervals are wide; `interval_columns` are all columns of
-        interval ends. Raises `InvalidArgument` if the result has no counts or sums with intervals."""
+        """Return the columns with ``..`` in place of numbers whose intervals are wide.
+
+        Args:
+            columns: All columns by name.
+            interval_columns: Names of all columns of interval ends.
+            suppress: Largest width of an interval, relative to its number; None: nothing is suppressed.
+
+        Raises:
+            InvalidArgument: the result has no counts or sums with intervals.
+        """
         if suppress is None:
             return columns
         measured = [name for name in self._suppressible_columns() if name in columns]

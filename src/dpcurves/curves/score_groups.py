@@ -80,8 +80,17 @@ class GroupChoice(NamedTuple):
 def choose_group_number(
     groups: int | None, classes: Categories, score: Axis, setting: conversation.Setting, numbers: Numbers
 ) -> conversation.Needs[GroupChoice]:
-    """Return the requested number of groups, or the number for the number of records, which is counted first if it
-    is private."""
+    """Return the number of groups: the requested one, or one that suits the number of records.
+
+    A private number of records is counted first, in a round of its own.
+
+    Args:
+        groups: Requested number; None: it is chosen.
+        classes: Column of both classes.
+        score: Column of scores, with its grid.
+        setting: Loss and adjacency of the question.
+        numbers: Pairs of a signal-to-noise ratio and of the number of groups up to it.
+    """
     if groups is not None:
         return GroupChoice(groups, conversation.ALL, ())
     if setting.adjacency.public_record_count is not None:
@@ -294,7 +303,12 @@ def count_noise_deviation(loss: PrivacyLoss, setting: conversation.Setting) -> f
 
 
 def check_group_number(groups: int, grid: Grid, *, name: str = "groups") -> int:
-    """Return the number of groups if it is possible on this grid; the errors name the argument `name`.
+    """Return a requested number of groups, after checks.
+
+    Args:
+        groups: The number.
+        grid: Grid of the scores.
+        name: Name of the user's argument, for messages.
 
     Raises:
         ValueError: the number is below 2 or above 1000, or the grid leaves [0, 1].

@@ -1,8 +1,10 @@
-"""A note on a curve that is straight where all records may share one value, as far as the release shows it.
+"""Warn that an adaptive curve is straight across cells that were counted together.
 
-An adaptive curve is a straight line across cells that were counted together. If such an interval holds most records,
-and no part of it was counted well in an earlier round, then the records may be spread over it or share one value. The
-note says so; it is a function of released counts.
+An adaptive curve is a straight line across such cells. If one interval of them holds most records, and no part of it
+was counted well in an earlier round, the records may be spread over it or all share one value: the release does not
+tell. `note_on_straight_interval` then returns a note with the remedy, to count each cell.
+
+Formal guarantees: post-processing of released counts.
 """
 
 from __future__ import annotations
@@ -36,9 +38,13 @@ TUNING = Tuning()
 
 
 def note_on_straight_interval(prefixes: PrefixShares) -> tuple[str, ...]:
-    """Return a note if one interval of several cells holds most records and nothing inside it was counted well.
+    """Return a note if one interval of several cells holds most records and nothing inside it was counted well, else no
+    note.
 
-    A smooth distribution on a grid of its range does not cause the note. The remedy is to count each cell.
+    A smooth distribution on a grid of its own range gives no note.
+
+    Args:
+        prefixes: Released counts along a grid, of all rounds.
     """
     grid, evidence = prefixes.grid, prefixes.evidence
     if grid.values is not None or not evidence.sums.is_nested:
@@ -75,8 +81,14 @@ def note_on_straight_interval(prefixes: PrefixShares) -> tuple[str, ...]:
 
 
 def _is_counted_inside(prefixes: PrefixShares, first: int, last: int, records: float) -> bool:
-    """Return True if an earlier round divided the cells from `first` to `last` and counted the parts with little noise:
-    `records` exceed it significantly."""
+    """Return True if an earlier round counted parts of an interval with noise far below its number of records.
+
+    Args:
+        prefixes: Released counts of all rounds.
+        first: First cell of the interval.
+        last: Cell behind its last one.
+        records: Estimated number of records in the interval.
+    """
     for evidence in prefixes.earlier_evidence:
         distribution = evidence.interval_sums
         for level in distribution.levels:

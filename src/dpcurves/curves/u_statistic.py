@@ -479,8 +479,13 @@ class _MeasuredCells:
     def estimate_statistic(
         self, statistic: Statistic, resolution: float, minimum: float = -inf, maximum: float = inf
     ) -> UStatistic:
-        """Return the statistic of the unbiased counts minus what noise adds to it on average, between `minimum` and
-        `maximum`, with `resolution` as bound of its rounding error."""
+        """Return a statistic of the unbiased counts, without the bias that noise adds to it.
+
+        Args:
+            statistic: Function of counts.
+            resolution: Bound of its rounding error.
+            minimum, maximum: Bounds of the statistic.
+        """
         about = float(statistic(self.likely_counts))
         found = float(statistic(self.unbiased_counts))
 
@@ -503,10 +508,14 @@ class _MeasuredCells:
         )
 
     def _estimate_bias(self, statistic: Statistic, about: float) -> float:
-        """Return what noise adds to a statistic on average; `about` is the statistic of the likely counts. Each draw
-        is added and subtracted, so the linear effect of the noise cancels.
+        """Return what noise adds to a statistic on average.
 
-        For means of kernels, where the number of people is known, that leaves the mean of the form of noise alone.
+        Each draw of the noise is added and subtracted, so that its linear effect cancels. For means of kernels, where
+        the number of people is known, this leaves the mean of the form of noise alone.
+
+        Args:
+            statistic: Function of counts.
+            about: Statistic of the likely counts.
         """
         bias_draws = 128  # draws of noise that estimate its bias
         noise = self._simulate_noise(bias_draws)
@@ -518,10 +527,14 @@ class _MeasuredCells:
         return float(np.concatenate(moved).mean()) - about
 
     def add_moved_values(self, estimated: UStatistic, slope: float) -> UStatistic:
-        """Return the statistic with a bound of what values between the points of a lattice can change: it changes by at
-        most `slope` times the mean distance of all values from where they are taken to be.
+        """Return the statistic with a bound of how far values between the points of a lattice can move it.
 
         A value lies less than one cell above the last point in its interval.
+
+        Args:
+            estimated: The statistic, if all values lie on the lattice.
+            slope: Largest change of the statistic, over the mean distance of all values from where they are taken to
+                be.
         """
         lattice_counts = self.curve.prefixes.lattice_counts
         if not self.uses_lattice or lattice_counts is None:

@@ -1,11 +1,14 @@
-"""Verification by subsample and aggregate: does a claim about a regression coefficient hold on confidential records?
+"""Verify a claim about a regression coefficient on confidential records, by subsample and aggregate.
 
-    1. Units are assigned to disjoint subsets by a keyed hash, and the regression is fitted in each.
-    2. A subset confirms the claim if its coefficient lies strictly between `above` and `below`.
-    3. The number of confirming subsets is released with noise.
+An analyst who fitted a regression to synthetic or older data asks whether the coefficient has the same sign, or lies in
+the same interval, on the confidential records (`VerifyQuestion`):
 
-`Verification.probability` is the posterior probability that more than half of the subsets confirm, with a uniform prior
-on their number.
+1. Units are assigned to disjoint subsets by a keyed hash, and the regression is fitted in each subset.
+2. A subset confirms the claim if its coefficient lies strictly between `above` and `below`.
+3. The number of confirming subsets is released with noise.
+
+`Verification.probability` is the posterior probability that more than half of the subsets confirm the claim, with a
+uniform prior on their number.
 
 Formal guarantees: the granted loss. A unit lies in one subset, so its addition or removal changes the count by at most
 1 and its replacement by at most 2, for any regression and any number of records of the unit.
@@ -275,8 +278,11 @@ class VerifyQuestion(TableQuestion):
         return SubsetQuery(axes, self.subsets, self._find_coefficient_index(), above, below)
 
     def _find_coefficient_index(self) -> int:
-        """Return the index of the tested coefficient among all coefficients but the intercept. Raises `InvalidArgument`
-        if no coefficient has this name."""
+        """Return the index of the tested coefficient among all coefficients except the intercept.
+
+        Raises:
+            InvalidArgument: no coefficient has this name.
+        """
         coefficients: list[tuple[str, Any]] = []
         for column in self.columns:
             # The first category is the reference level, which has no coefficient.

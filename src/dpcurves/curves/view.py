@@ -1,12 +1,12 @@
-"""Views: named filters and derived columns, which an office defines once and uses in many questions.
+"""Views: named filters with derived columns, which an office defines once and uses in many questions.
 
-A view has a filter, expressions by name, and perhaps another view that it is based on:
+A `View` has a filter, expressions of derived columns by name, and perhaps a base, another view that it starts from:
 
     rows       WHERE filter of the base AND filter of the view
     columns    those of the table, of the base and of the view; `View.expand` writes derived columns out
 
-`View.apply` returns the question on these rows and columns, so that a question on a view is an ordinary one.
-Definitions are texts that a ledger stores beside the account (`define_view`, `remove_view`).
+`View.apply` returns the question on these rows and columns, so that a question on a view is an ordinary question.
+Definitions are texts, which a ledger stores beside the account (`define_view`, `remove_view`).
 
 Formal guarantees: a view is a filter and a row-wise map, so loss and noise are those of the question without it.
 """
@@ -85,13 +85,14 @@ class View:
 
     @classmethod
     def from_dict(cls, stored: Mapping[str, Any], views: Mapping[str, View]) -> View:
-        """Return the view that a table of a study describes; `views` has those that it can be based on, by name.
+        """Return the view that a mapping describes.
+
+        Args:
+            stored: Name, filter, columns and base.
+            views: Views that may serve as its base, by name.
 
         Raises:
             ValueError: a field is unknown or missing, or the base is not among these views.
-
-        >>> View.from_dict({"name": "adults", "where": "age >= 18"}, {}).where
-        'age >= 18'
         """
         require_known_fields(stored, ("name", "where", "columns", "base"))
         if "name" not in stored:
@@ -184,7 +185,11 @@ class View:
         return value
 
     def _require_columns_of_table(self, model: Predictor) -> None:
-        """Raise `InvalidArgument` if a model reads a derived column: a model reads the table alone."""
+        """Refuse a model that reads a derived column, because models read columns of the table only.
+
+        Raises:
+            InvalidArgument: the model reads a derived column.
+        """
         for entry in model.inputs:
             if str(entry.column) in self._all_columns:
                 raise InvalidArgument(
@@ -238,10 +243,14 @@ def parse_view_definitions(definitions: Mapping[str, str]) -> dict[str, View]:
 
 
 def define_view(view: View, *, may_replace: bool = False) -> Callable[[Mapping[str, str]], tuple[str, str]]:
-    """Return the change of stored definitions that adds a view or, with `may_replace`, replaces one of its name.
+    """Return the change of stored definitions that adds a view.
 
-    The change raises `InvalidArgument` if a view of this name has another text and `may_replace` is false, if the base
-    is not stored with its text, or if views would be based on each other.
+    The change raises `InvalidArgument` if another view has this name and `may_replace` is false, if the base is not
+    stored with its text, or if views would be based on each other.
+
+    Args:
+        view: The view.
+        may_replace: If True, a stored view of the same name is replaced.
     """
 
     def change(definitions: Mapping[str, str]) -> tuple[str, str]:
@@ -282,7 +291,11 @@ def remove_view(name: str) -> Callable[[Mapping[str, str]], tuple[str, str]]:
 
 
 def find_view(name: object, views: Mapping[str, View]) -> View:
-    """Return the view of this name. Raises `InvalidArgument` if there is none."""
+    """Return the view with this name.
+
+    Raises:
+        InvalidArgument: no view has it.
+    """
     if not isinstance(name, str) or name not in views:
         listed = ", ".join(views) or "none is defined"
         raise InvalidArgument("view", f"{describe_value(name)} is not the name of a view; views: {listed}")

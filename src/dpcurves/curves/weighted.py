@@ -177,11 +177,19 @@ def choose_group_edges(shares_below: FloatArray, caps: float, noise: float) -> t
 def ask_weight_sums(
     axes: Any, weights: Weights, setting: Setting, categories: int = 1, use: CountUse = CountUse.PREFIXES
 ) -> Needs[tuple[Release, Release, tuple[int, ...]]]:
-    """Ask for sums of weights in all cells and, with `SQUARES_FRACTION` of the budget, of squared weights in groups;
-    return both releases, and the first slot of each group. With several `categories`, the groups suit an average one.
-    The noise of the first sums is small for this `use`.
+    """Ask for sums of weights in all cells, then for sums of squared weights in groups of cells.
 
     Formal guarantees: the groups depend on the first answer, and on no record, so the losses of both rounds add up.
+
+    Args:
+        axes: Axes of the table.
+        weights: Column of weights, with its cap.
+        setting: Loss and adjacency of the question.
+        categories: Number of categories; the groups suit an average one.
+        use: What will be read from the first sums, whose noise is small for that use.
+
+    Returns:
+        Both releases, and the first slot of each group. Squared weights get the budget fraction `SQUARES_FRACTION`.
     """
     release = yield from ask_workload(SingleQueryWorkload(WeightQuery(axes, weights, use)), 1 - SQUARES_FRACTION)
     axis = axes[-1]

@@ -1,17 +1,15 @@
-"""Weighted distribution functions, histograms, quantiles, sums and means with an automatic range.
+"""Weighted distribution functions, histograms, quantiles, sums and means of a column whose range is not known in
+advance.
 
-Three pilot queries count records, without their weights, and choose the cells of a weighted curve, or the clipping
-bounds of a weighted sum or mean; the rest asks as the questions of `curves.weighted` and `curves.weighted_summary` do:
+A fifth of the budget pays for three pilot queries, which count records without their weights. They choose the cells of
+a weighted curve, or the clipping bounds of a weighted sum or mean. The other four fifths pay for a question of
+`curves.weighted` or `curves.weighted_summary` on these cells or between these bounds.
 
-    1/5   range search          counts of records in intervals of all doubles
-    4/5   weighted question     sums of w, w**2, ... on the chosen cells or between the chosen bounds
-
-Formal guarantees of all questions here: the granted loss, pure or zero-concentrated, under either adjacency. A fifth of
-it pays for the range search (see `strategies.range_search`), which counts records without weights. The rest asks the
-weighted question with a known range on cells or bounds that are a function of noisy answers and of public facts.
-*Proof*: for any value of these answers the weighted rounds lose the remaining four fifths at most, since a record adds
-at most its cap to one cell of any grid (see `WeightQuery`), so the losses of all rounds add up (adaptive composition:
-Dwork and Roth 2014, section 3.5; Bun and Steinke 2016, Lemma 2.3).
+Formal guarantees: the granted loss, pure or zero-concentrated, under either adjacency. *Proof.* The pilot queries lose
+at most a fifth of it (see `strategies.range_search`). Cells and bounds are a function of their noisy answers and of
+public facts. For any value of these answers the weighted rounds lose at most the remaining four fifths, since a record
+adds at most its cap to one cell of any grid (see `WeightQuery`). So the losses of all rounds add up (adaptive
+composition: Dwork and Roth 2014, section 3.5; Bun and Steinke 2016, Lemma 2.3).
 
 >>> from dpcurves.conversation import Setting
 >>> from dpcurves.privacy import EACH_RECORD, AddRemove, PrivacyLoss
@@ -351,7 +349,14 @@ def _ask_on_chosen_cells(
     pilot_releases: Sequence[Release],
     setting: Setting,
 ) -> Needs[Any]:
-    """Ask the question, whose grid the pilot queries chose, with the budget that they left."""
+    """Ask the weighted question on the grid that the pilot queries chose, with the budget that they left.
+
+    Args:
+        question: The question, with the chosen grid.
+        pilot: Estimate from the pilot queries.
+        pilot_releases: Releases of the pilot queries.
+        setting: Loss and adjacency of the whole question.
+    """
     weights = Weights(question.weight, question.weight_cap)
     label = format_axis_label(question.column, question.measured_in)
     question_steps = ask_weighted_shares(
@@ -367,8 +372,15 @@ def _ask_on_chosen_cells(
 
 
 def _note_on_cells(pilot: PilotEstimate, grid: Grid, label: str, weights: Weights, sums: FloatArray) -> tuple[str, ...]:
-    """Return a note on the chosen cells and the weight beyond them, from released numbers. `label` is the axis label,
-    and `sums` are unbiased sums of weights over the cap in all slots, (slots,)."""
+    """Return a note on the chosen cells and on the weight beyond them, from released numbers.
+
+    Args:
+        pilot: Estimate from the pilot queries.
+        grid: The chosen cells.
+        label: Label of the axis.
+        weights: Column of weights, with its cap.
+        sums: Unbiased sums of weights in all slots, divided by the cap, shape (slots,).
+    """
     bounds = format_range(grid.lower, grid.upper, label)
     if not pilot.is_significant:
         return (NOTHING.format(BESIDE.format("cells", *bounds)),)

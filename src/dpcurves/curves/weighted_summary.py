@@ -373,9 +373,15 @@ def _find_center(rounds: tuple[Evidence, ...]) -> int:
 def _find_basic_interval(
     estimate: float, errors: FloatArray, level: float, lowest: float, highest: float
 ) -> tuple[float, float]:
-    """Return the basic interval of an estimate from draws of its error, cut at `lowest` and `highest`.
+    """Return the basic interval of an estimate, from draws of its error.
 
-    An estimate beyond a limit counts as the limit: an impossible one must not narrow the interval, to a point at worst.
+    An estimate beyond a limit counts as the limit, because an impossible estimate must not narrow the interval.
+
+    Args:
+        estimate: The estimate.
+        errors: Draws of its error, shape (draws,).
+        level: Confidence level.
+        lowest, highest: Limits of the number.
     """
     estimate = min(max(estimate, lowest), highest)
     tail_level = (1 + level) / 2
@@ -387,11 +393,16 @@ def _find_basic_interval(
 def _find_ratio_interval(
     numerator: float, denominator: float, noises: tuple[FloatArray, FloatArray], level: float
 ) -> tuple[float, float]:
-    """Return the limits of a ratio: all r in [-1, 1] with ``numerator - r * denominator`` within its errors of 0.
-    `noises` are draws of the noise of both.
+    """Return the limits of a ratio: all r in [-1, 1] for which ``numerator - r * denominator`` may be 0 up to its
+    errors.
 
-    The ratio lies in [-1, 1]. After Fieller (1954): errors are simulated at each limit. They depend on its position, so
-    this is a fixed-point iteration.
+    This is Fieller's interval (1954) with simulated errors. The errors depend on the limit itself, so that it is found
+    by fixed-point iteration.
+
+    Args:
+        numerator, denominator: Estimates.
+        noises: Draws of the noise of both, shape (draws,) each.
+        level: Confidence level.
     """
     limits = []
     for sign in (-1.0, 1.0):

@@ -1,15 +1,16 @@
-"""Axes of a table: a column or the predictions of a model, and the public cells that its values are counted in.
+"""Axes of a table: a column, an expression or the scores of a model, with the public cells in which values are counted.
 
-    Axis          numbers, an expression of columns or a `Predictor`, on a grid
-    TypedAxis     dates, times and durations too, as numbers of days or seconds
-    OrderedAxis   one of two times, which must be in order
-    LatticeAxis   three cells: zero, other multiples of a public step, other numbers; or a cell for each multiple
-    Categories    a column of declared categories; `UnlistedCategories` are found by partition selection
+- `Axis`: numbers, an expression of columns, or a `Predictor`, on a grid.
+- `TypedAxis`: also dates, times and durations, as numbers of days or seconds.
+- `OrderedAxis`: one of two times, which must be in order.
+- `LatticeAxis`: zero, other multiples of a public step, and other numbers; or a cell for each multiple.
+- `Categories`: declared categories. `UnlistedCategories` are found by partition selection.
 
-A value that no cell of an axis has is missing; a table counts records that are missing on any axis in one more cell.
+A value that lies in no cell of an axis is missing. A table counts the records that are missing on any axis in one more
+cell.
 
 Formal guarantees: the cell of a record is a function of that record and of public facts, for models and expressions as
-well. So each record lies in one cell of a table or is missing: counts have the sensitivity of disjoint cells.
+well. So each record lies in one cell of a table or is missing, and counts have the sensitivity of disjoint cells.
 
 >>> Axis("age", Grid(0, 100, cells=10)).slots, Categories("sex", ("f", "m")).slots
 (10, 2)
@@ -74,10 +75,11 @@ class Predictor(ABC):
 
     @abstractmethod
     def compute_values(self, columns: Sequence[FloatArray]) -> FloatArray:
-        """Return the model's value for each record, (records,); NaN where an input is missing.
+        """Return the value of the model for each record, shape (records,); NaN where an input is missing.
 
         Args:
-            columns: Numbers, or indices of categories, for each of the `inputs`. NaN: missing.
+            columns: Values of each of the `inputs`, shape (records,) each: numbers, or indices of categories. NaN:
+                missing.
         """
 
     @abstractmethod
@@ -152,8 +154,12 @@ def require_name(name: object) -> None:
 
 
 def _encode_column(values: Any, categories: tuple[str | int | float | bool, ...] | None) -> FloatArray:
-    """Return a public column as numbers, (records,): values of a numeric column, indices of categories; NaN if
-    missing.
+    """Return a public column as numbers, shape (records,).
+
+    Args:
+        values: Values of the column.
+        categories: Declared categories, whose indices are returned; None: the column is numeric. Missing values and
+            values that are not declared become NaN.
     """
     if categories is None:
         try:

@@ -1,14 +1,17 @@
-r"""Declared format of a CSV file: encoding, delimiter, decimal sign, and the day that dates are counted from.
+"""Declare the format of a CSV file: encoding, delimiter, decimal sign, and the origin of dates.
 
-    encoding     utf-8, latin-1 or cp1252                    decimal      "." or ","
-    delimiter    one character, also a tab                   origin       the day that dates are counted from
+A user declares the format with `CsvFile`, and passes that to a session in place of a path. The format is never guessed
+from the file, because a guess would depend on the records. A field that does not fit the format is missing.
 
-A file's format is declared, not guessed from records: a guess would depend on them.
+The module reads no files. `is_text_file` and `strip_compression` look at names of files only.
 
-Formal guarantees: a value is a function of its line and of the declared format, so a record changes one counted record.
+Formal guarantees: each value is a function of its own line and of the declared format, so adding or removing one record
+changes one counted record.
 
->>> parse_delimiter("\\t") == "\t", is_text_file("visits.csv.gz")
-(True, True)
+>>> CsvFile("visits.csv.gz", delimiter=";", decimal=",").codec
+'utf-8'
+>>> is_text_file("visits.csv.gz")
+True
 """
 
 from __future__ import annotations
@@ -23,16 +26,18 @@ from ..arguments import InvalidArgument, WrongArgumentType, describe_value
 
 ENCODINGS = {"utf-8": "utf-8", "utf8": "utf-8", "latin-1": "latin-1", "iso-8859-1": "latin-1", "cp1252": "cp1252",
              "windows-1252": "cp1252"}  # fmt: skip
-"""Supported encodings. In each of them line ends and delimiters are the bytes of ASCII, so a line is a record."""
+"""Supported encodings, by the names that users may type. In each of them line ends and delimiters are single ASCII
+bytes, so that a file can be cut into lines before it is decoded.
+"""
 DATES = {
     r"(?P<y>[0-9]{4})-(?P<m>[0-9]{2})-(?P<d>[0-9]{2})": "-",
     r"(?P<d>[0-9]{2})\.(?P<m>[0-9]{2})\.(?P<y>[0-9]{4})": ".",
 }
-"""Accepted forms of a day: ISO 8601, and day.month.year as in many European offices."""
+"""Separators of the accepted forms of a day: ISO 8601, and day.month.year."""
 NO_DELIMITER = '\n\r"'
-"""Characters that cannot be delimiters."""
+"""Characters that cannot be delimiters: line ends and the quote mark."""
 TAB = r"\t"
-"""A tab as typed on a command line."""
+"""A tab as users type it on a command line, where a tab character itself is hard to type."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,33 +89,36 @@ class CsvFile:
 
     @property
     def name(self) -> str:
-        """Return the file's name without its folder, for messages; a fixed text for bytes."""
+        """Return the name of the file without its folder, for messages; ``the file`` for bytes."""
         return "the file" if isinstance(self.file, bytes) else repr(Path(self.file).name)
 
     @property
     def codec(self) -> str:
-        """Return Python's name of the encoding: ``utf-8``, ``latin-1`` or ``cp1252``."""
+        """Return the name of the encoding in Python's ``codecs``: ``utf-8``, ``latin-1`` or ``cp1252``."""
         return ENCODINGS[self.encoding.lower()]
 
     @property
     def origin(self) -> date | None:
-        """Return day zero of dates, or None if dates are not numbers."""
+        """Return the day that counts as 0, or None if dates are not read as numbers."""
         return None if self.dates is None else _parse_day(self.dates)[0]
 
     @property
     def date_separator(self) -> str:
-        """Return the separator within dates: ``-`` for year-month-day, ``.`` for day.month.year."""
+        """Return the separator between the parts of a date: ``-`` for year-month-day, ``.`` for day.month.year."""
         return "-" if self.dates is None else _parse_day(self.dates)[1]
 
 
 def parse_delimiter(value: object) -> str:
-    r"""Return the delimiter character. A tab may be given as a backslash and a t.
+    r"""Return the delimiter as one character; a backslash followed by a t becomes a tab.
 
     >>> parse_delimiter(";"), parse_delimiter(r"\t")
     (';', '\t')
 
+    Args:
+        value: Text that the user gave.
+
     Raises:
-        ValueError: the delimiter is not one ASCII character, or is a quote or a line end.
+        ValueError: the text is not one ASCII character, or is a quote mark or a line end.
     """
     character = "\t" if isinstance(value, str) and value == TAB else value
     if not isinstance(character, str) or len(character) != 1 or not character.isascii() or character in NO_DELIMITER:
@@ -120,8 +128,10 @@ def parse_delimiter(value: object) -> str:
 
 
 def _parse_day(text: object) -> tuple[date, str]:
-    """Return a day and its separator, from ``2020-01-01`` or ``01.01.2020``. Raises `InvalidArgument` for any other
-    text.
+    """Parse a day such as ``2020-01-01`` or ``01.01.2020``, and return it with its separator.
+
+    Raises:
+        InvalidArgument: the text has neither form, or the day does not exist.
     """
     for pattern, separator in DATES.items():
         match = re.fullmatch(pattern, text) if isinstance(text, str) else None
@@ -136,13 +146,13 @@ def _parse_day(text: object) -> tuple[date, str]:
 
 
 TEXT_ENDINGS = (".csv", ".tsv", ".txt")
-"""Endings of files of text with a delimiter; `COMPRESSED` may follow. Fields of a `.tsv` are separated by tabs."""
+"""Endings of files of delimited text; one of `COMPRESSED` may follow."""
 COMPRESSED = (".gz", ".zst")
 """Endings of compressed files."""
 
 
 def is_text_file(path: str | PathLike[str]) -> bool:
-    """Return True if the name of a file has an ending of delimited text.
+    """Return True if the name of a file ends like one of delimited text, compressed or not.
 
     >>> is_text_file("visits.tsv"), is_text_file("Visits.CSV.zst"), is_text_file("visits.parquet")
     (True, True, False)
@@ -151,6 +161,6 @@ def is_text_file(path: str | PathLike[str]) -> bool:
 
 
 def strip_compression(path: str | PathLike[str]) -> str:
-    """Return the name of a file in lower case, without the ending of a compressed file."""
+    """Return the name of a file in lower case, without ``.gz`` or ``.zst`` at its end."""
     name = str(path).lower()
     return next((name.removesuffix(ending) for ending in COMPRESSED if name.endswith(ending)), name)

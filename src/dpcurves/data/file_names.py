@@ -1,10 +1,14 @@
-"""Files that a path names: itself, the matches of a pattern, or the Parquet files of a folder with partition keys.
+"""Find the files of a table: one file, the matches of a pattern, or the Parquet files of a folder.
 
-    data.parquet                  the file
-    data-*.csv                    the files that match, in order
-    folder                        its Parquet files; folders named KEY=VALUE add a column KEY (Hive partitions)
+`list_files` turns the path that a user typed into a `FileGroup`, the sorted files of one table. It accepts
 
-Files are listed without being opened. All must have the same keys. Folders of Delta and Iceberg tables are refused.
+- the path of a file, as in ``visits.parquet``;
+- a pattern, as in ``visits-*.csv``, which names all files that match;
+- a folder, which names all Parquet files in it. Subfolders called ``KEY=VALUE`` (Hive partitions) add a column ``KEY``.
+
+Only names of files are read, never their contents. Values in the names of folders are values of records, so messages
+never show them. Folders of Delta Lake and Iceberg tables are refused, because some of their Parquet files no
+longer belong to the table.
 """
 
 from __future__ import annotations
@@ -19,18 +23,18 @@ from urllib.parse import unquote
 from ..arguments import InvalidArgument
 
 NULL_PARTITION = "__HIVE_DEFAULT_PARTITION__"
-"""Folder name of missing values in Hive, Spark and DuckDB."""
-LOGS = {"_delta_log": "Delta", "metadata": "Iceberg"}
-"""Folders that mark tables whose Parquet files are not all valid, and the names of their formats."""
+"""Folder value that Hive, Spark and DuckDB write for a missing value."""
+TABLE_FORMATS = {"_delta_log": "Delta", "metadata": "Iceberg"}
+"""Formats whose folders keep Parquet files that no longer belong to the table, by the subfolder that marks them."""
 
 
 class FileGroup(NamedTuple):
-    """Files of one table.
+    """The files of one table, with the values of their partition keys.
 
     Attributes:
-        paths: The files, sorted.
-        keys: Names of the partition keys, from the outermost folder in.
-        values: Values of the keys of each file, SENSITIVE: they are values of records; None: missing.
+        paths: Paths of the files, sorted.
+        keys: Names of the partition keys, from the outermost folder to the innermost. Empty: the table has none.
+        values: For each file, the value of each key; None for a missing value. SENSITIVE: these are values of records.
     """
 
     paths: tuple[Path, ...]
@@ -39,14 +43,22 @@ class FileGroup(NamedTuple):
 
 
 def list_files(path: str | Path) -> FileGroup:
-    """Return the files that a path names, without opening them.
+    """Return the files of the table that `path` names, without opening any of them.
 
-    A path that exists names itself. Else ``*``, ``?`` and ``[...]`` match names, and ``**`` folders. A folder names the
-    Parquet files in it; folders within it that are called ``key=value`` add columns, as Hive and Spark write them.
-    So do the folders of Parquet files that a pattern matches, from the first name with a sign of patterns on.
+    A path that exists names itself, even if it looks like a pattern. In a pattern, ``*``, ``?`` and ``[...]`` match
+    within a name, and ``**`` matches folders. If a pattern matches Parquet files only, their folders below the first
+    part with such a sign may be partitions.
+
+    Args:
+        path: Path or pattern of files, or a folder.
+
+    Returns:
+        The files with their partition keys. A path without a pattern is returned even if no such file exists, so that
+        opening it gives the usual error.
 
     Raises:
-        ValueError: nothing matches, or the folder is no such table. The message shows no name within a folder.
+        ValueError: no file matches the pattern; the folder holds no Parquet files or is a Delta Lake or Iceberg table;
+            or files have different keys. The message shows no name within a folder.
     """
     whole = Path(path)
     if os.path.isdir(whole):
@@ -63,11 +75,17 @@ def list_files(path: str | Path) -> FileGroup:
 
 
 def _list_folder(folder: Path) -> FileGroup:
-    """Return the Parquet files of a folder with the values of their keys. Raises `InvalidArgument` for a folder without
-    Parquet files, of another format, or with different keys.
+    """Return the Parquet files below a folder with the values of their partition keys.
+
+    Files and folders whose names start with ``_`` or ``.`` are skipped: Hive and Spark use them for logs and temporary
+    files.
+
+    Raises:
+        InvalidArgument: the folder has no Parquet files, is a table of another format, or has files with different
+            keys.
     """
-    for log, name in LOGS.items():
-        if (folder / log).is_dir():
+    for marker, name in TABLE_FORMATS.items():
+        if (folder / marker).is_dir():
             raise InvalidArgument(
                 "data", f"{folder.name!r} is a table of {name}; let DuckDB or Spark read it, and give that relation"
             )
@@ -82,13 +100,15 @@ def _list_folder(folder: Path) -> FileGroup:
 
 
 def _add_partition_keys(paths: Sequence[Path], folders: Sequence[tuple[str, ...]], table_name: str) -> FileGroup:
-    """Return the files of a table with the keys and values of their folders. Raises `InvalidArgument` for different
-    keys, or a repeated one.
+    """Parse the partition keys from names of folders, and return the files with them.
 
     Args:
         paths: The files.
-        folders: Names of the folders of each file, within the table.
-        table_name: The last name of the path that was given, for messages.
+        folders: For each file, the names of the folders between the table and the file.
+        table_name: Last part of the path that the user gave, for messages.
+
+    Raises:
+        InvalidArgument: two files have different keys, or a key occurs twice on one path.
     """
     pairs = [[part.partition("=") for part in parts if "=" in part] for parts in folders]
     keys = {tuple(unquote(key) for key, _, _ in pairs_of_file) for pairs_of_file in pairs}
@@ -102,12 +122,15 @@ def _add_partition_keys(paths: Sequence[Path], folders: Sequence[tuple[str, ...]
 
 
 def _read_value(text: str) -> str | None:
-    """Return the value of a folder name; None for a missing value."""
+    """Return the value in a folder name, with ``%20`` and the like decoded; None for a missing value."""
     return None if text == NULL_PARTITION else unquote(text)
 
 
 def list_paths(names: Sequence[str | Path]) -> list[Path]:
-    """Return all files that these paths name; a path that names nothing stays as it is."""
+    """Return the files of several paths in one list.
+
+    A path that names no valid table stays in the list as it is.
+    """
     paths: list[Path] = []
     for name in names:
         try:

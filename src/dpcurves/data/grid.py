@@ -1,10 +1,10 @@
-"""Grids of public cells that records are counted in. Nothing here depends on data.
+"""Grids: public cells along an axis, in which records are counted.
 
-A grid has increasing edges ``x_0 < x_1 < ... < x_k`` and the cells
+A `Grid` has increasing edges ``x_0 < x_1 < ... < x_k`` and the cells
 
     [x_0, x_1), [x_1, x_2), ..., [x_(k-1), x_k]      the last one is closed
 
-Edges are a formula, computed when they are needed (`Spacing`), or explicit:
+Edges are explicit, or follow a formula (`Spacing`) that is evaluated when they are needed:
 
     linear       x_i = lower + i * (upper - lower) / k
     geometric    x_i = lower * (upper / lower)**(i / k)

@@ -1,4 +1,15 @@
-"""Reasons why a record is missing. A record has one reason: its line's, else its first missing column's."""
+"""Reasons why a record is missing, that is, why it lies in no cell of a question.
+
+A record is missing if its line is damaged, or if one of the columns that the question reads has no usable value. Each
+missing record has exactly one reason, a `MissingReason`: the fault of its line if there is one, else the fault of the
+first column without a value.
+
+This module holds names and texts only and reads no records. `mechanisms/missing_reasons.py` releases the number of
+records for each reason with noise, within the budget of the question.
+
+>>> MissingReason.EMPTY.description
+'have an empty field'
+"""
 
 from __future__ import annotations
 
@@ -6,24 +17,35 @@ from enum import Enum
 
 
 class MissingReason(Enum):
-    """Reason why a record is missing. Its value is the index among the released counts."""
+    """Reason why a record is missing.
+
+    The value of a member is its index in the array of released counts, one count per reason.
+    """
 
     EMPTY = 0
+    """A field of the column is empty."""
     NO_NUMBER = 1
+    """The column must hold numbers, and the field holds other text."""
     OTHER_LABEL = 2
+    """The column has declared categories, and the field holds none of them."""
     FIELDS = 3
+    """The line has more or fewer fields than the header."""
     QUOTES = 4
+    """The line has an opening quote mark without a closing one."""
     LONG_LINE = 5
+    """The line is longer than a mebibyte."""
     UNDEFINED = 6
+    """An expression over columns has no value for the record."""
     ORDER = 7
+    """Two times are not in order: the first is after the second, or one of them is missing."""
 
     @property
     def description(self) -> str:
-        """Return a description of the records that are missing for this reason, with the frequent causes."""
-        return WORDS[self]
+        """Return a phrase that follows "records that", such as "have an empty field", with the frequent causes."""
+        return DESCRIPTIONS[self]
 
 
-WORDS = {
+DESCRIPTIONS = {
     MissingReason.EMPTY: "have an empty field",
     MissingReason.NO_NUMBER: (
         "have text instead of a number (a unit, a date, a decimal comma, or a word for a missing value)"

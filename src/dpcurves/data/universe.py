@@ -1,21 +1,25 @@
-"""Public universes of category names too large to list: all texts of some letters, ranked by length, or hashes.
+"""Public universes of category names: sets of names too large to list, from which partition selection finds categories.
 
-Partition selection without a delta adds noise to every name of a public universe, listed or not; only names above a
-threshold are drawn. Names have ranks, and each rank has its own threshold:
+If categories are not listed in advance, their names must be found privately. Without a delta this needs a public set
+that contains every possible name. Noise is added to every name of the set, whether a record has it or not, and the
+names whose noisy counts exceed a threshold are released. Two such sets are defined here:
 
-    `TextUniverse`   all texts over an alphabet up to a length: rank = length, ``len(alphabet)**length`` names each
-    `HashUniverse`   hashes of a number of bits, for names of any letters
+- `TextUniverse`: all texts over an alphabet up to a maximum length;
+- `HashUniverse`: all hashes with a number of bits, for names of any letters.
 
-On average `FALSE_NAMES` names without records are released, equally many per rank, so a smaller universe has lower
-thresholds.
+Names of one length have the same rank, and each rank has its own threshold. Thresholds are such that the expected
+number of released names without a record is at most `FALSE_NAMES`. A smaller universe has lower thresholds.
 
-Formal guarantees: a universe is a public fact; the mechanism is `mechanisms.partition_selection.UniverseCategories`.
+Formal guarantees: a universe is a public fact, declared before any record is read. The mechanism and its proof are in
+`mechanisms.partition_selection.UniverseCategories`.
 
 Reference: Cormode, Procopiuc, Srivastava and Tran 2012, *Differentially private summaries for sparse data*.
 
 >>> digits = TextUniverse("0-9", 3)
->>> digits.sizes, digits.find_rank("407")  # names of one, two and three digits; the rank of a name, counted from 0
-((10, 100, 1000), 2)
+>>> digits.sizes  # names of one, two and three digits
+(10, 100, 1000)
+>>> digits.find_rank("407")  # the rank is the length minus one
+2
 """
 
 from __future__ import annotations
@@ -30,8 +34,9 @@ from ..arguments import InvalidArgument, WrongArgumentType, convert_to_integers,
 LONGEST_NAME_BYTES = 200
 """Largest length of a category name, in bytes of UTF-8."""
 FALSE_NAMES = Fraction(1, 10)
-"""Names. Upper bound on the expected number of released names that no record has; partition selection splits it evenly
-over the ranks."""
+"""Upper bound on the expected number of released names that no record has. Partition selection splits it evenly over
+the ranks.
+"""
 BITS_A_DIGIT = 4
 """Bits of a hexadecimal digit."""
 
@@ -82,11 +87,16 @@ class TextUniverse:
         return name
 
     def find_rank(self, name: str) -> int | None:
-        """Return the rank of a name, its length minus one, or None if the universe does not contain it."""
+        """Return the rank of a name, its length minus one; None if the universe does not contain the name."""
         return len(name) - 1 if 0 < len(name) <= self.longest and not set(name) - set(self.alphabet) else None
 
     def name_at(self, rank: int, index: int) -> str:
-        """Return the name with this index among the names of a rank."""
+        """Return the name at a position in the alphabetical list of all names of one rank.
+
+        Args:
+            rank: Length of the name, minus one.
+            index: Position in the list, from 0 to ``sizes[rank] - 1``.
+        """
         name = ""
         for _ in range(rank + 1):
             index, digit = divmod(index, len(self.alphabet))
@@ -141,11 +151,16 @@ class HashUniverse:
         return f"#{sha256(name.encode()).hexdigest()[: self.digits]}"
 
     def find_rank(self, name: str) -> int | None:
-        """Return the only rank, 0."""
+        """Return 0: all hashes have the same rank, and every name has a hash."""
         return 0
 
     def name_at(self, rank: int, number: int) -> str:
-        """Return the hash with this index among all hashes, as ``#`` and hexadecimal digits."""
+        """Return a hash by its number, as ``#`` and hexadecimal digits.
+
+        Args:
+            rank: Not used; hashes have a single rank.
+            number: Number of the hash, from 0 to ``2**bits - 1``.
+        """
         return f"#{number:0{self.digits}x}"
 
     def __str__(self) -> str:
@@ -156,10 +171,11 @@ Universe = TextUniverse | HashUniverse
 
 
 def parse_universe(text: str) -> Universe:
-    """Parse a universe as typed on the command line: letters and a length, or a number of bits.
+    """Parse a universe as users type it: ``LETTERS:LENGTH``, or ``hashed:BITS``.
 
     Raises:
-        ValueError: the text has another form.
+        ValueError: the text has another form, or the universe is not valid.
+        TypeError: `text` is not a string.
 
     >>> parse_universe("0-9:5"), parse_universe("hashed:32")
     (TextUniverse(alphabet='0123456789', longest=5), HashUniverse(bits=32))

@@ -1,16 +1,17 @@
-"""Grids of declared values, with one cell per value; and survey weights with their cap and their integer steps.
+"""Grids for columns with few distinct values, and survey weights as integers.
 
-For declared values ``v_1 < v_2 < ...`` (`Values`), the edges of the cells are the midpoints between neighbours,
+`Values` is a grid of declared values ``v_1 < v_2 < ...`` with one cell each, for ages in years or scores from 1 to 5.
+Cell edges are the midpoints between neighbours,
 
     edge_i = (v_i + v_(i+1)) / 2
 
-so a record counts as the nearest value, or as the larger of two equally near ones. Where records lie on the values, a
-cell determines the value: nothing inside a cell is unknown.
+so a record counts as the nearest value, and as the larger of two equally near ones. If records only take declared
+values, a cell determines the value of its records, and estimates have no error of rounding.
 
-A weight (`Weights`) is clipped at a public cap and rounded to a multiple of ``cap / STEPS``, so that sums of weights
-are integers and their noise is exact.
+`Weights` names a column of survey weights. A weight is clipped at a public cap and rounded to a multiple of
+``cap / STEPS``. Sums of weights are then integers, so that exact integer noise can be added to them.
 
-Formal guarantees: values and caps are public, and rounding is a function of one record.
+Formal guarantees: values and caps are public, and clipping and rounding are functions of one record.
 
 >>> Values((300, 350, 400)).edges.tolist()
 [275.0, 325.0, 375.0, 425.0]
@@ -35,7 +36,9 @@ from .grid import MOST_STORED_EDGES, Grid, Outside, Spacing
 
 FORMS = "first:last, as in 0:120, first:last:step, as in 0:120:5, or the values, as in 300,350,400"
 DECIMAL_DIGITS = 400
-"""Decimal digits of exact arithmetic: more than distinguish a double from its neighbours at any magnitude."""
+"""Precision of decimal arithmetic, in digits. Midpoints of doubles are computed exactly enough to be rounded correctly
+at any magnitude.
+"""
 
 
 @dataclass(frozen=True, slots=True, init=False, eq=True, repr=False)
@@ -150,8 +153,11 @@ class Values(Grid):
 
 
 def _sort_values(values: Iterable[float]) -> tuple[float, ...]:
-    """Return the declared values in increasing order. Raises `WrongArgumentType` or `InvalidArgument` unless they are
-    finite numbers without repeats, at least one.
+    """Return the declared values as floats in increasing order.
+
+    Raises:
+        WrongArgumentType: `values` is not a list of numbers.
+        InvalidArgument: the list is empty, or holds a repeated or infinite number.
     """
     if isinstance(values, str | bytes | Grid):
         raise WrongArgumentType(
@@ -178,7 +184,11 @@ def _sort_values(values: Iterable[float]) -> tuple[float, ...]:
 
 
 def _cell_edges(values: tuple[float, ...]) -> tuple[float, ...]:
-    """Return the midpoints between neighbours and the outer edges. If no double lies between, the upper value."""
+    """Return the edges of the cells: an outer edge, the midpoints between neighbouring values, and another outer edge.
+
+    Raises:
+        InvalidArgument: the width of the whole grid is not a finite double.
+    """
     inner = [_midpoint(left, right) for left, right in pairwise(values)]
     first = _outer_edge(values[0], inner[0] if inner else values[0] + 0.5, -inf)
     last = _outer_edge(values[-1], inner[-1] if inner else values[-1] - 0.5, inf)
@@ -190,8 +200,10 @@ def _cell_edges(values: tuple[float, ...]) -> tuple[float, ...]:
 
 
 def _midpoint(left: float, right: float) -> float:
-    """Return the midpoint of two neighbouring values, computed from the decimals that they print as; the upper value if
-    no double lies between.
+    """Return the midpoint of two neighbouring values, computed from the decimals that they print as.
+
+    The midpoint of 0.1 and 0.2 is thus 0.15, the double nearest to the decimal. If no double lies between the values,
+    the upper one is returned.
     """
     midpoint = left / 2 + right / 2
     if not (left.is_integer() and right.is_integer() and 2 * midpoint == left + right):
@@ -201,15 +213,25 @@ def _midpoint(left: float, right: float) -> float:
 
 
 def _outer_edge(value: float, inner: float, towards: float) -> float:
-    """Return an outer edge: as far from the value as its inner edge, and at least the next double."""
+    """Return an outer edge of the grid.
+
+    The edge lies as far from the outermost value as the inner edge of its cell, and at least one double further out.
+
+    Args:
+        value: The first or last value.
+        inner: Inner edge of its cell.
+        towards: ``-inf`` for the lower edge, ``inf`` for the upper edge.
+    """
     with localcontext(prec=DECIMAL_DIGITS):
         edge = float(2 * Decimal(repr(value)) - Decimal(repr(inner)))
     return edge if edge not in {value, inner} else nextafter(value, towards)
 
 
 def _list_steps(first: Decimal, last: Decimal, step: Decimal) -> list[float]:
-    """Return the numbers from `first` to `last` in steps. Raises `InvalidArgument` if the steps do not end at `last` or
-    are too many.
+    """Return the numbers ``first, first + step, ..., last``, computed in exact decimals.
+
+    Raises:
+        InvalidArgument: the numbers are not in order, the steps do not end at `last`, or there are too many.
     """
     if not (first.is_finite() and last.is_finite() and step.is_finite() and step > 0 and first <= last):
         raise InvalidArgument(
@@ -230,7 +252,7 @@ def _list_steps(first: Decimal, last: Decimal, step: Decimal) -> list[float]:
 
 
 def format_values(values: tuple[float, ...]) -> str:
-    """Format values for a repr: as a range if they are integers in even steps."""
+    """Format values for a repr: as a range if they are equally spaced integers, else as a tuple."""
     if len(values) > 2 and all(value.is_integer() for value in values):
         first = int(values[0])
         step = int(values[1]) - int(values[0])

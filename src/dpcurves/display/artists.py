@@ -1,10 +1,10 @@
-"""Tick labels and the footnote of a plot, as matplotlib artists. Imported only after matplotlib.
+"""Tick labels of axes, and the footnote with the privacy statements, as matplotlib artists.
 
-    format_axes      formatters of both axes: plain numbers, powers, or dates; in the reader's language when it is drawn
-    Footnote         the privacy statements of all curves, below the label of the x axis, wrapped to the width
-    add_statement    adds the claims of a curve to the footnote; equal claims of several curves are written once
+`format_axes` gives both axes formatters: plain numbers, powers, or dates, in the language of the reader. `Footnote`
+holds the claims and notes of all curves on a plot, below the label of the x axis. `add_statement` adds those of a
+curve; equal claims of several curves are written once.
 
-Lengths are points (1/72 inch).
+This module imports matplotlib, so it is imported only when a plot is made. Lengths are points (1/72 inch).
 """
 
 from __future__ import annotations
@@ -118,7 +118,12 @@ class DateFormatter(PlainFormatter):
 
 
 def format_axes(ax: Axes, across: str = "") -> None:
-    """Format the ticks of both axes of `ax` that have no formatter yet; dates if `across`, the x label, is in dates."""
+    """Format the ticks of both axes of `ax` that have no formatter of their own yet.
+
+    Args:
+        ax: The axes.
+        across: Label of the x axis. If its unit is a date, the ticks are dates.
+    """
     if is_date_axis(across) and isinstance(ax.xaxis.get_major_formatter(), ticker.ScalarFormatter):
         ax.xaxis.set_major_formatter(DateFormatter(across))
         ax.xaxis.set_major_locator(ticker.MaxNLocator(5))  # ticks: dates are long
@@ -136,7 +141,7 @@ def format_axes(ax: Axes, across: str = "") -> None:
 
 
 def _fit_tick_count(ax: Axes, ticks: ticker.MaxNLocator) -> int:
-    """Return the number of tick labels that fit along x."""
+    """Return the number of tick labels that fit along the x axis of `ax`."""
     low, high = sorted(ax.get_xlim())
     visible = [location for location in ticks.tick_values(low, high) if low <= location <= high]
     factor = getattr(ax.xaxis.get_major_formatter(), "unit_factor", 1.0)
@@ -225,8 +230,11 @@ class Footnote(Annotation):
         return next((text for text in ax.texts if isinstance(text, cls)), None)
 
     def add(self, privacy: PrivacyStatement, name: str | None) -> None:
-        """Add the claims and notes of a curve to the footnote, which is laid out again; `name` is the name of the
-        curve, or None.
+        """Add the claims and notes of a curve to the footnote, and lay it out again.
+
+        Args:
+            privacy: Privacy statement of the curve.
+            name: Name of the curve; None: it has none.
         """
         self.curves += 1
         names = [] if name is None else [format_label(name)]

@@ -1,4 +1,9 @@
-"""Figures, line styles, bands and output files of plots. matplotlib is imported only when something is drawn."""
+"""Figures of plots: axes, line styles, bands, legends, and the files that they are saved to.
+
+`Picture` is one curve on its axes. It draws layers, labels the axes, and adds the privacy statement below. Shades are
+bands or error bars (`Shade`). `save_axes` writes a figure without date and program name, so that equal
+results give equal files. matplotlib is imported only when a plot is made.
+"""
 
 from __future__ import annotations
 
@@ -123,10 +128,15 @@ def style_of(ax: Axes, number: int) -> LineStyle:
 
 
 def add_legend(ax: Axes, place: Place, size: float = 9) -> None:
-    """Add a legend of all labelled artists, with texts of `size` points.
+    """Add a legend of all labelled artists.
 
     On a figure of this package it stands at `place` or in a corner without data, else above the plot: see
     `layout.FittedLayout`. On other figures it stands at `place`, or for ``above`` where matplotlib finds most room.
+
+    Args:
+        ax: The axes.
+        place: Preferred place of the legend.
+        size: Font size in points.
     """
     handles, labels = ax.get_legend_handles_labels()
     if not handles:

@@ -540,7 +540,13 @@ def draw_contingency(
 
 
 def _fit_letter_size(ax: Axes, shape: tuple[int, ...], words: Sequence[str]) -> float:
-    """Return the font size, in points, at which these texts fit into the cells of a table."""
+    """Return the font size, in points, at which texts fit into the cells of a table.
+
+    Args:
+        ax: Axes that the table fills.
+        shape: Numbers of rows and of columns.
+        words: Texts of the cells.
+    """
     box = ax.get_position()
     inch = ax.figure.dpi / 72
     figure_width = float(ax.figure.bbox.width) / inch

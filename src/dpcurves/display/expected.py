@@ -1,4 +1,7 @@
-"""The plot of a forecast: a curve of synthetic records in the band that a release would have."""
+"""Plot a forecast: the expected curve of synthetic records, and the band that a release would have.
+
+A forecast opens no data and spends no budget. The footnote says so, where other plots have their privacy statement.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +27,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 NOTHING_SPENT = "Forecast from made-up records: no data were opened, and nothing was spent."
-"""Footnote of a forecast, which has no release and so no privacy statement."""
+"""Footnote of a forecast in place of a privacy statement."""
 
 
 def draw_forecast(
@@ -39,18 +42,18 @@ def draw_forecast(
     is_curve: bool,
     ax: Axes | None = None,
 ) -> Axes:
-    """Draw an expected curve in its expected band, or points with their intervals.
+    """Plot an expected curve in its band, or expected numbers with their intervals, and return the axes.
 
     Args:
-        x: Positions, of shape ``(points,)``.
-        y: Heights, of the same shape.
-        lower: Lower bounds, of the same shape.
-        upper: Upper bounds, of the same shape.
-        words: Legend entry of the band or the intervals.
-        labels: Labels of both axes.
-        title: Title: the distribution of the records, and the expected error.
-        is_curve: Whether a line joins the points.
-        ax: Axes to draw on; None: a new figure.
+        x: Positions, shape (points,).
+        y: Expected heights, shape (points,).
+        lower: Lower bounds, shape (points,).
+        upper: Upper bounds, shape (points,).
+        words: Legend entry of the band or of the intervals.
+        labels: Labels of the x axis and the y axis.
+        title: Title, with the distribution of the synthetic records and the expected error.
+        is_curve: If True, a line joins the points, with a band. If False, each point has an interval.
+        ax: Axes to plot on; None: a new figure.
     """
     ax = prepare_axes(ax, LANDSCAPE)
     from .artists import format_axes

@@ -1,4 +1,7 @@
-"""Plots of several groups: curves by name, means, and small multiples."""
+"""Plots of several groups: curves on common axes, means, bars, forest plots and small multiples.
+
+Each plot has one privacy statement and one legend for all groups. matplotlib is imported only when a plot is made.
+"""
 
 from __future__ import annotations
 
@@ -337,10 +340,16 @@ def _split_into_panels(whole: Axes, down: int, across: int, many: int) -> tuple[
 
 
 def stack_panels(whole: Axes, heights: Sequence[float]) -> tuple[list[Axes], Axes]:
-    """Replace `whole` by panels of these relative heights, one above the other, each with its own x axis.
+    """Replace axes by panels one above the other, each with its own x axis.
 
-    Returns the panels, and empty axes of almost no height below them, which hold the privacy statement. Resizes the
-    figure if `whole` is its only axes.
+    The figure is resized if `whole` is its only axes.
+
+    Args:
+        whole: The axes to replace.
+        heights: Relative heights of the panels.
+
+    Returns:
+        The panels, and empty axes below them, which hold the privacy statement.
     """
     figure = whole.figure
     if len(figure.axes) == 1:
@@ -481,8 +490,10 @@ def draw_forest(
 
 
 def _draw_rows(ax: Axes, panel: ForestPanel, shades: Sequence[Shade]) -> None:
-    """Draw the rows of one panel: points, intervals and the line of no difference. A row without a finite bound says
-    "not known"."""
+    """Draw the rows of one panel of a forest plot: points, intervals and the line of no difference.
+
+    A row without a finite bound says "not known".
+    """
     from .artists import format_axes
 
     places = np.arange(len(panel.names), dtype=float)[::-1]
@@ -564,8 +575,13 @@ def _format_panel(ax: Axes, title: str) -> None:
 
 
 def _add_shared_legend(small: Sequence[Axes], shared: Sequence[str], note: str = "") -> None:
-    """Replace the legends of all panels by one legend of the `shared` entries, and of a `note` without a symbol, above
-    the figure."""
+    """Replace the legends of all panels by one legend above the figure.
+
+    Args:
+        small: The panels.
+        shared: Entries of the legend.
+        note: Text without a symbol; empty: none.
+    """
     from matplotlib.lines import Line2D
 
     from .layout import fitted_layout

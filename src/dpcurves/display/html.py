@@ -1,11 +1,15 @@
-"""HTML of results: one curve as a fragment for notebooks, and all curves of a session as a page.
+"""Render released results as HTML: a fragment per result for notebooks, and a page with all results of a session.
 
-    html_summary       a <figure>: picture, numbers, notes, and the privacy statement behind a <details>
-    render_report      a page of such figures below the charges, the remaining budget and refused questions
-    summary_facts      the same content as plain objects, for pages with their own layout
+- `html_summary` returns a ``<figure>`` with the plot, the main numbers, the notes and the privacy statement.
+- `render_report` returns a page of such figures, with the charges, the remaining budget and the refused questions.
+- `summary_facts` returns the same content as plain objects, for programs with a layout of their own.
+- `render_table_summary` and `account_summary` return fragments with a table, and with the account of a session.
 
-Pages load nothing and run no script (`POLICY`). Only pictures are used as markup; every text is escaped and isolated,
-so that names of columns can neither add markup nor change the direction of the text around them.
+Pages run no scripts and load nothing from elsewhere (`POLICY`). Every text is escaped, so that the name of a column
+cannot become markup, and isolated, so that its direction of writing does not change the text around it. Only pictures
+are inserted as markup.
+
+The module shows released numbers and reads no records.
 
 >>> "8 &lt; 9" in _format_table([("rule", "8 < 9")])
 True
@@ -30,9 +34,9 @@ INTRODUCTION = (
     "Every number on this page was read from noisy counts; none is that of a single record. Intervals for these "
     "records allow for the noise alone, those for the population for sampling, too."
 )
-"""First paragraph of a page of results."""
+"""Introduction at the top of a page of results."""
 WARNING = '<p class="seeded" role="alert">'
-"""Start tag of the warning of a seeded release."""
+"""Start tag of the warning that a release is seeded, so that its noise is not secret."""
 
 
 def html_summary(
@@ -45,16 +49,16 @@ def html_summary(
     tables: Sequence[ResultTable] = (),
     links: Sequence[tuple[str, str]] = (),
 ) -> str:
-    """Return a self-contained HTML fragment for light and dark pages, which loads nothing from elsewhere.
+    """Return one result as an HTML fragment with its own styles, for light and dark pages.
 
     Args:
-        title: Title, which is also the text alternative of the plot.
-        svg: From `svg_text`. Only this argument is used as markup; all others are escaped.
-        rows: Names and values beside the plot.
-        privacy: The privacy statement.
-        text: Text before the plot; an empty line starts a paragraph.
-        tables: Tables below the plot; those with `ResultTable.is_detail` are shown when the reader opens them.
-        links: Further facts, (text, file name), as links to files of the same folder unless the name is empty.
+        title: Title of the figure, also the text alternative of the plot.
+        svg: The plot, as `svg_text` returns it. It is inserted as markup; all other arguments are escaped.
+        rows: Name and text of each main number, for a table below the plot.
+        privacy: Privacy statement of the release.
+        text: Text above the plot. Paragraphs are separated by empty lines.
+        tables: Further tables below the plot. Those with `ResultTable.is_detail` are folded.
+        links: Text and file name of each link to a file of the same folder. A text with an empty name is no link.
     """
     title = format_label(translate(title), 160)
     name = escape(title)
@@ -75,12 +79,16 @@ def html_summary(
 
 
 def _warn_of_seed() -> str:
-    """Return the warning of a page that its release is seeded."""
+    """Return the warning that is shown if a release is seeded."""
     return f"{WARNING}{escape(translate(SEEDED))}</p>"
 
 
 def _format_links(links: Sequence[tuple[str, str]]) -> str:
-    """Return texts as links to the files of their names, in one line; a text without a file name is no link."""
+    """Return links to files of the same folder in one line.
+
+    Args:
+        links: Text and file name of each link. A text with an empty name is no link.
+    """
     return " &middot; ".join(
         f'<a href="{escape(name)}">{isolate_in_html(text)}</a>' if name else isolate_in_html(translate(text))
         for text, name in links
@@ -90,13 +98,16 @@ def _format_links(links: Sequence[tuple[str, str]]) -> str:
 def summary_facts(
     title: str, rows: Sequence[tuple[str, str]], privacy: PrivacyStatement, tables: Sequence[ResultTable] = ()
 ) -> dict[str, Any]:
-    """Return the content of an HTML summary as plain objects, without markup, for pages with their own layout.
+    """Return the content of `html_summary` as plain objects without markup, ready for JSON.
 
     Args:
         title: Title of the result.
-        rows: Names and texts of the main numbers.
-        privacy: Statement and notes of the result.
+        rows: Name and text of each main number.
+        privacy: Privacy statement and notes of the result.
         tables: Further tables.
+
+    Returns:
+        The keys ``title``, ``summary``, ``notes``, ``statement``, ``privacy``, ``seeded`` and ``tables``.
     """
     return {
         "title": format_label(title, 160), "summary": [list(row) for row in rows], "notes": list(privacy.notes),
@@ -106,7 +117,7 @@ def summary_facts(
 
 
 def _format_table(rows: Sequence[tuple[str, str]]) -> str:
-    """Return rows of name and text as an HTML table; an empty text without rows."""
+    """Return names and texts as the rows of an HTML table. Without rows, return an empty text."""
     names = format_distinct_labels([translate(name) for name, _ in rows], 80)
     lines = [
         f'<tr><th scope="row">{isolate_in_html(name)}</th><td>{_format_cell(translate(value))}</td></tr>'
@@ -116,7 +127,9 @@ def _format_table(rows: Sequence[tuple[str, str]]) -> str:
 
 
 def statement_rows(privacy: PrivacyStatement) -> list[tuple[str, str]]:
-    """Return rows of name and text that state the guarantee: loss, neighbours, unit, trust, mechanism and others."""
+    """Return name and text of each fact of the privacy statement: loss, neighbours, unit, trust, mechanism and others.
+    Facts that do not apply are left out.
+    """
     facts = [
         ("privacy loss", privacy.loss),
         ("neighbours", privacy.adjacency),
@@ -134,7 +147,7 @@ def statement_rows(privacy: PrivacyStatement) -> list[tuple[str, str]]:
 
 
 POLICY = "default-src 'none'; img-src data:; style-src 'unsafe-inline'"
-"""Content security policy. Heat maps are embedded images in the SVG; nothing else is loaded."""
+"""Content security policy of pages: nothing is loaded, and no script runs. Heat maps are images inside the SVG."""
 PAGE_STYLE = """<style>
 :root{color-scheme:light dark;--ground:#fff;--text:#1c1c21;--soft:#55555f;--line:#c9c9d1;--box:#f5f5f8;--alarm:#b3261e}
 @media (prefers-color-scheme:dark){:root{--ground:#16171b;--text:#e9e9ee;--soft:#b2b2bd;--line:#44444e;--box:#212229;
@@ -183,17 +196,17 @@ def render_report(
     *,
     links: Sequence[str] = (),
 ) -> str:
-    """Return an HTML page: charges, remaining budget, rejected questions, and all curves.
+    """Return an HTML page with the charges, the remaining budget, the refused questions and all results.
 
     The page makes no requests, runs no scripts, and can be printed.
 
     Args:
         title: Title of the page.
-        introduction: Text; an empty line starts a paragraph.
-        curves: HTML summaries from `html_summary`.
-        balances: One per account of the ledger; empty if another page shows the budget.
-        refusals: Questions that were not answered.
-        links: Files of the same folder that belong to all results.
+        introduction: Text at the top. Paragraphs are separated by empty lines.
+        curves: Fragments from `html_summary`, one per result.
+        balances: Accounts of the ledger. Empty: no budget is shown.
+        refusals: Questions that were not answered, with reasons.
+        links: Names of files of the same folder that hold all results.
     """
     name = escape(format_label(title, 160))
     heading = escape(translate("Curves"))
@@ -222,11 +235,11 @@ def render_report(
 
 
 def render_table_summary(title: str, columns: Mapping[str, Sequence[str]], notes: Sequence[str] = ()) -> str:
-    """Return a summary for notebooks as an HTML fragment: a title, a table of texts by heading, and notes.
+    """Return an HTML fragment with a title, a table and notes, for notebooks.
 
     Args:
         title: Title above the table.
-        columns: Texts of each column by heading, all of one length.
+        columns: Texts of each column by its heading. All columns have equal lengths.
         notes: Paragraphs below the table.
     """
     heads = "".join(f'<th scope="col">{isolate_in_html(name)}</th>' for name in columns)
@@ -243,11 +256,11 @@ def render_table_summary(title: str, columns: Mapping[str, Sequence[str]], notes
 
 
 def account_summary(balance: BalanceReport, guarantee: str) -> str:
-    """Return the account of a session as a self-contained HTML fragment: remaining budget and charges.
+    """Return the account of a session as an HTML fragment: budget, spent and remaining loss, and the 20 latest charges.
 
     Args:
         balance: The account.
-        guarantee: Adjacency and privacy unit, as text.
+        guarantee: Neighbouring relation and privacy unit, as text.
     """
     title = format_label(translate(f"Budget of {balance.dataset}"), 160)
     name = escape(title)
@@ -264,7 +277,7 @@ def account_summary(balance: BalanceReport, guarantee: str) -> str:
 
 
 def _format_accounts(balances: Sequence[BalanceReport]) -> str:
-    """Return the accounts of a ledger as a section of the page; an empty text without accounts."""
+    """Return the accounts of a ledger as a section of the page. Without accounts, return an empty text."""
     if not balances:
         return ""
     accounts = "\n".join(_format_account(balance) for balance in balances)
@@ -274,7 +287,7 @@ def _format_accounts(balances: Sequence[BalanceReport]) -> str:
 
 
 def _format_account(balance: BalanceReport) -> str:
-    """Return the HTML of an account: name, budget, and a table of its charges."""
+    """Return one account as HTML: its name, the budget, and a table of its charges."""
     name = _format_cell(balance.dataset)
     dataset = format_label(balance.dataset, 400)
     amounts = translate(f"budget {balance.budget}, spent {balance.spent}, left {balance.remaining}")
@@ -299,7 +312,7 @@ def _format_account(balance: BalanceReport) -> str:
 
 
 def _format_refusals(refusals: Sequence[RefusalRow]) -> str:
-    """Return rejected questions and reasons as a section of the page; an empty text without any."""
+    """Return refused questions with reasons as a section of the page. Without refusals, return an empty text."""
     if not refusals:
         return ""
     rows = "\n".join(
@@ -311,5 +324,5 @@ def _format_refusals(refusals: Sequence[RefusalRow]) -> str:
 
 
 def _format_cell(text: str) -> str:
-    """Return a text of at most 400 characters as HTML."""
+    """Return a text as HTML, cut at 400 characters."""
     return isolate_in_html(format_label(text, 400))

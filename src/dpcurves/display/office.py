@@ -1,10 +1,12 @@
-"""Output for office programs: CSV files and Excel workbooks.
+"""Write results for office programs: CSV files and Excel workbooks.
 
-    csv_text          columns as RFC 4180 with a header, numbers with all digits
-    build_workbook    pages for readers (title, statement, picture, tables), then sheets with all numbers
-    suppress_rows     ".." instead of numbers whose interval is too wide (`find_wide_intervals`)
+- `csv_text` writes columns as CSV (RFC 4180) with a header, numbers with all digits.
+- `build_workbook` writes pages to read and print, with title, statement, plot and tables, then sheets with all numbers.
+- `suppress_rows` writes ``..`` in place of numbers whose interval is too wide, which `find_wide_intervals` marks.
 
-Texts that a spreadsheet would run as formulas get an apostrophe (`escape_formula`).
+A spreadsheet may run text that begins like a formula. Such text gets an apostrophe in front (`escape_formula`).
+
+The module writes released numbers and reads no records.
 
 >>> escape_formula("=1+1"), unescape_formula(escape_formula("=1+1"))
 ("'=1+1", '=1+1')
@@ -43,8 +45,7 @@ SHEET_ROWS = 2**20 - 1
 LONGEST_TEXT = 32_767
 """Largest number of characters of an Excel cell (Excel specifications)."""
 CREATION_DATE = datetime(2000, 1, 1)
-"""Date that all workbooks have as their creation date: a released result has no date, and equal results give equal
-bytes."""
+"""Creation date of all workbooks. A released result has no date, and equal results must give equal bytes."""
 SUPPRESSED = ".."
 """Placeholder of a suppressed number."""
 PRINT_RESOLUTION = 300
@@ -52,16 +53,17 @@ PRINT_RESOLUTION = 300
 
 
 BLANKS = r" \xa0\u1680\u2000-\u200f\u2028\u2029\u202f\u205f\u2060\u3000\ufeff"
-"""Spaces and invisible characters that a spreadsheet may strip from the start of a cell."""
+"""Spaces and invisible characters, as a character class, that a spreadsheet may strip from the start of a cell."""
 FORMULA = re.compile(rf"['{BLANKS}]*[=+\-@\t\r\n＝＋－＠]")  # noqa: RUF001
-"""Prefixes of texts that spreadsheets run as formulas, also behind apostrophes, so that escaping is invertible."""
+"""Start of a text that a spreadsheet may run as a formula. Apostrophes before it count, so that escaping is invertible.
+"""
 
 
 def escape_formula(text: str) -> str:
-    """Prefix text with an apostrophe if a spreadsheet might run it.
+    """Return `text` with an apostrophe before it if a spreadsheet might run it as a formula.
 
-    It might if the text, after any apostrophes and blanks, begins with = + - @ (full-width ones, too), a tab or a line
-    break.
+    Such text begins, after any apostrophes and blanks, with ``=``, ``+``, ``-`` or ``@`` (also full-width), a tab or a
+    line break.
 
     >>> [escape_formula(text) for text in ("=1+1", "-1", " =1", "'=1", "'tis", "UA")]
     ["'=1+1", "'-1", "' =1", "''=1", "'tis", 'UA']
@@ -70,7 +72,7 @@ def escape_formula(text: str) -> str:
 
 
 def unescape_formula(text: str) -> str:
-    """Invert `escape_formula`.
+    """Return the text from which `escape_formula` made `text`.
 
     >>> [unescape_formula(text) for text in ("'=1+1", "''=1", "'tis", "-1")]
     ['=1+1', "'=1", "'tis", '-1']
@@ -100,8 +102,8 @@ def csv_text(columns: Mapping[str, ArrayLike], *, raw: bool = False) -> str:
 
 
 def _format_cell(value: object, escape: Callable[[str], str]) -> object:
-    """Return a cell of a CSV file: empty for unknown numbers, text escaped by `escape`, numbers unchanged, but zero
-    without a sign.
+    """Return the value of a CSV cell: empty for an unknown number, 0.0 for a negative zero, and text with `escape`
+    applied.
     """
     if value is None or (isinstance(value, float) and isnan(value)):
         return ""
@@ -136,8 +138,12 @@ def find_wide_intervals(values: ArrayLike, lower: ArrayLike, upper: ArrayLike, s
 
 
 def suppress_rows(columns: Mapping[str, ArrayLike], names: Sequence[str], rows: BoolArray) -> dict[str, Any]:
-    """Return a copy of the columns in which the columns called `names` have the text ``..`` in the rows where `rows` is
-    True.
+    """Return a copy of the columns with ``..`` in place of suppressed numbers.
+
+    Args:
+        columns: All columns by name.
+        names: Names of the columns to suppress.
+        rows: True for each row to suppress, shape (rows,).
     """
     suppressed: dict[str, Any] = dict(columns)
     for name in names:
@@ -231,7 +237,7 @@ def build_workbook(pages: Sequence[SheetPage], sheets: Mapping[str, ResultTable]
 
 
 class _Styles:
-    """Cell formats of a workbook, each made once."""
+    """Cell formats of a workbook. Equal formats are made once."""
 
     def __init__(self, book: Any) -> None:
         self._book = book
@@ -246,7 +252,7 @@ class _Styles:
 
 
 def _set_widths(sheet: Any, tables: Sequence[ResultTable]) -> list[float]:
-    """Set the widths of the columns of a sheet by the texts of its tables; return them, in characters."""
+    """Set the width of each column of a sheet by the texts of its tables, and return the widths in characters."""
     widths = [18.0, 14.0]  # of a sheet without tables
     for table in tables:
         for place, column in enumerate(table.columns):
@@ -261,7 +267,13 @@ def _set_widths(sheet: Any, tables: Sequence[ResultTable]) -> list[float]:
 
 
 def _set_up_print(sheet: Any, widths: Sequence[float], *, tall: bool) -> None:
-    """Set a sheet up to be printed one page wide, in landscape format if it is wide; if not `tall`, on one page."""
+    """Set up a sheet to be printed one page wide, in landscape format if it is wide.
+
+    Args:
+        sheet: The sheet.
+        widths: Widths of its columns, in characters.
+        tall: If True, it may be several pages long. If False, it is printed on one page.
+    """
     if sum(widths) > 95:  # characters that fit the width of a portrait page
         sheet.set_landscape()
     # 9: number of the paper size A4 in Excel's page setup (ECMA-376, `paperSize`)
@@ -296,13 +308,13 @@ def _write_page(sheet: Any, styles: _Styles, page: SheetPage) -> None:
 
 
 def _count_page_lines(page: SheetPage) -> int:
-    """Return about how many lines a page has."""
+    """Return the approximate number of lines of a page."""
     facts = sum(_count_lines(text, 70) for _, text in [*page.rows, *page.statement])
     return 26 + facts + sum(table.rows + 4 for table in page.tables)  # 26 lines: the plot and the title
 
 
 def _count_lines(text: str, width: float) -> int:
-    """Return about how many lines of this many characters a wrapped text needs."""
+    """Return the approximate number of lines of a text that is wrapped at `width` characters."""
     return max(sum(ceil(max(len(line), 1) / max(0.95 * width, 1)) for line in text.split("\n")), 1)
 
 
@@ -317,7 +329,18 @@ def _write_text(
     first: int = 0,
     lines: int | None = None,
 ) -> int:
-    """Write a wrapped text across the columns from `first` on; return the next row. Letters are 1 / `scale` as wide."""
+    """Write a wrapped text across the columns of a row, and return the number of the next row.
+
+    Args:
+        sheet: The sheet.
+        row: Number of the row.
+        widths: Widths of all columns, in characters.
+        text: The text.
+        style: Cell format.
+        scale: Reciprocal of the width of a letter, relative to normal letters.
+        first: Column in which the text begins.
+        lines: Number of lines; None: it is estimated.
+    """
     lines = _count_lines(text, scale * sum(widths[first:])) if lines is None else lines
     sheet.set_row(row, 15 / scale * min(lines, 26))  # points of a line; rows are at most 409 points high
     if first < len(widths) - 1:
@@ -371,8 +394,10 @@ def render_png(picture: Axes, dots: int = PRINT_RESOLUTION) -> bytes:
 
 
 def statement_facts(privacy: PrivacyStatement) -> list[tuple[str, str]]:
-    """Return rows of name and text about a result for readers: the statement in one line, notes without advice to
-    whoever asked, and the statement in full."""
+    """Return name and text of each fact about a release, for readers.
+
+    The statement in one line comes first, then the notes without advice, then the statement in full.
+    """
     facts = [("statement", fact) for fact in footer(privacy).splitlines()]
     notes = [("note", note) for note in select_reader_notes(privacy.notes)]
     return [*facts, *notes, *statement_rows(privacy)]

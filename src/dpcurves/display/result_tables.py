@@ -439,10 +439,14 @@ def _is_number(value: object) -> bool:
 
 
 def _decimals_of(values: NDArray[np.float64], widths: NDArray[np.float64] | None, least: int) -> int | None:
-    """Return the decimals of a column, at least `least`; None if numbers are so large or small that they are written
-    with a power of ten.
+    """Return the number of decimals of a column of numbers, or None if they are written with a power of ten.
 
     Numbers with intervals have 3 significant digits of the largest, and a fourth if the median interval is narrow.
+
+    Args:
+        values: The numbers.
+        widths: Widths of their intervals; None: they have none.
+        least: Smallest number of decimals.
     """
     finite = values[np.isfinite(values)]
     largest = float(np.abs(finite).max(initial=0.0))
@@ -588,11 +592,16 @@ def _is_monotone(values: NDArray[Any]) -> bool:
 
 
 def _find_round_rows(axis: NDArray[np.float64], most: int, heading: str) -> NDArray[np.int64]:
-    """Return the indices of at most `most` rows of an axis: those nearest to the multiples of the smallest sufficient
-    round step, and both ends.
+    """Return the indices of rows at round positions of an axis, both ends included.
 
-    On an axis of equal steps a multiple of these is taken if one is round, so that the shown rows have equal steps,
-    too: of cells of width 2 every fifth, not the nearest to each multiple of 5.
+    The rows are those nearest to the multiples of the smallest round step that is large enough. On an axis of equal
+    steps a multiple of these is used if one is round, so that the shown rows have equal steps, too: for cells of width
+    2 every fifth row, not the nearest to each multiple of 5.
+
+    Args:
+        axis: Positions of all rows, increasing.
+        most: Largest number of rows.
+        heading: Heading of the axis, which has its unit.
     """
     finite = np.flatnonzero(np.isfinite(axis))
     values = axis[finite]

@@ -1,10 +1,8 @@
-"""Styles of plots: font sizes, line widths, and dark backgrounds. matplotlib is imported only when needed.
+"""Styles of plots: paper, slides and dark, as settings of matplotlib.
 
-Sizes and colours are relative to matplotlib's settings, so that a user's style stays:
-
-    use_style                              draws in one of three styles, or with matplotlib's current settings
-    is_dark                                whether the background is dark, by any style
-    scale_font_size, scale_line_width      sizes relative to matplotlib's settings; defaults are 10 and 1.5 points
+`use_style` plots in one of the three styles, or with matplotlib's current settings. Sizes of text and lines are scaled
+by those settings (`scale_font_size`, `scale_line_width`), so that a user's own style keeps its effect. `is_dark` tells
+whether the background is dark. matplotlib is imported only when a plot is made.
 """
 
 from __future__ import annotations
@@ -37,21 +35,21 @@ def require_matplotlib() -> None:
 
 
 def is_dark(ax: Axes) -> bool:
-    """Return whether the background of `ax` is dark, by any style."""
+    """Return True if the background of `ax` is dark."""
     from matplotlib.colors import to_rgb
 
     return float(np.dot(to_rgb(ax.get_facecolor()), (0.299, 0.587, 0.114))) < 0.5  # brightness, from 0 to 1
 
 
 def scale_font_size(size: float) -> float:
-    """Scale a font size by matplotlib's current setting, relative to its default of 10 points."""
+    """Return a font size in points, scaled by the ratio of matplotlib's current size to its default of 10 points."""
     from matplotlib import rcParams
 
     return float(size * rcParams["font.size"] / 10)
 
 
 def scale_line_width(width: float) -> float:
-    """Scale a line width by matplotlib's current setting, relative to its default of 1.5 points."""
+    """Return a line width in points, scaled by the ratio of matplotlib's current width to its default of 1.5 points."""
     from matplotlib import rcParams
 
     return float(width * rcParams["lines.linewidth"] / 1.5)
@@ -72,12 +70,16 @@ STYLES: dict[str, dict[Any, Any]] = {
         "axes.edgecolor": DIM, "grid.color": DIM, "legend.labelcolor": TEXT, "legend.facecolor": GROUND,
     },
 }  # fmt: skip
-"""matplotlib settings: small font and thin frames, large font and thick lines, or light on dark."""
+"""Settings of matplotlib by style: small font and thin frames, large font and thick lines, and light on dark."""
 
 
 @contextmanager
 def use_style(style: str | None, ax: Axes | None) -> Iterator[None]:
-    """Draw in one of the three styles, or for None with matplotlib's current settings.
+    """Plot in a style while the context is open.
+
+    Args:
+        style: ``paper``, ``slides`` or ``dark``; None: matplotlib's current settings.
+        ax: Existing axes to repaint in the style; None: new axes will be made.
 
     Raises:
         ValueError: the style does not exist.
@@ -98,7 +100,7 @@ def use_style(style: str | None, ax: Axes | None) -> Iterator[None]:
 
 
 def _repaint(ax: Axes, settings: Mapping[str, Any]) -> None:
-    """Apply background and text colour of a style to existing axes."""
+    """Apply the frame, background and text colour of a style to existing axes."""
     for edge in ("top", "right"):
         ax.spines[edge].set_visible(settings.get(f"axes.spines.{edge}", ax.spines[edge].get_visible()))
     if "axes.facecolor" not in settings:

@@ -1,8 +1,11 @@
-"""Tables of results, in which columns with the user's names and columns with our names never collide.
+"""Name the columns of result tables, so that the user's columns and ours never have the same name.
 
-A table by category has a column of labels for each column of the user's data, with the user's name, and columns of
-numbers, with our names. Frames, CSV files, workbooks and terminals follow one rule: our names stay, and a label column
-with one of our names, ignoring case, becomes ``NAME_category``, with a number if that is taken too.
+A table by category has columns of labels, which carry the names of the user's columns, and columns of numbers, which
+carry our names. If a label column has one of our names, ignoring case, it becomes ``NAME_category``, with a number if
+that is taken, too. Data frames, CSV files, workbooks and terminals all follow this rule.
+
+>>> join_columns([("value", ["a", "b"])], {"value": [1, 2]})
+{'value_category': ['a', 'b'], 'value': [1, 2]}
 """
 
 from __future__ import annotations
@@ -17,18 +20,23 @@ from numpy.typing import ArrayLike, NDArray
 from .numerals import format_in_iso
 
 LabelColumns = Sequence[tuple[str, ArrayLike]]
-"""The user's column names, each with the labels of all rows. Names may repeat: see `ReleasedResult.with_labels`."""
+"""Columns of labels: the user's name, and the labels of all rows. Names may repeat: see `ReleasedResult.with_labels`.
+"""
 ENDINGS = ("", "_lower", "_upper", "_lower_population", "_upper_population")
-"""Suffixes of interval bounds; the empty suffix reserves the column name itself."""
+"""Suffixes of columns with interval bounds. The empty suffix stands for the column itself."""
 RESERVED = ("lower", "upper", "lower_population", "upper_population", "data", "result")
-"""Columns that some outputs add: interval bounds, the source of the data, the result of a row."""
+"""Names of columns that some outputs add: interval bounds, the source of the data, and the result of a row."""
 
 
 def name_label_columns(names: Sequence[str], ours: Iterable[str]) -> list[str]:
-    """Return the name of each label column in a table with these columns of ours.
+    """Return a unique name for each label column.
 
     Names are compared ignoring case, as many programs do. Names of interval bounds are reserved even if the table has
     none, so that a label column has the same name in all outputs.
+
+    Args:
+        names: The user's names of the label columns.
+        ours: Names of the columns of numbers.
 
     >>> name_label_columns(["ward", "Value", "data"], ["value"])
     ['ward', 'Value_category', 'data_category']
@@ -50,12 +58,12 @@ def name_label_columns(names: Sequence[str], ours: Iterable[str]) -> list[str]:
 
 
 def join_columns(labels: LabelColumns, ours: Mapping[str, Any], *, reserved: Iterable[str] = ()) -> dict[str, Any]:
-    """Return the columns of a table: label columns, then `ours`, with unique names.
+    """Return the columns of a table by unique names: label columns first, then columns of numbers.
 
     Args:
-        labels: The user's columns.
-        ours: Our columns by name.
-        reserved: Our names that the same table has in other outputs.
+        labels: Label columns with the user's names.
+        ours: Columns of numbers with our names.
+        reserved: Further names of ours that the same table has in other outputs.
 
     >>> join_columns([("value", ["a", "b"])], {"value": [1, 2]})
     {'value_category': ['a', 'b'], 'value': [1, 2]}
@@ -67,13 +75,13 @@ def join_columns(labels: LabelColumns, ours: Mapping[str, Any], *, reserved: Ite
 def find_declared_numbers(
     categories: Sequence[tuple[str, Sequence[Any]]], columns: Collection[str]
 ) -> dict[str, dict[str, Any]]:
-    """Return the label columns with declared numbers as categories: by name, the number of each label.
+    """Return the label columns whose declared categories are numbers, with the number of each label.
 
-    Files write these as numbers, and all other labels as text.
+    Files write these labels as numbers, and all other labels as text.
 
     Args:
         categories: The user's columns, with their declared categories.
-        columns: The names of all columns of the table, label columns first.
+        columns: Names of all columns of the table, label columns first.
 
     >>> find_declared_numbers([("value", [-1, 2]), ("sex", ["1", "2"])], ["value_category", "sex", "value"])
     {'value_category': {'-1': -1, '2': 2}}
@@ -88,14 +96,14 @@ def find_declared_numbers(
 def convert_date_columns(
     columns: Mapping[str, NDArray[Any]], axes: Mapping[str, str], edges: Collection[str]
 ) -> dict[str, NDArray[Any]]:
-    """Return the columns with days or seconds since 1970 replaced by ISO 8601 text.
+    """Return the columns of a table with dates as ISO 8601 texts.
 
-    Rows of cells beyond the calendar are left out: no record with a date can lie there.
+    Rows of cells beyond the calendar are left out, because no record with a date can lie there.
 
     Args:
-        columns: All columns of the table.
-        axes: The columns with dates, with the labels of their axes.
-        edges: The columns with cell edges.
+        columns: All columns of the table. Dates are days or seconds since 1970.
+        axes: For each column of dates, the label of its axis, which tells days from seconds.
+        edges: Names of the columns that hold edges of cells.
     """
     dates = {name: np.array(format_in_iso(columns[name], label), dtype=object) for name, label in axes.items()}
     converted = {**columns, **dates}

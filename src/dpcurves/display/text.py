@@ -1,11 +1,12 @@
-"""Text of privacy lines, spent budgets and plans, and tables of curves for the terminal.
+"""Texts of privacy statements, budgets and plans, and tables for the terminal.
 
-    footer                         loss, adjacency, unit and trust model, the line that every picture has
-    plan_lines                     a line for each paid query: rounds, quantity, price, error and mechanism
-    curve_table                    a curve as a table: all rows, or rows at round steps
-    ledger_table, BalanceReport    charges, allowances and the remaining budget
+- `footer` returns loss, adjacency, unit and trust model: the line that every plot has.
+- `plan_lines` returns a line for each paid query of a plan: rounds, quantity, loss, error and mechanism.
+- `curve_table` returns a curve as a table: all rows, or rows at round steps.
+- `ledger_table` returns charges, allowances and the remaining budget of an account (`BalanceReport`).
 
-A result whose noise can be drawn again warns of it in all of these (`warns_of_seed`), unless its data is made up.
+A seeded release can be repeated, noise included, so that it protects nobody. All of these texts warn of it
+(`warns_of_seed`), unless the data is made up (`made_up_data`).
 """
 
 from __future__ import annotations
@@ -362,7 +363,10 @@ class FittedTable:
         return parts
 
     def _count_keys(self) -> int:
-        """Return how many of the first columns tell rows apart; 1 if three of them do not."""
+        """Return how many of the first columns are needed to tell all rows apart: 1 to 3.
+
+        If three columns do not suffice, return 1.
+        """
         for number in range(1, min(4, len(self.columns))):
             rows = list(zip(*(column.cells for column in self.columns[:number]), strict=True))
             if len(set(rows)) == len(rows):

@@ -308,8 +308,10 @@ def _halve_level(size: int, cells: int, depth: int) -> Halving:
 
 
 def _halve_around_ends(level: Halving, size: int, width: IntArray) -> list[Halving]:
-    """Return halvings that separate the outermost cells from the first and the last node of a level, and halve the
-    rest of these nodes."""
+    """Return halvings that split off the outermost cell from the first and from the last node of a level.
+
+    The rest of these nodes is halved.
+    """
     numbers = np.arange(2 * size)
     parent, left, right = (numbers[rows] for rows in level[:3])
     first, left_rest, right_rest, last = (np.array([node]) for node in range(2 * size, 2 * size + 4))

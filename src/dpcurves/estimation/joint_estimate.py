@@ -1,22 +1,22 @@
-"""Reconstruction of counts from noisy sums, of one release or of several together.
+"""Estimate counts of cells from noisy sums of one release, or of several releases together.
 
-Released are sums ``y = A x + z`` of the counts x of cells, with independent noise z of known variances (matrix V).
+A release holds sums ``y = A x + z`` of the counts x of cells, with independent noise z of known variances (matrix V).
+Sums overlap, so counts can be estimated more precisely than any single sum tells. Also called inference or consistency.
 
-- `estimate_unbiased` returns the best linear unbiased counts, ``argmin_x (y - A x)' V**-1 (y - A x)``; these have the
-  intervals and bands.
-- `smooth_cells` and `shrink_estimate` return shrunk counts, which err less; these are displayed.
-- `JointEstimate` merges several rounds on nested intervals by inverse variance, then shrinks.
-- `ConvolvedEstimate` corrects prefixes p of a round with convolved noise by differences ``y = D p`` of earlier rounds:
+- `estimate_unbiased` returns the best linear unbiased estimate, ``argmin_x (y - A x)' V**-1 (y - A x)`` (generalised
+  least squares, Aitken 1936). Intervals and bands are built from it.
+- `smooth_cells` and `shrink_estimate` return biased estimates with smaller errors, by empirical Bayes. Plots show them.
+- `JointEstimate` merges rounds that counted nested intervals by inverse variance, and shrinks the result.
+- `ConvolvedEstimate` merges earlier rounds into a last round with convolved noise. Its prefixes p are corrected by the
+  differences ``y = D p`` that earlier rounds measured:
 
       p + C' (C D' + V)**-1 (y - D p)      C = covariance of D p with p
 
-- `expect_total` returns ``E[N | y]`` for the number N of records with a value, if the number of all records is public:
-  with prior probability 1/2 it is that number (no value is missing), else uniform from 0 to it.
+- `expect_total` estimates the number of records with a value from a noisy count and the public number of all records.
 
-Formal guarantees: post-processing, functions of released and public numbers. Also called inference or consistency.
+Formal guarantees: post-processing. All results are functions of released and public numbers, so they cost no budget.
 
-References: Aitken 1936 (generalised least squares); Hay, Rastogi, Miklau and Suciu 2010; Li, Miklau, Hay, McGregor and
-Rastogi 2015.
+References: Aitken 1936; Hay, Rastogi, Miklau and Suciu 2010; Li, Miklau, Hay, McGregor and Rastogi 2015.
 
 >>> from fractions import Fraction
 >>> from dpcurves.distributions import Family, Tier
@@ -59,15 +59,15 @@ from .smooth_density import estimate_cells
 def estimate_unbiased(
     distribution: NoisySums, values: Sequence[int] | NDArray[np.int64], total: int | None
 ) -> LeastSquares:
-    """Return the best linear unbiased counts from all values of a release.
+    """Return the best linear unbiased estimate of the counts from all values of a release.
 
-    Arguments:
-        distribution: The distribution of the values.
-        values: The released values, in the order of the distribution.
-        total: See `NoisySums.reconstruct`.
+    Args:
+        distribution: Distribution of the released values.
+        values: The released values, in the order of `distribution`.
+        total: Public number of records, or None: see `NoisySums.reconstruct`.
 
     Raises:
-        ValueError: the values do not fit the distribution.
+        ValueError: the values do not fit `distribution`.
     """
     cells, missing = distribution.reconstruct(np.asarray(values, dtype=np.float64), total)
     return LeastSquares(cells, float(missing))
@@ -76,19 +76,23 @@ def estimate_unbiased(
 def smooth_cells(
     distribution: IntervalSums, values: Values, total: int | None, *, along_axis: bool = False
 ) -> FloatArray:
-    """Return nonnegative empirical Bayes estimates of cells, (rows, cells), from flat histograms, trees or partitions.
+    """Return nonnegative empirical Bayes estimates of cells from flat histograms, trees or nested partitions.
 
-    Each row is estimated by `estimate_tree`, with the total of least squares. Post-processing, in any trust model.
+    Each row is estimated on its own by `estimate_tree`, with its total by least squares. Post-processing in any trust
+    model.
 
-    Arguments:
-        distribution: The distribution of the values.
-        values: The released values, in the order of the distribution.
-        total: See `least_squares`.
-        along_axis: Whether cells lie along an axis, where a small number of them may have a smooth density: see
-            `estimate_cells`.
+    Args:
+        distribution: Distribution of the released values: sums over nested intervals.
+        values: The released values, in the order of `distribution`.
+        total: Public number of records, or None: see `least_squares`.
+        along_axis: Whether the cells are neighbours along an axis. Their density may then be smooth, and few cells are
+            estimated by `estimate_cells`.
+
+    Returns:
+        Estimated counts, shape (rows, cells).
 
     Raises:
-        ValueError: the values do not fit the distribution, or its levels are not nested.
+        ValueError: the values do not fit `distribution`, or its levels are not nested.
 
     >>> from fractions import Fraction
     >>> from dpcurves.distributions import Family, Tier, Noise
@@ -120,16 +124,19 @@ def shrink_estimate(
     along_axis: bool = False,
     scale: float = 1.0,
 ) -> FloatArray:
-    """Return cells, (rows, cells), whose noise is shrunk; meant to be cumulated.
+    """Return estimates of cells in which noise is shrunk, for curves of cumulated counts.
 
-    Nested sums are estimated by `smooth_cells`, others by the method of their distribution.
+    Sums over nested intervals are estimated by `smooth_cells`, other sums by the method of their distribution.
 
-    Arguments:
-        distribution: The distribution of the values.
-        values: The released values, in the order of the distribution.
-        total: See `least_squares`.
+    Args:
+        distribution: Distribution of the released values.
+        values: The released values, in the order of `distribution`.
+        total: Public number of records, or None: see `least_squares`.
         along_axis: See `smooth_cells`.
-        scale: Amount of the values per record: cells are returned in records.
+        scale: Amount that one record adds to a value. The estimate is divided by it.
+
+    Returns:
+        Estimated counts in records, shape (rows, cells).
     """
     measured = np.asarray(values, dtype=np.float64)
     if distribution.is_nested and scale != 1:
@@ -151,8 +158,11 @@ def shrink_estimate(
 
 
 def _scale_distribution(distribution: IntervalSums, scale: float) -> IntervalSums:
-    """Return the approximate distribution of values divided by `scale`, which is used to weight them, not to simulate
-    their noise."""
+    """Return the approximate distribution of values that are divided by `scale`.
+
+    It weights values in an estimate. Noise must not be simulated from it, because divided integer noise is not an
+    integer.
+    """
     unit = Fraction(scale)
 
     def scale_noise(noise: Noise) -> Noise:
@@ -182,16 +192,16 @@ TUNING = Tuning()
 
 
 def expect_total(estimate: float, precision: float, public: int) -> float:
-    """Return the expected number of records with a value, given an unbiased estimate with Gaussian noise.
+    """Return the expected number of records with a value, given a noisy unbiased estimate of it.
 
-    With prior probability 1/2 no value is missing, and the result is the number of all records, which is public; else
-    any number from 0 on has equal probability. Where the noise is small, the result is the estimate, or the public
-    number; where the noise exceeds all records, the estimate may be negative, and no curve could be drawn from it.
+    The prior says: with probability 1/2 no value is missing, so that the number is `public`; else every number from 0
+    to `public` is equally likely. With little noise the result is the estimate, or `public`. With much noise the
+    estimate itself may be negative, and no curve could be drawn from it.
 
-    Arguments:
-        estimate: The estimate.
-        precision: Reciprocal of its variance; 0 if nothing was measured.
-        public: The public number of records.
+    Args:
+        estimate: Unbiased estimate of the number, with Gaussian noise, in records.
+        precision: Reciprocal of the variance of the estimate; 0 if nothing was measured.
+        public: Public number of all records.
 
     >>> [round(expect_total(estimate, 0.01, 100)) for estimate in (-20.0, 50.0, 95.0, 130.0)]
     [4, 50, 98, 100]
@@ -214,17 +224,17 @@ def expect_total(estimate: float, precision: float, public: int) -> float:
 
 
 PrefixMeasurement = tuple[int, int, float, float]
-"""A measurement: first cell, cell behind the last, number of records, variance."""
+"""A measured interval of cells: first cell, cell behind the last, measured number of records, variance of its noise."""
 
 
 @dataclass(frozen=True, eq=False)
 class JointEstimate:
-    """The joint estimate of several rounds on one row of cells, on nested intervals.
+    """Estimate of one row of cells from several rounds that counted nested intervals.
 
     Attributes:
-        rounds: Evidence of nested partitions of the same cells, at least one, with independent noise.
-        layout: Binary tree of the cells; None: the tree of intervals along one axis.
-        edges: Endpoints of uneven cells along an axis, (cells + 1,); None: cells are even.
+        rounds: Released counts of each round, at least one, with independent noise.
+        layout: Binary tree that contains all counted intervals; None: the tree of intervals along one axis.
+        edges: Edges of cells of unequal width along an axis, shape (cells + 1,); None: cells have equal widths.
     """
 
     rounds: tuple[Evidence, ...]
@@ -233,18 +243,21 @@ class JointEstimate:
 
     @classmethod
     def from_releases(cls, releases: Sequence[Release], layout: Layout | None = None) -> JointEstimate:
-        """Return the estimate from releases of nested partitions, in order."""
+        """Return the estimate from releases of nested partitions, in the order of the rounds."""
         return cls(tuple(Evidence.from_release(release) for release in releases), layout)
 
     @cached_property
     def measurements(self) -> Measurements:
-        """Measurements of all rounds, merged by inverse variance."""
+        """Counts of all rounds on the nodes of the tree, merged by inverse variance."""
         layout = self.layout or build_layout(self.rounds[0].interval_sums.cells)
         return merge_measurements(layout, [(evidence.interval_sums, evidence.values) for evidence in self.rounds])
 
     @cached_property
     def total(self) -> float:
-        """Number of records with a value, from all counts: expected if the number of all is public, else unbiased."""
+        """Estimated number of records with a value, at least 0.
+
+        If the number of all records is public, it is the expectation of `expect_total`, else the unbiased estimate.
+        """
         estimate, precision = least_squares_total(self.measurements)
         public = self.rounds[0].total
         if public is None:
@@ -255,19 +268,23 @@ class JointEstimate:
 
     @cached_property
     def tree_estimate(self) -> TreeEstimate:
-        """Empirical Bayes estimates of the counts of all intervals."""
+        """Empirical Bayes estimates of the counts of all nodes of the tree."""
         return estimate_tree(self.measurements, self.total)
 
     @cached_property
     def cells(self) -> FloatArray:
-        """Best estimate of each cell, (cells,), by a second empirical Bayes pass and, along an axis, a density."""
+        """Best estimate of each cell, shape (cells,), in records.
+
+        Along an axis the estimate also uses a smooth density. Elsewhere a second empirical Bayes pass refines the
+        first.
+        """
         if self.layout is None or self.edges is not None:
             return estimate_cells(self.measurements, self.total, again=True, edges=self.edges)
         return reestimate_tree(self.measurements, self.total, self.tree_estimate).cells
 
     @property
     def noise(self) -> Noise:
-        """Noise distribution of each count of the first round."""
+        """Noise of each count of the first round."""
         return self.rounds[0].interval_sums.levels[0].noise
 
     @property
@@ -277,7 +294,7 @@ class JointEstimate:
 
     @cached_property
     def _missing(self) -> tuple[float, float]:
-        """Estimated number of records without a value, and its precision (0: not counted)."""
+        """Estimated number of records without a value, and its precision, which is 0 if they were not counted."""
         noises = [evidence.interval_sums.missing for evidence in self.rounds]
         weights = [0.0 if noise is None else 1 / max(noise.variance, LEAST_VARIANCE) for noise in noises]
         values = sum(weight * evidence.values[-1] for weight, evidence in zip(weights, self.rounds, strict=True))
@@ -292,15 +309,15 @@ def build_layout(cells: int) -> DyadicLayout:
 
 @dataclass(frozen=True, eq=False)
 class ConvolvedEstimate:
-    """The joint estimate of several rounds on one row of cells, the last of which has convolved noise.
+    """Estimate of one row of cells from several rounds, the last of which has convolved noise.
 
-    Prefixes of the last round have noise of known covariance; intervals of earlier rounds are differences of prefixes
-    with independent noise. Both are combined by generalised least squares. If the number of records is public, each
-    count of missing records measures the number of others.
+    The noise of the prefixes of the last round has a known covariance. Earlier rounds measured differences of these
+    prefixes with independent noise. Generalised least squares combines both. If the number of all records is public,
+    each count of missing records also measures the number of the others.
 
     Attributes:
-        earlier_rounds: Evidence of nested partitions of the same cells.
-        last_round: Evidence of convolved cells, in intervals of one cell.
+        earlier_rounds: Released counts of nested partitions of the same cells.
+        last_round: Released counts of single cells with convolved noise.
     """
 
     earlier_rounds: tuple[Evidence, ...]
@@ -318,12 +335,12 @@ class ConvolvedEstimate:
 
     @cached_property
     def _distribution(self) -> ToeplitzSums:
-        """The distribution of the last round, whose noise is convolved with a kernel."""
+        """Distribution of the last round, whose noise is convolved with a kernel."""
         return self.last_round.distribution.require_type(ToeplitzSums)
 
     @cached_property
     def _prefixes(self) -> FloatArray:
-        """Best linear estimate of the number of records up to the end of each cell, (cells,)."""
+        """Best linear estimate of the number of records up to the end of each cell, shape (cells,)."""
         distribution, (starts, stops, values, variances) = (
             self._distribution,
             (np.array(column) for column in zip(*self._list_prefix_measurements(), strict=True)),
@@ -362,14 +379,14 @@ def combine_rounds(
     *,
     uses_all_rounds: bool = False,
 ) -> JointEstimate | ConvolvedEstimate:
-    """Return the joint estimate of all rounds, of the type that the last round requires.
+    """Return the estimate from all rounds, of the type that the noise of the last round requires.
 
-    Arguments:
-        rounds: Counts of the same cells.
-        pilot_queries: Number of first rounds that chose the cells: their intervals define the binary tree. 0: the tree
-            of intervals along one axis.
-        edges: Endpoints of all cells if pilot queries chose them.
-        uses_all_rounds: Whether the intervals of all rounds define the tree, not the intervals of pilot queries alone.
+    Args:
+        rounds: Released counts of the same cells, round by round.
+        pilot_queries: Number of first rounds that chose the cells. Their intervals define the binary tree. 0: the cells
+            are public, and the tree is that of intervals along one axis.
+        edges: Edges of all cells if pilot queries chose them.
+        uses_all_rounds: If True, the intervals of all rounds define the tree, not those of pilot queries alone.
     """
     if rounds[-1].sums.is_convolved:
         return ConvolvedEstimate(rounds[:-1], rounds[-1])
@@ -380,7 +397,7 @@ def combine_rounds(
 
 
 def build_nested_layout(rounds: Sequence[Evidence]) -> Layout:
-    """Return the binary tree that contains all intervals of these counts; any two are nested or disjoint."""
+    """Return the binary tree that contains all counted intervals, any two of which are nested or disjoint."""
     tilings: list[NDArray[np.int64]] = []
     for evidence in rounds:
         sums = evidence.interval_sums
@@ -399,7 +416,7 @@ def build_nested_layout(rounds: Sequence[Evidence]) -> Layout:
 
 
 def _list_interval_measurements(distribution: IntervalSums, values: tuple[int, ...]) -> Iterator[PrefixMeasurement]:
-    """Yield a measurement for each released interval of the levels with at most 512 intervals."""
+    """Yield a measurement for each released interval, except on levels with more than 512 intervals."""
     offset = 0
     for level in distribution.levels:
         stops = (*level.starts[1:], distribution.cells)
@@ -411,6 +428,12 @@ def _list_interval_measurements(distribution: IntervalSums, values: tuple[int, .
 
 
 def _prefix_differences(prefixes: FloatArray, starts: IntArray, ends: IntArray) -> FloatArray:
-    """Return the counts of cells from `starts` to `ends`, as differences of prefixes along the last axis."""
+    """Return sums over intervals from prefix sums, along the last axis.
+
+    Args:
+        prefixes: Sums of the first cells, up to and including each cell, shape (..., cells).
+        starts: First cell of each interval.
+        ends: Cell behind the last one of each interval.
+    """
     prefixes_before = np.where(starts > 0, prefixes[..., starts - 1], 0.0)
     return np.asarray(prefixes[..., ends - 1] - prefixes_before)

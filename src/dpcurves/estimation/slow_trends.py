@@ -1,14 +1,16 @@
-"""Estimate counts of nearly uniform records from noisy counts of intervals: uniform plus a slow trend of unknown size.
+"""Estimate counts of nearly uniform records from noisy counts of intervals, as a uniform density plus a slow trend.
 
-Birthdays, times of day and identifiers are nearly even: no split of an interval differs from an even one by much, yet
-all together follow a trend. *Model.* The density on [0, 1] is
+Birthdays, times of day and identifiers are nearly uniform. No single interval differs much from its uniform share, but
+all together may follow a trend, which noise hides in each. `fit_slow_trend` estimates it.
+
+*Model.* The density on [0, 1] is a sum of cosine waves,
 
     1 + sum_k a_k * sqrt(2) * cos(pi * k * x)      a_k ~ Normal(0, (A / k**fading)**2), k = 1, ..., waves
 
-*Estimate.* Counts are linear in the coefficients, so posterior and evidence follow from Bayesian linear regression,
-after whitening by the multinomial scatter of even records and the noise. The amplitude A is averaged over by its
-evidence, from no trend at all (A = 0), and never chosen. If the expected density differs from an even one by more than
-`Tuning.largest_deviation` anywhere, the linear model does not hold and nothing is returned.
+*Estimate.* Counts are linear in the coefficients, so this is Bayesian linear regression, after counts are whitened by
+the multinomial scatter of uniform records and by the noise. The amplitude A is unknown: several values are averaged,
+weighted by their evidence, A = 0 (no trend) among them. If the expected density differs from the uniform one by more
+than `Tuning.largest_deviation` anywhere, the linear model does not hold and None is returned.
 
 Formal guarantees: post-processing, a function of released and public numbers.
 
@@ -61,12 +63,12 @@ TUNING = Tuning()
 
 
 class CountedIntervals(NamedTuple):
-    """Counts of intervals with independent noise, which is treated as Gaussian.
+    """Noisy counts of intervals of cells. Their noise is independent and treated as Gaussian.
 
     Attributes:
-        begin, end: First cell of each interval, and the cell behind its last one.
-        value: Noisy counts.
-        variance: Variances of their noise.
+        begin, end: First cell of each interval, and the cell behind its last one, shape (intervals,).
+        value: Noisy counts, in records.
+        variance: Variances of the noise, in squared records.
     """
 
     begin: IntArray
@@ -76,13 +78,13 @@ class CountedIntervals(NamedTuple):
 
 
 class TrendPosterior(NamedTuple):
-    """The posterior of nearly even records.
+    """Posterior of the counts, if records are nearly uniform.
 
     Attributes:
-        cells: Expected count of each cell, (cells,).
-        cumulative_shares: Share of the expected density below each edge of a cell, (cells + 1,).
-        log_evidence: Log-likelihood ratio of nearly even records over exactly even ones.
-        log_occam_factor: `log_evidence` minus the log-likelihood ratio of the expected density over the even one, plus
+        cells: Expected count of each cell, shape (cells,).
+        cumulative_shares: Share of the expected density below each edge of a cell, shape (cells + 1,).
+        log_evidence: Log-likelihood ratio of nearly uniform over exactly uniform records.
+        log_occam_factor: `log_evidence` minus the log-likelihood ratio of the expected over the uniform density, plus
             the prior log-odds.
     """
 
@@ -92,20 +94,27 @@ class TrendPosterior(NamedTuple):
     log_occam_factor: float
 
     def node_distribution(self, layout: Layout) -> PriorDistribution:
-        """Return the prior of the counts of a tree's nodes: multinomial, with the trend's share of each node."""
+        """Return the prior of the counts of a tree's nodes: multinomial, with the share of the expected density in each
+        node.
+        """
         shares = self.cumulative_shares
         return PriorDistribution(shares[layout.begin + layout.width] - shares[layout.begin], overdispersion=1.0)
 
 
 def fit_slow_trend(intervals: CountedIntervals, cells: int, total: float) -> TrendPosterior | None:
-    """Return the expected counts of cells if records are nearly even, and the evidence; None if they are not.
+    """Return the expected counts of cells under the model of nearly uniform records; None if the model does not hold.
 
-    Records scatter multinomially about the density. Formal guarantees: a pure function of released and public numbers.
+    Records scatter multinomially about the density.
 
-    Arguments:
-        intervals: Counts of intervals.
+    Formal guarantees: a pure function of released and public numbers.
+
+    Args:
+        intervals: Noisy counts of intervals.
         cells: Number of cells.
         total: Number of records, above 0.
+
+    Returns:
+        Expected counts and the evidence of the model, or None.
 
     >>> begin = np.arange(0, 64, 8)
     >>> counts = 1000 * (1 + 0.3 * ((2 * begin + 8) / 64 - 1))
@@ -163,7 +172,10 @@ def fit_slow_trend(intervals: CountedIntervals, cells: int, total: float) -> Tre
 
 
 def _integrate_waves(positions: FloatArray, number: IntArray) -> FloatArray:
-    """Return the integral of each cosine wave ``sqrt(2) * cos(pi * k * x)`` from 0 to each position, (positions,
-    waves). `number` holds the frequencies k.
+    """Return the integral of each wave ``sqrt(2) * cos(pi * k * x)`` from 0 to each position, shape (positions, waves).
+
+    Args:
+        positions: Upper limits of the integrals, in [0, 1].
+        number: Numbers k of the waves.
     """
     return np.asarray(np.sqrt(2) * np.sin(np.pi * np.outer(positions, number)) / (np.pi * number))

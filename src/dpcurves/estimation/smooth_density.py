@@ -1,23 +1,24 @@
-"""Fit a smooth density to records along an axis, from noisy counts of intervals, and estimate counts below each edge.
+"""Fit a smooth density to noisy counts of intervals along an axis, and estimate the number of records below each edge.
 
-The third model of `empirical_bayes`, beside splits of all kinds and even splits. *Model.* Records are drawn from a
-density along x from 0 to 1 whose logarithm is a sum of smooth functions,
+Many distributions are smooth: normal, exponential, gamma and beta ones are described by four numbers. `estimate_cells`
+averages this model with two others, nearly uniform records (`slow_trends`) and uneven splits (`empirical_bayes`),
+weighted by their posterior probabilities.
+
+*Model.* Records are drawn from a density of x in [0, 1] whose logarithm is a sum of smooth functions,
 
     log p(x) = const + a * x + b * x**2 + c * log(x) + d * log(1 - x) + sum_k e_k * cos(pi * k * x)
 
-with Gaussian coefficients, of which the waves fall with k; the first and the last cell, which hold clipped values, may
-have more or less. Normal, exponential, gamma and beta distributions need no waves. N records scatter about it: the
-noisy counts y of intervals have mean ``N * P`` and covariance ``phi * N * (diag(P) - P P') + noise`` (for disjoint
-intervals of probabilities P), with an overdispersion phi that is fitted.
+with Gaussian coefficients. The prior variance of the waves falls with k. The first and the last cell, which hold
+clipped values, may have more or fewer records. The noisy counts y of disjoint intervals with probabilities P have the
+mean ``N * P`` and the covariance ``phi * N * (diag(P) - P P') + noise``, with a fitted overdispersion phi.
 
-*Estimate.* Coefficients by Gauss-Newton steps on the posterior; large residuals under Laplace noise get larger
-variances; fits of several sizes of waves are averaged by their evidence (Laplace approximation), as with log-splines
-(Kooperberg and Stone 1991). Counts below each edge are conditional means given the density and y. `estimate_cells`
-averages this model, `slow_trends` and splits by their posterior probabilities.
+*Estimate.* Coefficients are fitted by Gauss-Newton steps on the posterior. Under Laplace noise large residuals get
+larger variances. Fits with several amplitudes of the waves are averaged by their evidence (Laplace approximation), much
+as with log-splines (Kooperberg and Stone 1991). Counts below each edge are conditional means given density and y.
 
 Formal guarantees: post-processing, a function of released and public numbers.
 
-`Tuning`, at the end, was chosen on the distributions, shapes and histograms of `benchmarks/smooth_distributions.py` and
+`Tuning`, at the end, was chosen on the distributions of `benchmarks/smooth_distributions.py` and
 `benchmarks/regimes.py` that are reserved for that, except `largest_bin_share`, which the histogram MEDCOST required.
 
 >>> counts = 100.0 * np.exp(-np.arange(8) / 2)  # of 64 cells in intervals of 8, exponential, noise variance 9
@@ -49,12 +50,12 @@ from .slow_trends import CountedIntervals, TrendPosterior, fit_slow_trend
 
 
 class SmoothPosterior(NamedTuple):
-    """The posterior of counts under a smooth density, given noisy counts.
+    """Posterior of the counts under a smooth density, given noisy counts.
 
     Attributes:
-        cumulative_shares: Share of the density below each edge of a cell, (cells + 1,).
-        counts_below: Conditional mean of the number of records below each edge, (cells + 1,), given the counts.
-        overdispersion: Variance factor of records over multinomial variation about the density.
+        cumulative_shares: Share of the density below each edge of a cell, shape (cells + 1,).
+        counts_below: Expected number of records below each edge, given the noisy counts, shape (cells + 1,).
+        overdispersion: Variance of the records' scatter about the density, relative to multinomial scatter.
         log_occam_factor: Log-probability cost of fitting the density (Laplace approximation).
     """
 
@@ -64,14 +65,22 @@ class SmoothPosterior(NamedTuple):
     log_occam_factor: float
 
     def node_distribution(self, layout: Layout) -> PriorDistribution:
-        """Return the distribution of the nodes of a tree: the share of the density in each, and the overdispersion."""
+        """Return the prior of the counts of a tree's nodes: shares of the density, and the overdispersion."""
         return PriorDistribution(
             self.cumulative_shares[layout.begin + layout.width] - self.cumulative_shares[layout.begin],
             self.overdispersion,
         )
 
     def estimate_cells(self, layout: Layout, upward: UpwardEstimate, distribution: PriorDistribution) -> FloatArray:
-        """Return the count of each cell, (cells,); counts of narrow nodes correct it where they are informative."""
+        """Return the estimated count of each cell, shape (cells,).
+
+        Noisy counts of narrow nodes correct the density where they are informative; else the density alone decides.
+
+        Args:
+            layout: Binary tree of the cells.
+            upward: Estimates of all nodes from the counts below them.
+            distribution: Prior of the nodes, from `node_distribution`.
+        """
         narrow = layout.width * TUNING.frontier <= layout.cells
         is_narrow = narrow & (layout.width > 0)
         scatter = self.overdispersion * self.counts_below[-1] * distribution.mass[is_narrow]
@@ -81,13 +90,13 @@ class SmoothPosterior(NamedTuple):
 
 
 class IntervalCounts(NamedTuple):
-    """Counts of intervals with independent noise.
+    """Noisy counts of intervals of cells, with independent noise.
 
     Attributes:
-        begin, end: First cell of each interval, and the cell behind its last one.
-        value: Noisy counts.
-        variance: Variance of their noise.
-        laplace_weight: From 0 for Gaussian noise to 1 for a single Laplace draw.
+        begin, end: First cell of each interval, and the cell behind its last one, shape (intervals,).
+        value: Noisy counts, in records.
+        variance: Variance of their noise, in squared records.
+        laplace_weight: 0 for Gaussian noise, 1 for a single Laplace draw, between the two for merged noise.
     """
 
     begin: IntArray
@@ -98,14 +107,14 @@ class IntervalCounts(NamedTuple):
 
 
 class _Basis(NamedTuple):
-    """Bins of cells, and functions whose linear combination is a log-density.
+    """Bins of cells, and the functions of which a log-density is a linear combination.
 
     Attributes:
-        edges: Edges of the bins, in cells, (bins + 1,).
-        functions: Values at the middles of bins, (bins, functions).
-        prior: Prior precision of each coefficient, 0 for waves.
-        waves: Prior precision of the coefficients of waves of amplitude 1, 0 for others.
-        width: Shares of the cells in bins, (bins,).
+        edges: Edges of the bins, in cells, shape (bins + 1,).
+        functions: Values of the functions at the middles of bins, shape (bins, functions).
+        prior: Prior precision of each coefficient; 0 for waves.
+        waves: Prior precision of each coefficient of a wave at amplitude 1; 0 for other functions.
+        width: Share of all cells in each bin, shape (bins,).
     """
 
     edges: FloatArray
@@ -125,15 +134,20 @@ class _Fit(NamedTuple):
 
 
 class _WhitenedCounts(NamedTuple):
-    """Counts whitened to unit variance, and their expectation: a design matrix times the probabilities of bins."""
+    """Counts transformed to independent noise of variance 1. Their expectation is ``design @ probabilities``."""
 
     design: FloatArray
     values: FloatArray
     basis: _Basis
 
     def fit(self, amplitude: float, start: FloatArray, steps: int) -> _Fit:
-        """Return the most likely coefficients, by Gauss-Newton steps from `start`, and their cost by the Laplace
-        approximation. `amplitude` is the prior standard deviation of the first wave."""
+        """Return the most likely coefficients, found by Gauss-Newton steps with a line search.
+
+        Args:
+            amplitude: Prior standard deviation of the first wave.
+            start: Coefficients before the first step.
+            steps: Largest number of steps.
+        """
         precision = self.basis.prior + self.basis.waves / amplitude**2
         coefficients, (loss, probabilities, residual) = start, self._evaluate(start, precision)
         for _ in range(steps):
@@ -156,7 +170,7 @@ class _WhitenedCounts(NamedTuple):
         return _Fit(coefficients, probabilities, residual, float(log_occam_factor))
 
     def _evaluate(self, coefficients: FloatArray, precision: FloatArray) -> tuple[float, FloatArray, FloatArray]:
-        """Return half the sum of squares of residuals and scaled coefficients, probabilities of bins, and residuals."""
+        """Return the negative log-posterior (up to a constant), the probabilities of bins, and the residuals."""
         logarithm = self.basis.functions @ coefficients
         probabilities = self.basis.width * np.exp(logarithm - logarithm.max())
         probabilities /= probabilities.sum()
@@ -164,7 +178,7 @@ class _WhitenedCounts(NamedTuple):
         return float(residual @ residual + (precision * coefficients) @ coefficients) / 2, probabilities, residual
 
     def _jacobian(self, probabilities: FloatArray, precision: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return the derivatives of the expected whitened counts by the coefficients, and the curvature of the loss."""
+        """Return the derivatives of expected counts by coefficients, and the curvature of the log-posterior."""
         functions = self.basis.functions
         jacobian = (self.design * probabilities) @ (functions - probabilities @ functions)
         return jacobian, jacobian.T @ jacobian + np.diag(precision)
@@ -173,18 +187,25 @@ class _WhitenedCounts(NamedTuple):
 def fit_smooth_density(
     interval_counts: IntervalCounts, cells: int, total: float, positions: FloatArray | None = None
 ) -> SmoothPosterior | None:
-    """Return the smooth density of records along an axis; None if cells or counts are few or exact, or no density
-    fits, or it is too steep. `total` is the number of records, `cells` the number of cells.
+    """Return the posterior of the counts under a smooth density, or None if the model is not useful.
 
-    Generalised least squares, where records scatter about the density multinomially or more by a fitted factor. Laplace
-    noise is a mixture of Gaussian distributions: large residuals get larger variances by expectation maximisation,
-    which yields nearly twice the information about the density that least squares yield. The returned counts are
-    conditional means given the density and the noisy counts.
+    None is returned if cells or counts are few, a count is exact, no density fits, the fit hardly improves on uniform
+    records, or the density is too steep for its bins.
 
-    For uneven cells, `positions` are their edges on a scale along which the density is smooth: from 0 to a number of
-    stretches of equal width, the first and the last of which may have more or less records than the density.
+    Records scatter about the density multinomially, or more by a fitted factor. Laplace noise is a mixture of Gaussian
+    noise: large residuals get larger variances by expectation maximisation, which yields nearly twice the information
+    about the density that least squares yield.
 
     Formal guarantees: a pure function of released and public numbers.
+
+    Args:
+        interval_counts: Noisy counts of intervals.
+        cells: Number of cells.
+        total: Number of records.
+        positions: For cells of unequal width, their edges on a scale along which the density is smooth, shape (cells +
+            1,): from 0 to a whole number of stretches of equal width. The first and the last stretch may have more or
+            fewer
+            records than the density. None: cells have equal widths.
 
     >>> counts = np.array([95.0, 85.0, 75.0, 60.0, 45.0, 25.0, 10.0, 5.0])
     >>> intervals = IntervalCounts(np.arange(0, 64, 8), np.arange(8, 65, 8), counts, np.full(8, 9.0), np.zeros(8))

@@ -1,20 +1,21 @@
-"""Estimates from noisy counts of two classes by score: smoothed counts, and shares of positives (calibration).
+"""Estimate counts of two classes by score from noisy counts, and smooth the share of positives for calibration plots.
 
-*Counts* (`estimate_two_classes`). With u the rank of a score among all records, as a share, the log-odds of a positive
-are fitted as a line in the normal score of u, as for two normal distributions of equal spread:
+*Counts* (`estimate_two_classes`). ROC curves of most models are nearly binormal: with u the rank of a score among all
+records, as a share, the log-odds of a positive are about a line in the normal score of u,
 
     logit P(positive | u) = a + b * Phi^-1(u)
 
-Departures of the counts from the fit are shrunk level by level, and the result is averaged with the unbiased counts x:
+The line is fitted to the noisy counts. Departures from it are shrunk level by level of the tree of intervals. The
+result is averaged with the unbiased counts x,
 
     estimate = x + w * (fit + shrunk departures - x)      w = min(1, (m / 2) / S)
 
-S is the sum of the m squared departures over their variances (after James and Stein 1961): where counts contradict the
-line, they are taken as they are.
+where S is the sum of the m squared departures over their variances (after James and Stein 1961). If the counts
+contradict the line, w is small and the unbiased counts are used.
 
 *Shares* (`smooth_shares`). The probability of a positive at score s is a Gaussian process: a line of slope about 1 plus
 bends of covariance ``A**2 * exp(-(s - t)**2 / (2 * reach**2))``, with the most likely amplitude A. Shares scatter
-binomially about probabilities, and counts by their noise; the posterior mean of the shares is returned.
+binomially about probabilities, and counts scatter by their noise. The posterior mean of the shares is returned.
 
 Formal guarantees: post-processing, functions of released and public numbers.
 
@@ -51,7 +52,15 @@ from .joint_estimate import shrink_estimate
 
 
 def insert_levels(measurements: Sequence[LevelMeasurement]) -> Iterator[LevelMeasurement]:
-    """Yield the measurements, with unmeasured levels inserted where a parent has more than `Tuning.fan` children."""
+    """Yield measured levels from coarse to fine, with unmeasured levels between them where intervals have many
+    children.
+
+    No interval then has more than `Tuning.fan` children. A small shift over many neighbours shows in the inserted
+    levels, where it would be lost if each neighbour were shrunk alone.
+
+    Args:
+        measurements: Measured levels of a tree of intervals, from coarse to fine.
+    """
     parent = measurements[0].bounds[[0, -1]]
     for measurement in measurements:
         yield from _join_siblings(parent, measurement)
@@ -84,7 +93,14 @@ TUNING = Tuning()
 
 
 def _join_siblings(parent: NDArray[np.int64], measurement: LevelMeasurement) -> Iterator[LevelMeasurement]:
-    """Yield unmeasured levels whose intervals join ..., 64, 16, 4 siblings of a measurement, from coarse to fine."""
+    """Yield unmeasured levels between a parent level and a measured one, from coarse to fine.
+
+    Their intervals join ..., 64, 16 and 4 siblings of the measured level.
+
+    Args:
+        parent: Bounds of the intervals of the next coarser level.
+        measurement: The measured level.
+    """
     first = np.searchsorted(measurement.bounds, parent)
     children = np.diff(first)
     # Index of each child among its siblings.
@@ -99,18 +115,12 @@ def _join_siblings(parent: NDArray[np.int64], measurement: LevelMeasurement) -> 
         yield LevelMeasurement(bounds, np.inf, np.zeros((*measurement.values.shape[:-1], len(bounds) - 1)))
 
 
-# Counts of two classes in cells of scores are combined and shrunk towards a smooth curve.
-#
-# The fitted curve is corrected twice where the counts contradict it: departures are kept as far as they exceed noise,
-# and the worse the whole fit is, the larger the weight of the unbiased counts.
-
-
 class Departures(NamedTuple):
-    """Departures of the counts from the fit.
+    """Departures of the noisy counts from the fitted line.
 
     Attributes:
-        cells: Shrunk departures, (2, cells).
-        squares: Sum of all squared departures over their variances.
+        cells: Shrunk departures of each cell, shape (2, cells).
+        squares: Sum of the squares of all departures over their variances.
         degrees_of_freedom: Number of these squares.
     """
 
@@ -120,29 +130,33 @@ class Departures(NamedTuple):
 
 
 def estimate_two_classes(distribution: NoisySums, values: Sequence[int], total: int | None) -> FloatArray:
-    """Return cells (2, cells) of negatives and positives, meant to be cumulated; some may be negative.
+    """Return estimated counts of negatives and positives in each cell, for curves of cumulated counts.
 
-    The log-odds of a positive are fitted as a line in the normal score of the rank among all records. This has the
-    shape of two normal distributions of similar spread on any scale of scores. Departures of the counts from the fit
-    are estimated level by level of the tree, from the top: each family keeps the fraction of `shrinkage_factors`, but
-    at least the ratio of binomial variance to total variance.
+    The log-odds of a positive are fitted as a line in the normal score of the rank among all records. The line holds
+    for two normal distributions of similar spread on any scale of scores. Where counts contradict it, two corrections
+    apply:
 
-    The result is averaged with the unbiased counts. Its weight is ``d / s``, at most 1, after James and Stein (1961): s
-    is the sum of squared departures of all counts from the fit over their variances, and d is their expected sum under
-    noise alone, half of their number, because the fit takes the sums of both classes from the counts. Two normal
-    distributions are an assumption; if the counts contradict it, it gets little weight. Totals are estimated by least
-    squares. Sums that are not over intervals are estimated by `shrink_estimate`.
+    - Departures of the counts from the fit are estimated level by level of the tree, from the top. Each family of
+      siblings keeps the fraction of `shrinkage_factors`, and at least the ratio of binomial variance to total variance.
+    - The result is averaged with the unbiased counts. Its weight is ``d / s``, at most 1 (after James and Stein 1961):
+      s is the sum of squared departures of all counts over their variances, and d its expectation under noise alone.
+      That is half of their number, because the fit takes the sums of both classes from the counts.
 
-    Formal guarantees: a pure function of the distribution, released values and the public total, so the data-dependent
-    weight costs no privacy.
+    Totals are estimated by least squares. Sums that are not over nested intervals are estimated by `shrink_estimate`.
 
-    Arguments:
-        distribution: Distribution of the values, with two rows: negatives and positives.
-        values: The released values, in the order of the distribution.
-        total: See `least_squares`.
+    Formal guarantees: a pure function of `distribution`, the released values and the public total, so the
+    data-dependent weight costs no privacy.
+
+    Args:
+        distribution: Distribution of the released values, with two rows: negatives and positives.
+        values: The released values, in the order of `distribution`.
+        total: Public number of records, or None: see `least_squares`.
+
+    Returns:
+        Counts of shape (2, cells), some of which may be negative.
 
     Raises:
-        ValueError: the values do not fit the distribution, or its levels are not nested.
+        ValueError: the values do not fit `distribution`, or its levels are not nested.
     """
     if not distribution.is_nested:
         return shrink_estimate(distribution, values, total)
@@ -156,8 +170,15 @@ def estimate_two_classes(distribution: NoisySums, values: Sequence[int], total: 
 
 
 def fit_logistic_line(distribution: IntervalSums, values: FloatArray, counts: FloatArray) -> FloatArray:
-    """Return the cells, (2, cells), of the curve of `estimate_two_classes`, fitted by least squares of all values,
-    weighted by their noise."""
+    """Return the counts of both classes on the fitted line of `estimate_two_classes`, shape (2, cells).
+
+    Intercept and slope are fitted by least squares to all released values, weighted by the variances of their noise.
+
+    Args:
+        distribution: Distribution of the released values, sums over nested intervals.
+        values: The released values, in the order of `distribution`.
+        counts: Unbiased counts, shape (2, cells), whose sum over classes ranks the scores.
+    """
     from scipy.optimize import least_squares as fit_least_squares
     from scipy.special import expit, logit, ndtri
 
@@ -189,7 +210,7 @@ def fit_logistic_line(distribution: IntervalSums, values: FloatArray, counts: Fl
 def _measure_departures(
     distribution: IntervalSums, values: FloatArray, total: int | None, fit: FloatArray
 ) -> Departures:
-    """Return the shrunk departures of the released counts from the fit, and how much they exceed noise."""
+    """Return the shrunk departures of the released counts from the fit, and their size relative to noise."""
     measurements, _ = split_by_level(distribution, values)
     levels = list(
         insert_levels(
@@ -224,27 +245,30 @@ def _measure_departures(
 
 
 def _departure_fraction(layer: Layer, binomial_variance: FloatArray, squares: FloatArray) -> FloatArray:
-    """Return the fraction of its departures that each family keeps: by their size, at least the binomial fraction."""
+    """Return the fraction of its departures that each family of siblings keeps.
+
+    It is the fraction of `shrinkage_factors`, which rises with the size of the departures, but at least the ratio of
+    binomial variance to total variance.
+    """
     noise = layer.sum_children(layer.variance + np.zeros_like(binomial_variance))
     binomial_variance = layer.sum_children(binomial_variance)
     return np.maximum(shrinkage_factors(squares, layer.children - 1), binomial_variance / (binomial_variance + noise))
 
 
 def _fraction_of_parent(layer: Layer, node: FloatArray) -> FloatArray:
-    """Return the fraction of its parent's fitted count in each interval; by width if the parent has no records."""
+    """Return the fitted share of each interval in its parent; by width if the parent has no fitted records."""
     parent = layer.repeat_for_children(layer.sum_children(node))
     fraction = np.asarray(layer.width_fraction + np.zeros_like(node))
     return np.asarray(np.divide(node, parent, out=fraction, where=parent > 0))
 
 
 def _sum_intervals(cells: FloatArray, measurement: LevelMeasurement) -> FloatArray:
-    """Return sums of cells in each interval of a measurement, (..., intervals)."""
+    """Return the sum of the cells of each interval of a measured level, shape (..., intervals)."""
     return np.asarray(np.add.reduceat(cells, measurement.bounds[:-1], axis=-1))
 
 
 def _project_monotone(cells: FloatArray) -> FloatArray:
-    """Return nonnegative cells whose cumulated counts are closest, in squares, to the given ones, with the same
-    total."""
+    """Return nonnegative cells with the same total whose cumulated counts are nearest in least squares."""
     below = np.cumsum(cells)[:-1]
     total = max(float(cells.sum()), 0.0)
     inner = np.clip(isotonic_projection(below), 0, total) if len(below) else below
@@ -252,24 +276,24 @@ def _project_monotone(cells: FloatArray) -> FloatArray:
 
 
 def smooth_shares(scores: FloatArray, positive: FloatArray, negative: FloatArray, variance: float) -> FloatArray:
-    """Return the share of positives in each group, in [0, 1], by a Gaussian process prior.
+    """Return the share of positives in each group, in [0, 1], smoothed by a Gaussian process prior.
 
-    Probabilities are a Gaussian process in the score: a line with vague level and slope, plus a bend whose amplitude is
-    the most likely of `Tuning.amplitudes` (empirical Bayes). The shares of these records scatter binomially about the
-    probabilities, and the counts scatter about the shares by their noise; the posterior mean of the shares is returned.
-    With little noise these are the counted shares. With more noise a group borrows from its neighbours, and with noise
-    alone the probabilities are close to a line.
+    Probabilities are a Gaussian process in the score: a line with uncertain level and slope, plus a bend whose
+    amplitude is the most likely of `Tuning.amplitudes` (empirical Bayes). The shares of these records scatter
+    binomially about the probabilities, and noisy counts scatter about the shares; the posterior mean of the shares is
+    returned. With little noise it is the counted share. With more noise a group borrows from its neighbours. With noise
+    alone the shares lie near a line.
 
     Reach and scale were chosen on even, hilly and crowded scores whose probabilities are the score, a steep step or a
     wave, and judged on the other distributions of `benchmarks/accuracy/diagnostics.py`.
 
     Formal guarantees: a pure function of released and public numbers.
 
-    Arguments:
-        scores: Mean score of each group, (groups,).
-        positive: Nonnegative counts of positives of each group, (groups,).
-        negative: Nonnegative counts of negatives, (groups,); not all counts are zero.
-        variance: Variance of the noise of each count.
+    Args:
+        scores: Mean score of each group, shape (groups,).
+        positive: Nonnegative counts of positives of each group, shape (groups,).
+        negative: Nonnegative counts of negatives, shape (groups,). Not all counts are zero.
+        variance: Variance of the noise of each count, in squared records.
 
     >>> counts = np.array([10.0, 60.0, 40.0]), np.array([90.0, 40.0, 60.0])
     >>> [smooth_shares(np.array([0.1, 0.5, 0.9]), *counts, noise).round(2).tolist() for noise in (0.0, 1000.0)]

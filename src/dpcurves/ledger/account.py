@@ -1,16 +1,16 @@
-"""Accounts of datasets and allowances, privacy loss in whole billionths, and the budget of one question.
+"""Accounts of privacy loss: caps of datasets, allowances of people, and the budget of one question.
 
-Also called: privacy accounting; composition adds the charges of an account up. An account has one currency, epsilon or
-rho, and integers of billionths, so that sums are exact:
+Also called privacy accounting: composition adds up the charges of an account. An account has one currency, epsilon or
+rho, and counts whole billionths, so that sums are exact. A loss costs
 
-    price in epsilon   a pure loss of epsilon                                       rounded up
-    price in rho       rho, or epsilon**2 / 2 of a pure loss (Bun and Steinke 2016) rounded up
+    in epsilon   the epsilon of a pure loss                                         rounded up
+    in rho       rho, or epsilon**2 / 2 of a pure loss (Bun and Steinke 2016)       rounded up
 
-`QuestionBudget` divides a grant into fractions for the rounds of a question; a delta is not divided. An `Allowance`
-limits a project or an analyst within the cap of a dataset.
+`Account` holds the terms of a dataset, with its cap. `Allowance` limits a project or an analyst within the cap.
+`QuestionBudget` divides a grant into fractions for the rounds of a question; a delta is not divided.
 
-Formal guarantees: rounding never lowers what is charged. Allowances divide a budget among people and guarantee no
-privacy, because people may share results; the cap does.
+Formal guarantees: rounding never lowers what is charged. The cap guarantees privacy. Allowances only divide a budget
+among people, who may share results.
 
 >>> str(Currency.RHO.price(PrivacyLoss.pure(1)))
 'rho 0.5'

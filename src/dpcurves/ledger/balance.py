@@ -1,12 +1,14 @@
-"""Spent and remaining budget of an account, and of the allowance of a project or an analyst.
+"""Spent and remaining budget of an account, and of the allowances of projects and analysts.
 
-    remaining = cap - spent      in whole billionths of epsilon or rho
+    remaining = limit - spent      in whole billionths of epsilon or rho
 
-`spent` is stored in the account's row, with a seal, and `sum_payments` adds up all payments anew: verification compares
-both. A charge that exceeds what remains raises `BudgetExceeded` and changes nothing (`Spending.with_charge`).
+A `Balance` belongs to the account of a dataset, whose limit is the cap. An `AllowanceBalance` belongs to a project, or
+to an analyst of a project. `Spending.with_charge` raises `BudgetExceeded` if a charge exceeds what remains, and then
+changes nothing. The spent amount is stored with a seal. `Spending.sum_payments` adds up all payments again, so that
+verification can compare both.
 
-Formal guarantees: balances are read and written in the transaction that holds the lock of the book, so that no two
-charges see the same remainder.
+Formal guarantees: balances are read and written in the transaction that holds the lock of the ledger, so no two charges
+see the same remaining budget. Balances are public facts of charges; no record is read.
 """
 
 from __future__ import annotations
@@ -27,18 +29,18 @@ from . import account as accounts
 from .chain import ACCOUNTS, ALLOWANCES, GRANTS, PAYMENTS, Chain, make_tampering_error
 
 Owner = tuple[str, ...]
-"""A dataset; for an allowance a dataset, a project, and an analyst or `WHOLE_PROJECT`."""
+"""Names that identify a limit: a dataset; or a dataset, a project, and an analyst or `WHOLE_PROJECT`."""
 _COLUMNS = ("dataset", "project", "analyst")
-"""Columns that name an owner."""
+"""Columns of the database that hold these names."""
 
 
 class Spending(ABC):
-    """Spent and remaining part of a limit, at one time.
+    """A limit, and how much of it is spent, at one time.
 
     Attributes:
-        TABLE: Table of the limits.
-        PAID_IN: Table of the payments.
-        ARGUMENT: Name in error messages.
+        TABLE: Database table of the limits.
+        PAID_IN: Database table of the payments.
+        ARGUMENT: Name of the limit in error messages.
         limit: Total that may be spent.
         spent: Amount spent. It never decreases.
     """
@@ -53,7 +55,7 @@ class Spending(ABC):
 
         @property
         def limit(self) -> accounts.Amount:
-            """Largest amount that may be spent in total."""
+            """Total that may be spent."""
             ...
 
         @property
@@ -64,7 +66,7 @@ class Spending(ABC):
     @property
     @abstractmethod
     def owner(self) -> Owner:
-        """Return the dataset, or dataset, project and analyst, that the ledger stores as owner of this limit."""
+        """Return the names that identify the owner: a dataset, or a dataset, a project and an analyst."""
 
     @property
     @abstractmethod
@@ -73,20 +75,23 @@ class Spending(ABC):
 
     @property
     def owner_suffix(self) -> str:
-        """Return the text after a remaining amount that names its owner; empty for an account."""
+        """Return the text that names the owner behind a remaining amount; empty for an account."""
         return ""
 
     @property
     def remaining(self) -> accounts.Amount:
-        """Return the remaining amount. An allowance can be spent only as far as the cap's remaining budget allows."""
+        """Return limit minus spent. An allowance can be spent only as far as the cap of the account allows."""
         return accounts.Amount(self.spent.currency, self.limit.billionths - self.spent.billionths)
 
     def with_charge(self, price: accounts.Amount, purpose: str) -> Self:
-        """Return the balance after a charge of `price`; nothing is written. `purpose` names the question in the
-        refusal.
+        """Return the balance after a charge. Nothing is written.
+
+        Args:
+            price: Amount of the charge.
+            purpose: The question in words, for the message.
 
         Raises:
-            BudgetExceeded: less than that remains.
+            BudgetExceeded: less than the amount remains.
         """
         if price.billionths > self.remaining.billionths:
             remaining = f"{self.remaining.digits} of {self.limit.digits} is left{self.owner_suffix}"
@@ -104,13 +109,18 @@ class Spending(ABC):
 
 @lru_cache(maxsize=8)
 def _select_sum(table: Table, names: tuple[str, ...]) -> Select[Any]:
-    """Return the statement for the sum of the amounts of the rows whose columns equal parameters of their names."""
+    """Return the SQL statement for the sum of all amounts of one owner.
+
+    Args:
+        table: Table of payments.
+        names: Columns that must equal the parameters of the same names.
+    """
     conditions = [table.c[name] == bindparam(name) for name in names]
     return select(func.coalesce(func.sum(table.c.amount), 0)).where(*conditions)
 
 
 def write_spent(chain: Chain, balance: Spending) -> None:
-    """Overwrite the spent amount in the last row of the balance's owner, with a new seal."""
+    """Store the spent amount of a balance with a new seal, in the last row of its owner."""
     spent = balance.spent.billionths
     owner = {f"owner_{name}": value for name, value in zip(_COLUMNS, balance.owner, strict=False)}
     chain.connection.execute(
@@ -121,9 +131,14 @@ def write_spent(chain: Chain, balance: Spending) -> None:
 
 @lru_cache(maxsize=4)
 def _update_last(table: Table, number: int) -> Update:
-    """Return the statement that changes the last row of an owner with this number of names.
+    """Return the SQL statement that changes the last row of an owner.
 
-    SQLAlchemy would take a parameter with the name of a column for a new value, so owners have other names.
+    SQLAlchemy would take a parameter with the name of a column for a new value, so the owner's parameters have a
+    prefix.
+
+    Args:
+        table: Table of the limits.
+        number: How many names identify an owner.
     """
     conditions = [table.c[name] == bindparam(f"owner_{name}") for name in _COLUMNS[:number]]
     last_entry = select(table.c.entry).where(*conditions).order_by(table.c.entry.desc()).limit(1)
@@ -137,7 +152,12 @@ def _match_owner(table: Table, owner: Owner) -> list[ColumnElement[bool]]:
 
 @dataclass(frozen=True, slots=True)
 class Balance(Spending):
-    """Spent and remaining budget of an account, at one time."""
+    """Spent and remaining budget of the account of a dataset, at one time.
+
+    Attributes:
+        account: Terms of the account, with its cap.
+        spent: Sum of all charges.
+    """
 
     TABLE = ACCOUNTS
     PAID_IN = GRANTS
@@ -153,7 +173,7 @@ class Balance(Spending):
 
     @property
     def owner(self) -> Owner:
-        """Key of the ledger row that is charged: a tuple with the name of the dataset alone."""
+        """The name of the dataset alone, as a tuple."""
         return (self.account.dataset,)
 
     @property
@@ -210,7 +230,11 @@ def require_balance(chain: Chain, dataset: str) -> Balance:
 
 
 def _parse_balance(chain: Chain, row: RowMapping) -> Balance:
-    """Return the balance of an account's row. Raises `InvalidArgument` if the seal of the spent amount is wrong."""
+    """Return the balance from a row of the database.
+
+    Raises:
+        InvalidArgument: the seal of the spent amount is wrong.
+    """
     if not chain.has_valid_spending((row["dataset"],), row):
         raise make_tampering_error(f"the spent budget of {row['dataset']!r} was changed without the key")
     account = _parse_account(tuple([row[name] for name in _TERMS]))
@@ -223,7 +247,7 @@ _TERMS = ("dataset", "neighbours", "unit_column", "unit_records", "currency", "c
 
 @lru_cache(maxsize=128)
 def _parse_account(terms: tuple[Any, ...]) -> accounts.Account:
-    """Return the terms of an account from its columns. Terms are parsed once: each transaction reads them."""
+    """Return the terms of an account from its columns. They are cached, because each transaction reads them."""
     dataset, neighbours, unit_column, unit_records, currency, cap = terms
     name, delta = accounts.split_delta(currency)
     limit = accounts.Currency(name).to_loss(Fraction(cap, accounts.BILLION)).with_delta(delta)
@@ -308,7 +332,7 @@ def every_allowance(chain: Chain) -> tuple[AllowanceBalance, ...]:
 def require_allowances(
     chain: Chain, dataset: str, project: str, analyst: str
 ) -> tuple[AllowanceBalance, AllowanceBalance]:
-    """Return the allowances of a project and of one analyst in the project, both of which must exist.
+    """Return the allowances of a project and of one of its analysts.
 
     Args:
         chain: Open transaction of the ledger.
@@ -346,12 +370,12 @@ def find_allowance(chain: Chain, allowance: accounts.Allowance) -> AllowanceBala
 
 
 def set_allowance(chain: Chain, allowance: accounts.Allowance, rule: accounts.AllowanceRule) -> None:
-    """Write an allowance that replaces the owner's current one and carries over its spent amount.
+    """Write an allowance in place of the owner's current one. The spent amount is carried over.
 
     Args:
         chain: Open transaction of the ledger.
         allowance: The new allowance.
-        rule: Whether siblings may exceed their parent in sum.
+        rule: Whether the allowances within a parent may exceed it in sum.
 
     Raises:
         ValueError: the account or the project's allowance is missing; the allowance exceeds its parent, or is less than
@@ -413,8 +437,16 @@ def _require_room(
 def _require_parts(
     allowances: Collection[int], whole: accounts.Amount, words: str, rule: accounts.AllowanceRule
 ) -> None:
-    """Refuse a part that exceeds `whole`, and parts that exceed it in sum unless the rule allows that. Raises
-    `InvalidArgument`.
+    """Refuse allowances that exceed the amount that contains them, singly or, unless the rule allows it, in sum.
+
+    Args:
+        allowances: Allowances in billionths.
+        whole: Amount that contains them.
+        words: Name of its owner, for the message.
+        rule: Whether the sum may exceed `whole`.
+
+    Raises:
+        InvalidArgument: an allowance or the sum is too large.
     """
     if max(allowances, default=0) > whole.billionths:
         raise InvalidArgument(
@@ -430,13 +462,17 @@ def _require_parts(
 
 
 def _current_allowances(chain: Chain, query: Select[Any]) -> dict[Owner, AllowanceBalance]:
-    """Return the last allowance of each owner among the rows of a query."""
+    """Return the current allowance of each owner: the last one among the rows of a query."""
     rows = chain.read_rows(ALLOWANCES, query.order_by(ALLOWANCES.c.entry))
     return {balance.owner: balance for balance in (_parse_allowance(chain, row) for row in rows)}
 
 
 def _parse_allowance(chain: Chain, row: RowMapping) -> AllowanceBalance:
-    """Return the allowance of a row. Raises `InvalidArgument` if the seal of the spent amount is wrong."""
+    """Return the allowance from a row of the database.
+
+    Raises:
+        InvalidArgument: the seal of the spent amount is wrong.
+    """
     dataset, project, analyst = owner = tuple(row[name] for name in _COLUMNS)
     if not chain.has_valid_spending(owner, row):
         raise make_tampering_error(f"the spent amount of an allowance in {dataset!r} was changed without the key")

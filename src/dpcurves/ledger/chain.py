@@ -49,7 +49,11 @@ if TYPE_CHECKING:
 
 
 def publish_file(path: Path, write: Callable[[Path], object]) -> bool:
-    """Fill a draft with `write` and give it its name, unless another process was first: then its file stays.
+    """Write a file under its final name, unless another process was first. Then the other file stays.
+
+    Args:
+        path: Final name.
+        write: Function that fills the draft with the path that it is given.
 
     Returns:
         True if the draft got the name.
@@ -76,9 +80,9 @@ def write_draft(path: Path, write: Callable[[Path], object]) -> Iterator[Path]:
 
 
 def link_draft(draft: Path, path: Path) -> bool:
-    """Give a draft its name unless the name is taken. Returns whether the draft got the name.
+    """Give a draft its final name, unless the name is taken. Return True if it got the name.
 
-    Making a link is atomic and fails if the name is taken: no process ever sees a partial file or two files.
+    A link is made atomically and fails if the name is taken, so no process ever sees a partial file or two files.
     """
     try:
         os.link(draft, path)
@@ -285,7 +289,11 @@ def generate_key_digits() -> str:
 
 
 def write_key(path: Path, digits: str) -> bool:
-    """Write a key file that only its owner can read, unless one exists. Returns whether this key was written.
+    """Write a key file that only its owner can read, unless one exists. Return True if this key was written.
+
+    Args:
+        path: Path of the file.
+        digits: The key in hexadecimal digits.
 
     Raises:
         ValueError: the folder accepts no file.
@@ -512,8 +520,16 @@ class Database:
         work: Callable[[sql.Connection], Result],
         lock: Callable[[], AbstractContextManager[object]],
     ) -> Result:
-        """Return the result of `work` in one transaction on this engine, under this lock. Raises `InvalidArgument`
-        without the engine's message, which may quote stored values.
+        """Return the result of `work` in one transaction.
+
+        Args:
+            engine: SQLAlchemy engine that connects to the database.
+            work: Function of the open connection.
+            lock: Context that is held during the transaction.
+
+        Raises:
+            InvalidArgument: the database failed. The message does not have the engine's text, which may quote stored
+                values.
         """
         default_message = _UNREACHED
         try:
@@ -730,8 +746,10 @@ def _creation_statements(dialect: sql.Dialect) -> tuple[str, ...]:
 
 
 def _read_single_book(connection: sql.Connection, query: sql.Select[tuple[object, ...]], key: Key) -> Book:
-    """Return the book that a query finds. Raises `InvalidArgument` if there is not exactly one, or it belongs to
-    another key or was changed.
+    """Return the book that a query finds.
+
+    Raises:
+        InvalidArgument: there is not exactly one book, or it belongs to another key or was changed.
     """
     rows = connection.execute(query).mappings().all()
     if len(rows) != 1:

@@ -1,13 +1,12 @@
-"""A copy of a ledger's head in a second place, so that an older copy of the ledger is noticed before it is charged.
+"""Detect that an older copy of a ledger was put back, by a copy of its head in a second place.
 
-An older copy lacks later charges, and would answer a known question again, with other noise. The head is the number of
-entries and the seal of the last entry: neither reveals a question.
+A restored backup lacks later charges. It would grant their budget again, and answer a known question with fresh noise,
+which can be averaged. The head is the number of entries and the seal of the last entry; neither reveals a question.
+Before each charge the ledger is compared with its stored head of n entries and seal s:
 
-A ledger is compared with its stored head (n entries, seal s) before each charge:
-
-    fewer than n entries              an older copy was put back: refused
-    entry n has another seal than s   another copy was put back: refused
-    otherwise                         the same ledger, perhaps with further entries
+- fewer than n entries: an older copy was put back, and the charge is refused;
+- entry n has another seal than s: another copy was put back, and the charge is refused;
+- otherwise it is the same ledger, perhaps with further entries.
 
 ``dpcurves ledger restore`` accepts an older copy on purpose, and records that.
 """
@@ -28,15 +27,18 @@ from ..drafts import hold_draft
 from .chain import ENTRIES, Book, Chain, flush, flush_names
 
 VARIABLE = "DPCURVES_HEADS"
-"""Environment variable of the folder of heads; ``off`` keeps none."""
+"""Environment variable with the folder of heads; ``off`` stores none."""
 HEAD = re.compile(r"([0-9]{1,18}) ([0-9a-f]{64})\n")
-"""A whole file: the number of entries, and the seal of the last one."""
+"""Content of a file: the number of entries, and the seal of the last one."""
 RESTORED = "put back an older copy of the ledger"
 """Action of the event that records a legitimate restore."""
 
 
 def find_folder() -> Path | None:
-    """Return the folder of heads, from the environment or in the user's state folder; None if heads are not kept."""
+    """Return the folder of heads, or None if heads are not stored.
+
+    It is named by the environment variable, or lies in the state folder of the user.
+    """
     text = os.environ.get(VARIABLE)
     if text == "off":
         return None
@@ -49,21 +51,22 @@ def find_folder() -> Path | None:
 class HeadCopy:
     """The stored head of one ledger.
 
-    Formal guarantees: a ledger with fewer entries than the stored head, or with another entry in its place, is refused
-    before it is charged or changed. Nothing is promised where the folder cannot be written, or was put back as well.
+    Formal guarantees: a ledger with fewer entries than its stored head, or with another entry in that place, is refused
+    before it is charged or changed. There is no guarantee if the folder cannot be written, or was put back as well.
 
-    Arguments:
-        folder: The folder of heads; None stores nothing.
+    Args:
+        folder: Folder of heads; None: nothing is stored.
     """
 
     def __init__(self, folder: Path | None) -> None:
         self._folder = folder
 
     def require_not_older(self, chain: Chain) -> None:
-        """Refuse a ledger that is an older copy of itself.
+        """Refuse a ledger that is an older copy of itself, or another copy.
 
         Raises:
-            ValueError: States both numbers of entries, and the command for a restore on purpose.
+            ValueError: the ledger does not continue the stored head. The message has both numbers of entries, and the
+                command for a restore on purpose.
         """
         stored = self._read(chain.book)
         if stored is None:
@@ -84,7 +87,9 @@ class HeadCopy:
         )
 
     def store(self, book: Book) -> None:
-        """Store the head of a ledger, unless a later one is stored. Failures are ignored: the ledger is whole."""
+        """Store the head of a ledger, unless a later one is stored. Failures are ignored, because the ledger itself is
+        complete.
+        """
         if self._folder is None:
             return
         with suppress(OSError):
@@ -93,10 +98,10 @@ class HeadCopy:
                 self.overwrite(book)
 
     def overwrite(self, book: Book) -> None:
-        """Store the head of a ledger in place of any stored head, durable under loss of power.
+        """Store the head of a ledger in place of any stored one, so that it survives a loss of power.
 
         Raises:
-            OSError: The folder cannot be written.
+            OSError: the folder cannot be written.
         """
         if self._folder is None:
             return
@@ -110,9 +115,9 @@ class HeadCopy:
         flush_names(self._folder)
 
     def _read(self, book: Book) -> tuple[int, str] | None:
-        """Return the stored number of entries and seal; None if none can be read.
+        """Return the stored number of entries and the seal, or None if no complete head is stored.
 
-        A file that a loss of power has cut off counts as none: it would pass for the head of another copy.
+        A file that a loss of power has truncated counts as none, because it would look like the head of another copy.
         """
         if self._folder is None:
             return None
@@ -125,13 +130,13 @@ class HeadCopy:
 
     @staticmethod
     def _path(book: Book, folder: Path) -> Path:
-        """Return the file in a folder that holds the copy of this ledger's head; named by a digest."""
+        """Return the file that holds the head of a ledger."""
         return _find_file(book.name, folder)
 
 
 @lru_cache(maxsize=16)
 def _find_file(name: str, folder: Path) -> Path:
-    """Return the file of the head of the ledger of a name."""
+    """Return the file that holds the head of the ledger with this name. Its name is a hash."""
     return folder / f"{sha256(f'head of {name}'.encode()).hexdigest()[:32]}.head"
 
 

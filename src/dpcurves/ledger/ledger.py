@@ -578,8 +578,15 @@ class Ledger:
         *,
         may_be_known: bool = True,
     ) -> Charged:
-        """Return the earlier grant of a question, or charge the dataset (and the member's allowances) in one
-        transaction and return the new grant. `may_be_known` is False for a request that nobody can have charged.
+        """Return the earlier grant of a question, or charge for it in one transaction and return the new grant.
+
+        Args:
+            dataset: Dataset whose account pays.
+            loss: Privacy loss of the question.
+            question: The question, with its request id.
+            member: Project and analyst whose allowances pay as well; None: the account alone.
+            only_if: Condition that must hold for a charge.
+            may_be_known: False for a request that nobody can have charged before.
         """
         open_receipt = ExitStack()
 

@@ -1,14 +1,14 @@
-"""Remaining budget of an analyst under three limits, and the statement of an account: its charges and their sum.
+"""Remaining budget of an analyst, and statements of accounts with all charges.
 
-    cap          of the dataset's account: guarantees privacy
-    allowance    of a project within the cap, and of an analyst within the project: divides it fairly
+Three limits apply to an analyst. The cap of the dataset guarantees privacy. The allowance of a project divides the cap,
+and the allowance of an analyst divides that of the project.
 
     remaining = min(cap - spent, project's allowance - its payments, analyst's allowance - their payments)
 
-A charge by a member is paid from all three in one transaction, or from none (`pay_from_allowances`). Amounts are whole
-billionths of the account's currency.
+A charge by a member is paid from all three in one transaction, or from none (`pay_from_allowances`). `statement_of`
+lists the charges of an account. Amounts are whole billionths of epsilon or rho.
 
-Formal guarantees: rows are sealed; one that was changed without the key is refused.
+Formal guarantees: rows are sealed, and a row that was changed without the key is refused. No record is read.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from .verification import Charge, grant_of, require_paid
 
 @dataclass(frozen=True, slots=True)
 class MemberBalance:
-    """Remaining budget of an analyst of a project, at one time.
+    """Remaining budget of an analyst under three limits, at one time.
 
     Attributes:
         account: Balance of the dataset, whose cap guarantees privacy.
@@ -41,13 +41,13 @@ class MemberBalance:
 
     @property
     def remaining(self) -> Amount:
-        """Return the smallest of the three remaining amounts, which the analyst may still spend."""
+        """Return what the analyst may still spend: the smallest of the three remaining amounts."""
         remaining = (self.account.remaining, self.project.remaining, self.analyst.remaining)
         return min(remaining, key=lambda amount: amount.billionths)
 
 
 def require_member_balance(chain: Chain, dataset: str, member: Member) -> MemberBalance:
-    """Return the remaining budget of a member.
+    """Return the balances that limit a member of a project.
 
     Args:
         chain: Open transaction of the ledger.
@@ -62,11 +62,11 @@ def require_member_balance(chain: Chain, dataset: str, member: Member) -> Member
 
 
 def pay_from_allowances(chain: Chain, charge: Charge, grant: Grant, member: Member) -> None:
-    """Pay the price of a grant from both allowances of a member, and record the payer.
+    """Pay for a grant from the allowances of the project and of the analyst, and record who paid.
 
     Args:
         chain: Open transaction of the ledger.
-        charge: Account, price and purpose.
+        charge: Account, amount and purpose.
         grant: The grant, of this ledger.
         member: Project and analyst who pay.
 
@@ -111,17 +111,17 @@ def payers_of(chain: Chain, dataset: str) -> dict[int, Member]:
 
 @dataclass(frozen=True, slots=True)
 class StatementLine:
-    """A charge.
+    """One charge on a statement.
 
     Attributes:
         id: Entry number in the ledger.
         request: Request id of the question.
         purpose: The question in words.
-        loss: Exact loss charged.
-        price: Loss in the account's currency, rounded up to a whole billionth.
+        loss: Exact privacy loss that was charged.
+        price: Loss in the currency of the account, rounded up to a whole billionth.
         units: Number of units, if it is public.
         when: Time of the charge, in UTC and ISO 8601.
-        member: Member whose allowances paid; None: the dataset's cap alone.
+        member: Member whose allowances paid; None: the cap of the dataset alone.
     """
 
     id: int

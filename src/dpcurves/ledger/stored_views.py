@@ -1,7 +1,8 @@
-"""Definitions of views that are stored with an account: texts in the chain; the last one of a name is valid.
+"""Store the definitions of views with an account.
 
-Definitions are sealed entries of the chain. A view is changed or removed by appending another one, so earlier
-definitions stay in the chain.
+A view is a named filter with derived columns. Its definition is a text, sealed as an entry of the chain. To
+change or remove a view, a further entry is appended. The last definition of a name is valid, and earlier ones stay for
+auditors.
 """
 
 from __future__ import annotations
@@ -17,11 +18,16 @@ from .chain import VIEWS, Chain
 from .verification import require_all_rows
 
 ViewChange = Callable[[Mapping[str, str]], tuple[str, str]]
-"""Function from the stored definitions by name to a name and its new definition; an empty one removes the view."""
+"""Function from the stored definitions by name to a name and its new definition. An empty definition removes the view.
+"""
 
 
 def read_view_definitions(chain: Chain, dataset: str) -> dict[str, str]:
     """Return the valid definitions of a dataset's views by name, in the order in which the names were first used.
+
+    Args:
+        chain: Open transaction of the ledger.
+        dataset: Name of the dataset.
 
     Raises:
         ValueError: the dataset has no account, or a row was changed or removed without the key.
@@ -34,7 +40,7 @@ def read_view_definitions(chain: Chain, dataset: str) -> dict[str, str]:
 
 
 def append_view(chain: Chain, dataset: str, change: ViewChange) -> None:
-    """Append the definition that `change` returns for the stored definitions, with the present time.
+    """Append a definition that depends on the stored ones, with the present time.
 
     Args:
         chain: Open transaction of the ledger.
@@ -42,7 +48,7 @@ def append_view(chain: Chain, dataset: str, change: ViewChange) -> None:
         change: Function from the stored definitions to a name and its new definition.
 
     Raises:
-        ValueError: as `read_view_definitions`; or the name or the definition cannot be stored.
+        ValueError: see `read_view_definitions`; or the name or the definition cannot be stored.
     """
     name, definition = change(read_view_definitions(chain, dataset))
     require_name("name", name)

@@ -1,12 +1,13 @@
-"""State of a grant between answers: time steps and secret state of a stream, and opened nodes of a noise tree.
+"""Store the state of a stream between answers, and the notes of a noise tree.
 
-    time steps    answered in order without gaps; each answer is stored once, and the first writer wins
-    state         encrypted, overwritten by each step in the transaction that stores the answers of the step
-    notes         noisy sums of opened nodes of a tree, stored once under their names
+A stream answers time steps 1, 2, 3 and so on, under one grant. Its mechanism has a secret state, such as correlated
+noise. `store_time_steps` appends the answers of the next time steps and overwrites the state in one transaction. If two
+processes answer the same time step, the first writer wins, and the other gets its answer. The state is encrypted
+together with its time step and the end of the chain, so that the state of another time step or ledger is detected.
 
-A sealed state contains its time step and the end of the chain, so that a state of another step or ledger is refused.
+`store_notes` stores noisy sums of opened nodes of a tree once, under their names.
 
-Formal guarantees: one grant shows one answer to a time step, and the state belongs to the last one.
+Formal guarantees: one grant shows one answer to a time step, and the state belongs to the last answer.
 """
 
 from __future__ import annotations
@@ -33,15 +34,15 @@ from .verification import (
 FIRST_TIME_STEP = 1
 """Number of the first time step of a stream."""
 TIME_STEP_PART = -1
-"""Part number of answers to time steps. Parts of questions are counted from 0, so none has this number."""
+"""Part number of answers to time steps. Questions number their parts from 0, so that none has this number."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class StreamState:
-    """Stored state of a stream: the last answered time step, and the state of its mechanism. SECRET: it has no repr.
+    """State of a stream after its last answer. SECRET, so that it has no repr.
 
     Attributes:
-        time_step: Last answered time_step. Public.
+        time_step: Last answered time step. Public.
         state: Serialized state of the mechanism.
     """
 
@@ -51,14 +52,20 @@ class StreamState:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class _SealedState:
-    """Content of a sealed row: the state of a stream, and the end of the chain when it was written."""
+    """Content of an encrypted row: the state of a stream, and the end of the chain when it was written."""
 
     stream_state: StreamState
     end: Head
 
 
 def store_time_steps(chain: Chain, grant: Grant, time_steps: Mapping[int, str], state: bytes) -> Mapping[int, str]:
-    """Store the answers to the next time steps, and the state after the last of them. Returns the stored answers.
+    """Store the answers to the next time steps and the state after them, and return the stored answers.
+
+    If another process answered some of the time steps first, nothing is written and its answers are returned.
+
+    Formal guarantees: one grant shows one answer to a time step, time steps are answered in order without gaps, and the
+    state belongs to the last answer. The encrypted state contains its time step and the end of the chain at that time.
+    The chain is followed from there, so a state or an answer that was removed or restored is detected.
 
     Args:
         chain: Open transaction of the ledger.
@@ -66,13 +73,9 @@ def store_time_steps(chain: Chain, grant: Grant, time_steps: Mapping[int, str], 
         time_steps: Answers by time step.
         state: State of the mechanism after the last of them. SECRET.
 
-    Formal guarantees: one grant shows one answer to a time step, time steps are answered in order without gaps, and the
-    state belongs to the last answer. The sealed state contains that time step and the end of the chain at that time;
-    the chain is followed from there, so a state or an answer that was removed or restored is detected.
-
-    If the answers were stored, `time_steps` itself is returned. If another process answered some of them first, nothing
-    is written, and a new mapping of its answers to these time steps is returned, even if they are equal, because they
-    belong to the other process's state.
+    Returns:
+        `time_steps` itself if it was stored. Otherwise a new mapping with the answers of the other process, even if
+        they are equal, because they belong to the other process's state.
 
     Raises:
         ValueError: the time steps are not consecutive or do not follow the last answer; the state is missing, of
@@ -113,10 +116,10 @@ def store_time_steps(chain: Chain, grant: Grant, time_steps: Mapping[int, str], 
 
 
 def find_stream_state(chain: Chain, grant: Grant) -> StreamState | None:
-    """Return the last answered time step and its state, or None if nothing was answered.
+    """Return the last answered time step with the state after it, or None if nothing was answered.
 
     Raises:
-        ValueError: this ledger did not give the grant, or answers are without their state or with another time step's.
+        ValueError: this ledger did not give the grant, or the stored state does not belong to the last answer.
     """
     row = _find_grant_row(chain, grant)
     stored = _open_sealed_state(chain, grant, row)
@@ -146,10 +149,10 @@ def find_time_steps(chain: Chain, grant: Grant, time_steps: range) -> dict[int, 
 
 
 def require_states(chain: Chain) -> None:
-    """Refuse streams without a state, and states of other streams.
+    """Check the state of every stream of the ledger.
 
     Raises:
-        ValueError: names the stream.
+        ValueError: a stream has answers without a state, or a state that does not belong to its last answer.
     """
     stream_grants = select(ANSWERS.c.grant).where(ANSWERS.c.part == TIME_STEP_PART).union(select(STATES.c.grant))
     for row in chain.connection.execute(select(GRANTS).where(GRANTS.c.entry.in_(stream_grants))).mappings().all():
@@ -157,7 +160,11 @@ def require_states(chain: Chain) -> None:
 
 
 def _require_consecutive(time_steps: Mapping[int, str]) -> int:
-    """Return the first time step. Refuses time steps that are not consecutive, and answers that cannot be stored."""
+    """Return the first time step.
+
+    Raises:
+        InvalidArgument: the time steps are not consecutive, or an answer cannot be stored.
+    """
     first = next(iter(time_steps), 0)
     if first < FIRST_TIME_STEP or list(time_steps) != list(range(first, first + len(time_steps))):
         raise InvalidArgument("time_steps", "consecutive numbers counted from 1 are needed, as in [1, 2, 3]")
@@ -171,15 +178,19 @@ _SELECT_GRANT_AND_STATE = (
     .outerjoin(STATES, STATES.c.grant == GRANTS.c.entry)
     .where(GRANTS.c.entry == bindparam("grant"))
 )
-"""Statement for a grant and its state: making a statement takes as long as running it."""
+"""SQL statement for a grant with its state. It is built once, because building takes as long as running it."""
 _COUNT_ANSWERS = select(func.max(ANSWERS.c.round), func.count()).where(
     ANSWERS.c.grant == bindparam("grant"), ANSWERS.c.part == bindparam("part")
 )
-"""Statement for the last round of a part, and its number of answers."""
+"""SQL statement for the last round and the number of answers of a part."""
 
 
 def _find_grant_row(chain: Chain, grant: Grant) -> RowMapping:
-    """Return the row of the grant joined with its state, in one statement."""
+    """Return the database row of a grant joined with its state.
+
+    Raises:
+        InvalidArgument: this ledger did not give the grant.
+    """
     row = chain.read_first(GRANTS, _SELECT_GRANT_AND_STATE, {"grant": grant.id})
     if row is None or grant_of(row) != grant:
         raise InvalidArgument(
@@ -190,8 +201,10 @@ def _find_grant_row(chain: Chain, grant: Grant) -> RowMapping:
 
 
 def _open_sealed_state(chain: Chain, grant: Grant, row: RowMapping) -> _SealedState | None:
-    """SECRET: return the decrypted state of a grant's row; None if it has none. Raises `InvalidArgument` if the state
-    belongs to another stream.
+    """SECRET: return the decrypted state of a grant's row, or None if it has none.
+
+    Raises:
+        InvalidArgument: the state belongs to another stream.
     """
     if row["sealed"] is None:
         return None
@@ -203,7 +216,14 @@ def _open_sealed_state(chain: Chain, grant: Grant, row: RowMapping) -> _SealedSt
 
 
 def _write_state(chain: Chain, grant: Grant, stored: _SealedState, *, is_new: bool) -> None:
-    """Encrypt the state of a stream, with its time step and the end of the chain, and insert or overwrite its row."""
+    """Encrypt the state of a stream with its time step and the end of the chain, and store it.
+
+    Args:
+        chain: Open transaction of the ledger.
+        grant: The grant of the stream.
+        stored: The state and the end of the chain.
+        is_new: If True, a row is inserted; else it is overwritten.
+    """
     state = stored.stream_state.state
     end = stored.end
     head = json.dumps(
@@ -225,14 +245,22 @@ def _count_answers(chain: Chain, grant: Grant) -> tuple[int | None, int]:
 
 
 def _require_no_answers(chain: Chain, grant: Grant, row: RowMapping) -> None:
-    """Refuse a stream whose answers exist without a state, or a chain with missing rows. Raises `InvalidArgument`."""
+    """Refuse a stream that has answers but no state, and a chain with missing rows.
+
+    Raises:
+        InvalidArgument: such an answer exists, or a row is missing.
+    """
     require_unbroken(chain, Head(grant.id, str(row["mac"])))
     if _count_answers(chain, grant)[1]:
         raise _make_tampering_error(grant, "missing: it was removed without the key, and cannot be restarted")
 
 
 def _read_answers(chain: Chain, grant: Grant, time_steps: range) -> dict[int, str]:
-    """Return the stored answers to these steps, in order. Raises `InvalidArgument` if one is missing or was changed."""
+    """Return the stored answers to these time steps, in order.
+
+    Raises:
+        InvalidArgument: an answer is missing, or was changed without the key.
+    """
     conditions = (
         ANSWERS.c.grant == grant.id,
         ANSWERS.c.round.between(time_steps.start, time_steps.stop - 1),
@@ -255,7 +283,7 @@ def _make_tampering_error(grant: Grant, description: str) -> InvalidArgument:
 
 
 def find_notes(chain: Chain, grant: Grant, part: int, names: Sequence[str]) -> dict[str, int]:
-    """Return the notes under these names; names without a note are left out.
+    """Return the notes with these names. Names without a note are left out.
 
     Args:
         chain: Open transaction of the ledger.
@@ -277,7 +305,7 @@ def find_notes(chain: Chain, grant: Grant, part: int, names: Sequence[str]) -> d
 
 
 def store_notes(chain: Chain, grant: Grant, part: int, notes: Mapping[str, int]) -> dict[str, int]:
-    """Store the notes that are missing. Returns the stored notes.
+    """Store notes unless a note with the same name is stored, and return the stored notes by name.
 
     Args:
         chain: Open transaction of the ledger.

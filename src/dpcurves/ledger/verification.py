@@ -1,4 +1,9 @@
-"""Charges, stored answers, audit events, and verification of a whole ledger from its first entry."""
+"""Charges and stored answers of a ledger, and the verification of the whole ledger from its first entry.
+
+A `Charge` asks for a grant: a question and its loss. If a step fails after the charge is committed, the error carries a
+`Receipt`: the request id under which a retry costs nothing. Verification reads all entries in order, and refuses a
+ledger in which an entry was changed, removed or inserted without the key. No record is read.
+"""
 
 from __future__ import annotations
 

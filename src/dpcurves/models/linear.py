@@ -1,14 +1,12 @@
-"""Scorecards: linear predictors over columns and declared categories, imported from scikit-learn and statsmodels.
+"""Scorecards: linear and generalised linear models, imported from scikit-learn, statsmodels or R, or written by hand.
 
     score = response(intercept + sum_k coefficient_k * term_k(record))
 
-A term is a product of factors: powers of functions of columns, and indicators of categories (`models.terms`); the
-response, which inverts the link, is the identity, the logistic function, the exponential or another one. Coefficients
-come from a fitted model (`Scorecard.from_sklearn`, `from_statsmodels`), from a table of R, or by hand.
+A term is a product of factors: powers of functions of columns, and indicators of categories (`models.terms`). The
+response is the inverse of the link function: identity, logistic function or exponential. Numbers outside their declared
+range count as the nearer endpoint. A missing column makes the score missing.
 
-Numbers outside their declared range count as the nearer endpoint; a missing column makes the score missing.
-
-Formal guarantees: as for `Predictor`: a score is a function of one row. Terms are added in order, with operations that
+Formal guarantees: as for `Predictor`, a score is a function of one row. Terms are added in order, with operations that
 round equally on all machines, so that engines agree bit by bit.
 
 Reference: McCullagh and Nelder 1989 (generalised linear models).
@@ -113,8 +111,16 @@ def parse_formula(coefficients: Mapping[Any, Any], ranges: Ranges, categories: L
 def _declare_columns(
     terms: Iterable[Term], ranges: Ranges, categories: Levels
 ) -> tuple[NumericColumn | Categories, ...]:
-    """Return the declared columns that these terms use, in order of appearance. Raises `InvalidArgument` for a
-    numeric column without a declared range."""
+    """Return the declared columns that these terms use, in order of appearance.
+
+    Args:
+        terms: Terms of a linear predictor.
+        ranges: Declared range of each numeric column.
+        categories: Declared categories of each categorical column.
+
+    Raises:
+        InvalidArgument: a numeric column has no declared range.
+    """
     declared: list[NumericColumn | Categories] = []
     for name in dict.fromkeys(factor.column for term in terms for factor in term.factors):
         if name not in categories and name not in ranges:
@@ -263,8 +269,11 @@ def parse_sklearn_model(model: Any, ranges: Ranges) -> Parts:
 
 
 def _read_sklearn_coefficients(last: Any) -> tuple[list[float], float]:
-    """Return the coefficients and the intercept of a fitted model. Raises `InvalidArgument` if it was not fitted, or
-    has more than one prediction for each record."""
+    """Return the coefficients and the intercept of a fitted model.
+
+    Raises:
+        InvalidArgument: the model was not fitted, or has more than one prediction for each record.
+    """
     if not hasattr(last, "coef_"):
         raise InvalidArgument("model", f"{type(last).__name__} has no coefficients: fit the model first")
     coefficients = np.atleast_2d(np.asarray(last.coef_, dtype=np.float64))
@@ -277,7 +286,11 @@ def _read_sklearn_coefficients(last: Any) -> tuple[list[float], float]:
 
 
 def _find_sklearn_link(last: Any) -> Link:
-    """Return the link of a model by the name of its class. Raises `InvalidArgument` for an unsupported class."""
+    """Return the link function of a model, by the name of its class.
+
+    Raises:
+        InvalidArgument: the class is not supported.
+    """
     name = type(last).__name__
     for names, link in ((LOGISTIC, Link.LOGIT), (LOGARITHMIC, Link.LOG), (PLAIN, Link.IDENTITY)):
         if name in names:
@@ -288,7 +301,11 @@ def _find_sklearn_link(last: Any) -> Link:
 
 
 def _apply_step(step: Any, design: Design) -> Design:
-    """Return the design matrix after one step of a pipeline. Raises `InvalidArgument` for an unsupported step."""
+    """Return the design matrix after one step of a pipeline.
+
+    Raises:
+        InvalidArgument: the step is not supported.
+    """
     name = type(step).__name__
     if name == "Pipeline":
         for _, inner in step.steps:
@@ -327,8 +344,11 @@ def _apply_column_transformer(step: Any, design: Design) -> Design:
 
 
 def _apply_one_hot_encoder(step: Any, design: Design) -> Design:
-    """Return the design matrix after a one-hot encoder: indicators of all categories that it does not drop. Raises
-    `InvalidArgument` if it merges rare categories."""
+    """Return the design matrix after a one-hot encoder: an indicator for each category that it does not drop.
+
+    Raises:
+        InvalidArgument: the encoder merges rare categories.
+    """
     if getattr(step, "min_frequency", None) is not None or getattr(step, "max_categories", None) is not None:
         raise InvalidArgument(
             "model", "encoders that merge rare categories are not supported: leave out min_frequency and max_categories"
@@ -353,8 +373,11 @@ def _apply_one_hot_encoder(step: Any, design: Design) -> Design:
 
 
 def _require_plain_column(feature: Feature) -> Power:
-    """Return the factor of a feature that is a column of the table, perhaps transformed. Raises `InvalidArgument`
-    for any other feature."""
+    """Return the factor of a feature that is a column of the table, perhaps transformed.
+
+    Raises:
+        InvalidArgument: the feature is something else, such as a product.
+    """
     (term,) = feature if len(feature) == 1 else (Term(0.0, ()),)
     if term.coefficient != 1.0 or len(term.factors) != 1 or not isinstance(term.factors[0], Power):
         raise InvalidArgument(
@@ -378,8 +401,11 @@ def _standardize_feature(feature: Feature, centre: float, spread: float) -> Feat
 
 
 def _apply_scaler(step: Any, features: tuple[Feature, ...]) -> tuple[Feature, ...]:
-    """Return the features after a scaler: centred and divided by its spreads. Raises `InvalidArgument` for a scaler
-    that clips."""
+    """Return the features after a scaler: centred, and divided by their spreads.
+
+    Raises:
+        InvalidArgument: the scaler clips.
+    """
     if getattr(step, "clip", False):
         raise InvalidArgument("model", "scalers that clip are not supported: declare ranges instead")
     centres, spreads = SCALERS[type(step).__name__](step)
@@ -412,8 +438,11 @@ def _multiply_features(first: Feature, second: Feature) -> Feature:
 
 
 def _apply_function_transformer(step: Any, features: tuple[Feature, ...]) -> tuple[Feature, ...]:
-    """Return the features after a transformer without a function, or with `np.log1p`. Raises `InvalidArgument` for
-    another function."""
+    """Return the features after a function transformer without a function, or with `np.log1p`.
+
+    Raises:
+        InvalidArgument: the transformer has another function.
+    """
     if step.func is None:
         return features
     if step.func is not np.log1p:
@@ -669,8 +698,13 @@ class Scorecard(Predictor):
 
 
 def _require_matching_column(factor: Power | Level, column: NumericColumn | Categories) -> None:
-    """Raise `InvalidArgument` unless a factor fits the declaration of its column: a level a declared category, a
-    power a range, a logarithm a range above -1."""
+    """Check that a factor fits the declaration of its column.
+
+    A level must be a declared category, a power needs a range, and a logarithm a range above -1.
+
+    Raises:
+        InvalidArgument: the factor does not fit.
+    """
     if isinstance(factor, Level) != isinstance(column, Categories):
         advice = "categories, and the term names none: name one, or declare a range"
         if isinstance(column, NumericColumn):

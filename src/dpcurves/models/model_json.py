@@ -1,12 +1,17 @@
-"""Models and residuals as JSON: data only, nothing in it is executed.
+"""Read models from JSON, and define the residual of a model.
 
-A document is an object whose field ``dpcurves`` names its kind:
+A model (`Predictor`) turns the columns of a record into a number, such as a risk. Questions carry models as JSON, so
+that other machines compute the same numbers. `predictor_from_json` reads a text, `predictor_from_object` the objects of
+a parsed text. The field ``dpcurves`` of a document names its type:
 
-    scorecard, ...    a `Scorecard` or `TreeEnsemble`: the kinds of `KINDS`
-    residual          outcome minus prediction, with the model inside (`Residual`)
-    other             a predictor of another package, found by its entry point in the group `GROUP`
+- ``scorecard`` and ``tree-ensemble``: the types of `KINDS`, with a linear predictor or with decision trees;
+- ``residual``: a `Residual`, the outcome minus the prediction of a model;
+- another name: a predictor of another package, found by an entry point of the group `GROUP`.
 
-Formal guarantees: the value of a record is a function of that record and of the document (`Predictor`).
+Documents are data. Reading one executes none of it.
+
+Formal guarantees: this module reads no records. The number that a model gives a record is a function of that record and
+of the document alone.
 
 >>> model = predictor_from_object({"dpcurves": "scorecard", "name": "risk", "link": "identity", "intercept": 1,
 ...     "columns": {"age": {"lower": 0, "upper": 90}}, "terms": [{"coefficient": 2, "of": ["age"]}]})
@@ -33,16 +38,20 @@ from .trees import TreeEnsemble
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
 class Residual(Predictor):
-    """The residual of a model: a numeric column minus the prediction; missing where either is.
+    """The residual of a model: the value of a numeric column minus the prediction.
 
-    Formal guarantees: as for `Predictor`.
+    A residual is a predictor itself, so that questions about scores can be asked of it. It is missing for records
+    without an outcome or without a prediction.
+
+    Formal guarantees: as for `Predictor`, the value for a record is a function of that record alone.
 
     Attributes:
-        outcome: The numeric column.
+        outcome: The numeric column with the true values.
         model: A `Scorecard` or `TreeEnsemble`.
 
     Raises:
         TypeError: an attribute has another type.
+        ValueError: the model is a residual.
     """
 
     KIND: ClassVar[str] = "residual"
@@ -63,32 +72,37 @@ class Residual(Predictor):
 
     @property
     def inputs(self) -> tuple[Input, ...]:
-        """The column of the outcome, and the columns of the model."""
+        """Columns that are read: the outcome first, then the inputs of the model."""
         return (Input(self.outcome), *self.model.inputs)
 
     def compute_values(self, columns: Sequence[FloatArray]) -> FloatArray:
-        """Return outcome minus prediction of each record, (records,); NaN where a column is missing."""
+        """Return outcome minus prediction for each record, shape (records,); NaN where a column is missing.
+
+        Args:
+            columns: Values of the `inputs`, in their order. Infinite outcomes give infinite residuals.
+        """
         with np.errstate(all="ignore"):  # an infinite outcome has an infinite residual, beyond all clipping bounds
             return np.asarray(columns[0] - self.model.compute_values(columns[1:]))
 
     def fields(self) -> dict[str, Any]:
-        """Return the fields as JSON values."""
+        """Return the fields as JSON values, the model as an object of its own."""
         return {"outcome": self.outcome, "model": self.model.to_object()}
 
 
 KINDS: tuple[type[Scorecard | TreeEnsemble], ...] = (Scorecard, TreeEnsemble)
+"""Types of models of this package, each with its name in JSON as the attribute `KIND`."""
 GROUP = "dpcurves.predictors"
-"""Entry point group of predictors in other packages, which sites accept inside questions."""
+"""Entry point group in which other packages register predictors."""
 
 
 def predictor_from_json(text: str) -> Predictor:
-    """Return the model from text in the JSON format of `Predictor.to_json`.
+    """Return the model that a JSON text describes.
 
     Args:
-        text: JSON of a model.
+        text: JSON as `Predictor.to_json` writes it.
 
     Returns:
-        The model, whose `predict` gives scores of shape ``(n,)``.
+        The model. Its `predict` gives scores of shape (n,) for a public table with n rows.
 
     Raises:
         ValueError: the text is not a model, or is longer than 2**24 characters.
@@ -110,10 +124,13 @@ def predictor_from_json(text: str) -> Predictor:
 
 
 def predictor_from_object(stored: Any) -> Predictor:
-    """Return the model from JSON values in the format of `Predictor.to_json`.
+    """Return the model that the objects of a parsed JSON text describe.
+
+    Args:
+        stored: Objects as `Predictor.to_object` returns them.
 
     Raises:
-        ValueError: the objects are not a model.
+        ValueError: `stored` is no mapping, names no known type of model, or lacks a field.
     """
     # Models of other packages are found by entry points, so that their documents need no import here.
     kinds = {kind.KIND: kind for kind in KINDS}
@@ -132,8 +149,8 @@ def predictor_from_object(stored: Any) -> Predictor:
         if word == Residual.KIND:
             return Residual(fields["outcome"], predictor_from_object(fields["model"]))
         if entry_classes:
-            found: Predictor = entry_classes[0].from_fields(fields)
-            return found
+            predictor: Predictor = entry_classes[0].from_fields(fields)
+            return predictor
         return kinds[str(word)].from_fields(stored.get("name", ""), fields)
     except InvalidArgument:
         raise

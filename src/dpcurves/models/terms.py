@@ -1,12 +1,17 @@
-"""Terms of linear predictors over declared columns, and link functions.
+"""Terms and link functions of generalised linear models over declared columns.
 
-    linear predictor    intercept + sum over terms of  coefficient * product of the term's factors
-    factor              `Power`: ((transform(x) - centre) / spread)**power, x clipped to its declared range
+A `Scorecard` adds up terms and applies the inverse of a link function. With numbers x that are clipped to the declared
+range of their column,
+
+    linear predictor    intercept + sum over terms of  coefficient * product of the factors of the term
+    factor              `Power`: ((transform(x) - centre) / spread)**power
                         `Level`: 1 if the column has the category, else 0
-    prediction          the linear predictor (identity), 1 / (1 + exp(-predictor)) (logit) or exp(predictor) (log)
+    prediction          linear predictor (identity), 1 / (1 + exp(-predictor)) (logit) or exp(predictor) (log)
 
-Predictions are equal on all machines: powers are products, and exponentials and logarithms are computed one number at a
-time by the C library.
+A score must not depend on the machine or on other records of a batch. Powers are therefore products, and the C library
+computes exponentials and logarithms for one number at a time.
+
+Formal guarantees: factors and predictions are functions of one record.
 
 >>> Power("age", 2, centre=50, spread=10).evaluate(np.array([40.0, 70.0])).tolist()
 [1.0, 4.0]
@@ -38,7 +43,7 @@ from ..data.axis import Categories, Category
 
 
 class Transform(Enum):
-    """Function applied to a column before its power is taken."""
+    """Function applied to a number before `Power` takes its power."""
 
     IDENTITY = "identity"
     LOG1P = "log1p"
@@ -46,10 +51,17 @@ class Transform(Enum):
 
 @dataclass(frozen=True, slots=True)
 class NumericColumn:
-    """A numeric column with a declared range; values outside, including infinities, count as the nearer endpoint.
+    """A numeric column with a declared range.
+
+    Numbers outside the range, infinite ones included, count as the nearer endpoint (clipping).
+
+    Attributes:
+        column: Name of the column.
+        lower, upper: Endpoints of the range, in units of the column.
 
     Raises:
         ValueError: the endpoints are not finite or not in order.
+        TypeError: the column is not a name, or an endpoint is not a number.
     """
 
     column: str
@@ -68,10 +80,17 @@ class NumericColumn:
 
 @dataclass(frozen=True, slots=True)
 class Power:
-    """A factor of a term: ``((transform(column) - centre) / spread) ** power``.
+    """A factor of a term: ``((transform(x) - centre) / spread) ** power`` of the number x in a column.
+
+    Attributes:
+        column: Name of the column.
+        power: Exponent, from 1 to 16.
+        transform: Function applied to x first.
+        centre: Number that is subtracted from the transformed value.
+        spread: Number, not 0, that the difference is divided by.
 
     Raises:
-        ValueError: `power` is not from 1 to 16, or `spread` is 0.
+        ValueError: the power is not from 1 to 16, `spread` is 0, or a number is not finite.
     """
 
     column: str
@@ -94,11 +113,14 @@ class Power:
             )
 
     def evaluate(self, clipped: FloatArray) -> FloatArray:
-        """Return the factor of each record from the column's values, clipped to their range, (records,); by
-        multiplications only, which are reproducible on all machines."""
-        base_power = clipped if self.transform is Transform.IDENTITY else apply_elementwise(log1p, clipped)
-        base = (base_power - self.centre) / self.spread
-        product = base
+        """Return the factor for each record, shape (records,).
+
+        Args:
+            clipped: Numbers of the column, clipped to its range, shape (records,).
+        """
+        transformed = clipped if self.transform is Transform.IDENTITY else apply_elementwise(log1p, clipped)
+        base = (transformed - self.centre) / self.spread
+        product = base  # repeated products: `**` may round differently on other machines
         for _ in range(1, self.power):
             product = product * base
         return product
@@ -106,7 +128,10 @@ class Power:
 
 @dataclass(frozen=True, slots=True)
 class Level:
-    """A factor of a term: 1 if the column has this category, 0 if it has another declared category."""
+    """A factor of a term: 1 if the column has this category, and 0 if it has another declared category.
+
+    Such a factor is also called an indicator or a dummy variable.
+    """
 
     column: str
     category: Category
@@ -114,10 +139,11 @@ class Level:
 
 @dataclass(frozen=True, slots=True)
 class Term:
-    """A coefficient times the product of its factors; with two or more factors, an interaction.
+    """A coefficient times the product of its factors. A term with two or more factors is an interaction.
 
     Raises:
         ValueError: the coefficient is not finite.
+        TypeError: `factors` is not a list of factors.
     """
 
     coefficient: float
@@ -131,21 +157,21 @@ class Term:
 
 
 def column_to_json(column: NumericColumn | Categories) -> dict[str, Any]:
-    """Return the declaration of a column, without its name, as JSON values."""
+    """Return the declared range or categories of a column as JSON values, without the name."""
     if isinstance(column, NumericColumn):
         return {"lower": column.lower, "upper": column.upper}
     return {"categories": list(column.values)}
 
 
 def column_from_json(name: str, declared: Mapping[str, Any]) -> NumericColumn | Categories:
-    """Return the declared column of this name from the values that `column_to_json` wrote."""
+    """Return the column with this name from the JSON values of `column_to_json`."""
     if "categories" in declared:
         return Categories(name, tuple(declared["categories"]))
     return NumericColumn(name, declared["lower"], declared["upper"])
 
 
 def factor_to_json(factor: Power | Level) -> dict[str, Any]:
-    """Return a factor as JSON values, without fields that have their defaults."""
+    """Return a factor as JSON values. Fields with their default value are left out."""
     if isinstance(factor, Level):
         return {"column": factor.column, "is": factor.category}
     values = ((field, getattr(factor, field.name)) for field in fields(factor))
@@ -154,7 +180,9 @@ def factor_to_json(factor: Power | Level) -> dict[str, Any]:
 
 
 def factor_from_json(stored: Any) -> Power | Level:
-    """Return the factor that `factor_to_json` wrote; the name of a column alone is its first power."""
+    """Return a factor from the JSON values of `factor_to_json`, or from the name of a column, which means its first
+    power.
+    """
     if isinstance(stored, str):
         return Power(stored)
     if not isinstance(stored, Mapping):
@@ -177,10 +205,13 @@ class Link(Enum):
     LOG = "log"
 
     def response(self, linear: FloatArray) -> FloatArray:
-        """Return the prediction for each linear predictor: nondecreasing, and NaN for NaN.
+        """Return the prediction for each linear predictor, shape (records,): the inverse of the link function.
 
-        The C library is called for one number at a time: NumPy's vectorised functions may differ in the last digit with
-        the position in an array.
+        Predictions are nondecreasing in the linear predictor, and NaN for NaN. NumPy's vectorised functions are not
+        used, because their last digit may depend on the position of a number in its array.
+
+        Args:
+            linear: Linear predictors, shape (records,).
         """
         if self is Link.IDENTITY:
             return linear
@@ -188,17 +219,19 @@ class Link(Enum):
 
 
 def apply_elementwise(function: Callable[[float], float], values: FloatArray) -> FloatArray:
-    """Return the values of a function, (n,), which is called with one number at a time, so that results are equal on
-    all machines."""
+    """Return ``function(value)`` for each value, shape (n,).
+
+    The function is called with one number at a time, so that a result does not depend on the other numbers.
+    """
     return np.fromiter(map(function, values.tolist()), dtype=np.float64, count=len(values))
 
 
 def _logistic(linear: float) -> float:
-    """Return the logistic function of a linear predictor, from an exponential that cannot overflow."""
+    """Return ``1 / (1 + exp(-linear))``, computed from an exponential that cannot overflow."""
     small = exp(-abs(linear))
     return (1.0 if linear >= 0 else small) / (1.0 + small)
 
 
 def _exponential(linear: float) -> float:
-    """Return the exponential of a linear predictor, which is clipped at 700; NaN for NaN."""
+    """Return ``exp(linear)``; linear predictors above 700 count as 700, and NaN gives NaN."""
     return linear if isnan(linear) else exp(min(linear, 700.0))  # exp(700) is a finite double

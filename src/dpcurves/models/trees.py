@@ -1,17 +1,19 @@
-"""Sums of decision trees: single trees, random forests and boosted trees, imported from scikit-learn.
+"""Tree ensembles: single decision trees, random forests and gradient boosting, imported from scikit-learn.
 
-    score = response(base + factor * sum_t leaf_t(record))
+`TreeEnsemble` predicts
 
-where ``response`` is the inverse of the link, and ``leaf_t`` the value of the leaf of tree t with the record: from the
-root, left if the column is at or below the threshold of the node, else right. A forest has the factor 1 / trees, a
-boosted model its learning rate.
+    response(base + factor * sum over trees of the value of the leaf that the record falls into)
 
-Numbers are only compared with thresholds, so huge and infinite ones need no declared range. scikit-learn rounds columns
-to single precision first; thresholds are moved so that doubles compare alike (`threshold_before_rounding`).
+where ``response`` is the inverse of the link function. At each node a record goes left if its number is at or below the
+threshold, else right. A forest has the factor 1 / trees, a boosted model its learning rate.
 
-Formal guarantees: as for `Predictor`: a score is a function of one row, computed in the same order on all machines.
+Numbers are only compared with thresholds, so columns need no declared range, even with huge or infinite numbers.
+scikit-learn rounds numbers to single precision before it compares them. Here doubles are compared, with thresholds that
+give the same decisions (`threshold_before_rounding`).
 
-Reference: Breiman 2001 (forests); Friedman 2001 (boosting).
+Formal guarantees: as for `Predictor`, a score is a function of one row, computed in the same order on all machines.
+
+References: Breiman 2001 (random forests); Friedman 2001 (gradient boosting).
 
 >>> threshold_before_rounding(0.5) > 0.5, float(np.float32(threshold_before_rounding(0.5)))
 (True, 0.5)
@@ -45,17 +47,18 @@ LEAF = -1
 
 @dataclass(frozen=True, slots=True)
 class Tree:
-    """A decision tree as lists over its nodes. Node 0 is the root, and children come after their parents.
+    """A decision tree as lists with one entry per node. Node 0 is the root, and children come after their parents.
 
     Attributes:
-        column: Index of the compared column, for each node; -1: a leaf.
-        threshold: Threshold of the comparison.
-        left: Next node if the value is at most the threshold.
-        right: Next node if the value is above the threshold.
-        value: Value of a leaf.
+        column: Index of the column that the node compares; -1 for a leaf.
+        threshold: Threshold of the comparison. Not used in a leaf.
+        left: Index of the next node if the number is at most the threshold. Not used in a leaf.
+        right: Index of the next node if the number is above the threshold. Not used in a leaf.
+        value: Prediction of a leaf. Not used in other nodes.
 
     Raises:
         ValueError: the lists differ in length, a child does not come after its parent, or a number is not finite.
+        TypeError: an attribute is not a list of numbers.
     """
 
     column: tuple[int, ...]
@@ -87,22 +90,27 @@ class Tree:
             raise InvalidArgument("trees", "thresholds and values must be finite: refit the model, or cut them")
 
 
-SINGLE = {"DecisionTreeRegressor", "DecisionTreeClassifier", "ExtraTreeRegressor", "ExtraTreeClassifier"}
+SINGLE_TREES = {"DecisionTreeRegressor", "DecisionTreeClassifier", "ExtraTreeRegressor", "ExtraTreeClassifier"}
 FORESTS = {"RandomForestRegressor", "RandomForestClassifier", "ExtraTreesRegressor", "ExtraTreesClassifier"}
 BOOSTED = {"GradientBoostingRegressor", "GradientBoostingClassifier"}
-Parts = tuple[tuple[str, ...], tuple[Tree, ...], float, float, Link]
+EnsembleParts = tuple[tuple[str, ...], tuple[Tree, ...], float, float, Link]
+"""Fields of a `TreeEnsemble` except its name: columns, trees, base, factor and link."""
 
 
-def parse_sklearn_trees(model: Any, columns: Sequence[str] | None) -> Parts:
-    """Return columns, trees, base, factor and link of a fitted model of scikit-learn, as `TreeEnsemble` takes them.
+def parse_sklearn_trees(model: Any, columns: Sequence[str] | None) -> EnsembleParts:
+    """Return the parts of a `TreeEnsemble` from a fitted model of scikit-learn.
+
+    Args:
+        model: A fitted tree, forest or gradient boosting.
+        columns: Names of the columns in the order of the fit. None: the names that the model stores.
 
     Raises:
         ValueError: see `TreeEnsemble.from_sklearn`.
     """
     kind = type(model).__name__
-    if kind not in SINGLE | FORESTS | BOOSTED:
+    if kind not in SINGLE_TREES | FORESTS | BOOSTED:
         raise InvalidArgument(
-            "model", f"{kind} cannot be read; use one of {', '.join(sorted(SINGLE | FORESTS | BOOSTED))}"
+            "model", f"{kind} cannot be read; use one of {', '.join(sorted(SINGLE_TREES | FORESTS | BOOSTED))}"
         )
     if not hasattr(model, "n_features_in_"):
         raise InvalidArgument("model", "the model is not fitted: fit it first")
@@ -122,16 +130,22 @@ def parse_sklearn_trees(model: Any, columns: Sequence[str] | None) -> Parts:
     named = tuple(map(str, names))
     if kind in BOOSTED:
         base, link = _initial_prediction(model)
-        grown = [_convert_tree(each.tree_, -1) for each in model.estimators_[:, 0]]
-        return named, tuple(grown), base, float(model.learning_rate), link
-    place = 1 if kind.endswith("Classifier") else -1
-    members = [model] if kind in SINGLE else model.estimators_
-    return named, tuple(_convert_tree(member.tree_, place) for member in members), 0.0, 1 / len(members), Link.IDENTITY
+        trees = [_convert_tree(member.tree_) for member in model.estimators_[:, 0]]
+        return named, tuple(trees), base, float(model.learning_rate), link
+    holds_classes = kind.endswith("Classifier")
+    members = [model] if kind in SINGLE_TREES else model.estimators_
+    trees = [_convert_tree(member.tree_, holds_classes=holds_classes) for member in members]
+    return named, tuple(trees), 0.0, 1 / len(members), Link.IDENTITY
 
 
 def _initial_prediction(model: Any) -> tuple[float, Link]:
-    """Return the initial prediction of boosting, which is equal for all records and so is evaluated at one, and the
-    link. Raises `InvalidArgument` for an initial model or another loss than log_loss."""
+    """Return the constant that gradient boosting starts from, and the link function.
+
+    The constant is equal for all records, so the private method of scikit-learn is called for a single record of zeros.
+
+    Raises:
+        InvalidArgument: the model starts from another model, or has another loss than ``log_loss``.
+    """
     if not (isinstance(model.init_, str) or type(model.init_).__name__ in {"DummyRegressor", "DummyClassifier"}):
         raise InvalidArgument("model", "boosting with an initial model is not supported: leave out init")
     classifier = type(model).__name__ == "GradientBoostingClassifier"
@@ -143,12 +157,18 @@ def _initial_prediction(model: Any) -> tuple[float, Link]:
     return float(model._raw_predict_init(blank).item()), Link.LOGIT if classifier else Link.IDENTITY
 
 
-def _convert_tree(tree: Any, place: int) -> Tree:
-    """Return a tree of scikit-learn as a `Tree`. `place` 1: leaves hold the share of the second class; -1: the mean."""
+def _convert_tree(tree: Any, *, holds_classes: bool = False) -> Tree:
+    """Return a tree of scikit-learn as a `Tree`.
+
+    Args:
+        tree: The attribute `tree_` of a fitted estimator.
+        holds_classes: True if leaves hold the classes of their records; the leaf then predicts the share of the second
+            class. False: leaves hold one number.
+    """
     inner = tree.children_left != LEAF
     values = tree.value[:, 0, :]
     # Older versions of scikit-learn store counts, newer versions shares; normalise to shares.
-    leaves = values[:, place] / values.sum(axis=1) if place == 1 else values[:, 0]
+    leaves = values[:, 1] / values.sum(axis=1) if holds_classes else values[:, 0]
     return Tree(
         tuple(np.where(inner, tree.feature, LEAF).tolist()),
         tuple(map(threshold_before_rounding, np.where(inner, tree.threshold, 0.0).tolist())),
@@ -239,18 +259,26 @@ class TreeEnsemble(Predictor):
 
     @property
     def linear(self) -> TreeEnsemble:
-        """This ensemble without its link function: predictions are on the scale of the sum of trees."""
+        """This ensemble without its link function, which predicts the sum of the trees."""
         return TreeEnsemble(self.name, self.columns, self.trees, self.base, self.factor)
 
     def compute_values(self, columns: Sequence[FloatArray]) -> FloatArray:
-        """Return the prediction of each record, (records,); NaN where a column is missing."""
+        """Return the prediction for each record, shape (records,); NaN where a column is missing.
+
+        Args:
+            columns: Numbers of each column, in the order of `columns`, each of shape (records,).
+        """
         table = np.stack([np.asarray(column, dtype=np.float64) for column in columns], axis=1)
         summed = self.base + self.factor * _sum_trees(table, *self._concatenate_nodes())
         return self.link.response(np.where(np.isnan(table).any(axis=1), np.nan, summed))
 
     def _concatenate_nodes(self) -> tuple[IntArray, IntArray, FloatArray, IntArray, IntArray, FloatArray]:
-        """Return the nodes of all trees in one list: roots, columns, thresholds, left and right children, values of
-        leaves."""
+        """Return the nodes of all trees in common arrays, as `_sum_trees` takes them.
+
+        Returns:
+            Index of the root of each tree, shape (trees,). Then for each node, shape (nodes,): column, threshold, left
+            child, right child and value, with children as indices into the common arrays.
+        """
         sizes = [len(tree.column) for tree in self.trees]
         roots = np.cumsum([0, *sizes[:-1]])
         joined = [
@@ -284,15 +312,13 @@ class TreeEnsemble(Predictor):
 
     @classmethod
     def from_sklearn(cls, model: Any, *, name: str, columns: Sequence[str] | None = None) -> TreeEnsemble:
-        """Return the trees of a fitted decision tree, random forest, or gradient boosting of scikit-learn, for two
-        classes or numbers.
+        """Return the ensemble of a fitted decision tree, random forest or gradient boosting of scikit-learn.
 
-        scikit-learn rounds numbers to single precision before it compares them. Thresholds are adjusted so that doubles
-        fall on the same side.
+        Classifiers must have two classes, regressors one outcome.
 
         Args:
-            model: The model. For a classifier the probability of its second class is predicted.
-            name: Name of the scores.
+            model: The fitted model. For a classifier the probability of its second class is predicted.
+            name: Name of the scores in plots, statements and ledgers.
             columns: Column names, if the model was fitted without names.
 
         Raises:
@@ -311,9 +337,14 @@ def _sum_trees(  # noqa: PLR0917
     right: IntArray,
     value: FloatArray,
 ) -> FloatArray:
-    """Return the sum of the leaves of all trees for each record, (records,); for nodes of
-    `TreeEnsemble._concatenate_nodes`."""
-    found = np.zeros(len(table))
+    """Return the sum over all trees of the value of the leaf that each record falls into, shape (records,).
+
+    Args:
+        table: Numbers, shape (records, columns). NaN goes right at each node; the caller discards such records.
+        roots: Index of the root of each tree.
+        column, threshold, left, right, value: Nodes of all trees, see `TreeEnsemble._concatenate_nodes`.
+    """
+    sums = np.zeros(len(table))
     for record in range(len(table)):
         total = 0.0
         for root in roots:
@@ -321,5 +352,5 @@ def _sum_trees(  # noqa: PLR0917
             while column[node] >= 0:
                 node = left[node] if table[record, column[node]] <= threshold[node] else right[node]
             total += value[node]
-        found[record] = total
-    return found
+        sums[record] = total
+    return sums

@@ -1,16 +1,16 @@
-"""Queries on records, defined from public facts alone. Each is answered from a table of integers.
+"""Queries: what a mechanism counts, stated in public facts.
 
-A query states the axes of a table, and the amount that a record adds to its cell; the trusted side turns records into
-that table, and a mechanism releases something from it:
+A query names the axes of a table and the amount that a record adds to its cell. The trusted side turns records into
+that table of integers, and a mechanism releases something from it with noise:
 
     table[cell] = sum over records in the cell of amount(record)      |amount| <= per_record_sensitivity
 
-Tables of counts have the amount 1 and a last entry for records that are missing on any axis. A `SumQuery` adds the
-distance d of a value from the middle of its cell, in integer steps up to half of its width, ``half``; a `SquareQuery`
+Tables of counts have the amount 1, and a last entry for records that are missing on any axis. A `SumQuery` adds the
+distance d of a value from the middle of its cell, in integer steps up to half of its width, ``half``. A `SquareQuery`
 adds ``2 * d**2 - half**2``. Other queries (cuts, partitions, comparisons, selections) are answered by a choice.
 
 Formal guarantees: a query depends on no record, so it may be published. An added or removed record changes the table by
-at most `per_record_sensitivity` in L1 norm; a filter is a function of one row, so it keeps that.
+at most `per_record_sensitivity` in L1 norm. A filter is a function of one row, so it keeps this bound.
 
 >>> query = CountQuery((Axis("age", Grid(0, 100, cells=10)),), CountUse.CELLS)
 >>> query.shape, query.cells, query.per_record_sensitivity

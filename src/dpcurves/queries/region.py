@@ -1,15 +1,16 @@
-"""Queries on regions of a table: nested tilings, private partitions, and recursively divided boxes of cells.
+"""Queries about regions of a table, that is, about sets of its cells.
 
-A region is a set of cells; regions of one tiling are disjoint, so that a record lies in one of each tiling:
+- `RegionQuery`: counts of the regions of nested tilings. Regions of one tiling are disjoint and cover the table, so a
+  record lies in exactly one region of each tiling.
+- `IntervalPartitionQuery`: a private partition of ordered cells into intervals of cells with similar counts.
+- `WaveletQuery`: counts of a subtable, from which counts of boxes will be computed.
+- `WorstBoxQuery`: the box whose count differs most from an expected count.
 
-- `RegionQuery`: counts of the regions of nested tilings, in a stated order of the cells;
-- `IntervalPartitionQuery`: a private partition of that order into intervals of similar cells;
-- `WaveletQuery`: counts of a subtable from which boxes are read; `WorstBoxQuery`: the box that is expected worst.
+`SplitRule` divides boxes of cells recursively, for trees of boxes: w cells along an axis with branching factor f become
+``min(f, w)`` parts that differ by at most one cell.
 
-`SplitRule` divides boxes recursively: w cells along an axis with branching factor f become ``min(f, w)`` parts that
-differ by at most one cell.
-
-Formal guarantees: as for `queries.query`: descriptions of public facts.
+Formal guarantees: a query only describes, from public facts and earlier answers, what a mechanism will count. It reads
+no records.
 
 >>> SplitRule((4, 9), (2, 2)).height  # divisions until all boxes of a table of 4 x 9 cells are single cells
 4
@@ -31,7 +32,7 @@ from ..arrays import IntArray
 from .query import CountUse, Places, Query, places_to_array
 
 Box = tuple[tuple[int, int], ...]
-"""Along each axis the first cell, and the cell after the last."""
+"""A box of cells: for each axis its first cell, and the cell after its last one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +80,11 @@ class RegionQuery(Query):
             raise InvalidArgument("tilings", "use=PREFIXES needs exactly one tiling: give one, or use=CELLS")
 
     def reorder_table(self, table: NDArray[Any]) -> NDArray[Any]:
-        """SECRET: return the table with its cells in `order`, followed by the missing cell."""
+        """SECRET: return the counts of the cells in the order of the query, followed by the count of missing records.
+
+        Args:
+            table: Counts of all cells, then of missing records, shape (cells + 1,).
+        """
         return np.asarray(table[np.append(places_to_array(self.order), len(table) - 1)])
 
 
@@ -168,8 +173,12 @@ class WorstBoxQuery(Query):
 
 
 def _count_distinct(order: Places, size: int) -> int:
-    """Return the number of different cells in `order`; -1 if it is empty or has a cell outside a table of `size`
-    cells."""
+    """Return the number of different cells in `order`; -1 if it is empty or has a cell outside the table.
+
+    Args:
+        order: Indices of cells.
+        size: Number of cells of the table.
+    """
     if order == range(size):
         return size
     cells = places_to_array(order)
@@ -179,26 +188,31 @@ def _count_distinct(order: Places, size: int) -> int:
 
 
 def _is_rising(tiling: NDArray[np.int64], size: int) -> bool:
-    """Return whether the first positions of a tiling increase from 0 to below `size`."""
+    """Return True if the first positions of a tiling begin at 0, increase, and stay below `size`."""
     return bool(len(tiling) and tiling[0] == 0 and tiling[-1] < size and np.all(np.diff(tiling) > 0))
 
 
 def _lies_within(box: Box, shape: Sequence[int]) -> bool:
-    """Return whether a box is not empty, and lies inside a table of this shape."""
+    """Return True if a box has at least one cell, and all its cells lie in a table of this shape."""
     return len(box) == len(shape) and all(
         0 <= low < high <= cells for (low, high), cells in zip(box, shape, strict=True)
     )
 
 
 class Boxes(NamedTuple):
-    """Boxes of cells, one per row: from `lower` up to, but not including, `upper`; shapes ``(boxes, axes)``."""
+    """Boxes of cells, one per row: cells from `lower` up to, but not including, `upper`.
+
+    Attributes:
+        lower: First cell along each axis, shape (boxes, axes).
+        upper: Cell after the last one along each axis, shape (boxes, axes).
+    """
 
     lower: IntArray
     upper: IntArray
 
     @property
     def width(self) -> IntArray:
-        """Cells of each box along each axis, ``(boxes, axes)``."""
+        """Number of cells of each box along each axis, shape (boxes, axes)."""
         return self.upper - self.lower
 
     def select(self, mask: NDArray[np.bool_]) -> Boxes:
@@ -208,12 +222,13 @@ class Boxes(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class SplitRule:
-    """Rule that divides boxes: w cells along an axis with branching factor f into ``min(f, w)`` parts.
+    """Rule that divides a box of cells into smaller boxes.
 
-    Parts differ by at most one cell. An axis with branching factor 1 is never divided.
+    Along an axis with branching factor f, w cells become ``min(f, w)`` parts that differ by at most one cell. An axis
+    with branching factor 1 is never divided.
 
     Attributes:
-        shape: Cells along each axis.
+        shape: Cells of the table along each axis.
         fans: Branching factor along each axis.
     """
 
@@ -222,17 +237,17 @@ class SplitRule:
 
     @property
     def whole_box(self) -> Boxes:
-        """The one box that holds all cells of the table, in the form of an array of boxes."""
+        """The box that holds all cells of the table, as `Boxes` with one row."""
         return Boxes(np.zeros((1, len(self.shape)), dtype=np.int64), np.array([self.shape], dtype=np.int64))
 
     @property
     def most_parts(self) -> int:
-        """Largest number of parts into which a box can be split."""
+        """Largest number of parts into which one division can split a box."""
         return prod(min(fan, cells) for fan, cells in zip(self.fans, self.shape, strict=True))
 
     @property
     def height(self) -> int:
-        """The depth of the tree of boxes when all boxes are divided.
+        """Number of divisions after which all boxes are single cells along the divided axes.
 
         >>> SplitRule((4, 9), (2, 2)).height, SplitRule((4, 9), (2, 1)).height, SplitRule((1,), (2,)).height
         (4, 2, 0)
@@ -240,7 +255,7 @@ class SplitRule:
         return max(_count_divisions(cells, fan) for cells, fan in zip(self.shape, self.fans, strict=True))
 
     def is_divisible(self, boxes: Boxes) -> NDArray[np.bool_]:
-        """Return whether each box has more than one part."""
+        """Return, for each box, whether it can be divided into more than one part, shape (boxes,)."""
         return np.asarray(((boxes.width > 1) & (np.array(self.fans) > 1)).any(axis=1), dtype=np.bool_)
 
     def divide(self, boxes: Boxes) -> Boxes:
@@ -258,11 +273,11 @@ class SplitRule:
         return boxes
 
     def find_leaves(self, decisions: Sequence[int]) -> Boxes:
-        """Return the boxes that are not divided further, in no particular order. They hold each cell once.
+        """Return the boxes that are not divided further. Each cell lies in exactly one of them, in no particular order.
 
         Args:
-            decisions: For each divisible box whether it is divided (1) or not (0): the whole box, then its parts, then
-                theirs, each generation in the order of `divide`.
+            decisions: 1 for each divisible box that is divided, 0 for each that is not. The whole box comes first, then
+                its parts, then theirs, each generation in the order of `divide`.
 
         Raises:
             ValueError: there are too few or too many decisions.
@@ -295,7 +310,10 @@ class SplitRule:
 
 
 def _count_divisions(cells: int, fan: int) -> int:
-    """Return how often an interval can be divided; the longest of its parts has ``ceil(cells / fan)`` cells."""
+    """Return how often an interval of cells can be divided until each part is one cell.
+
+    The longest part after one division has ``ceil(cells / fan)`` cells.
+    """
     times = 0
     while fan > 1 and cells > 1:
         cells = -(-cells // fan)
@@ -304,7 +322,7 @@ def _count_divisions(cells: int, fan: int) -> int:
 
 
 def _divide_axis(boxes: Boxes, axis: int, fan: int) -> Boxes:
-    """Return the parts of all boxes along one axis, box by box: ``min(fan, width)`` parts each."""
+    """Return the parts of all boxes along one axis, box by box: ``min(fan, width)`` parts of each."""
     width = boxes.width[:, axis]
     parts = np.minimum(fan, width)
     box = np.repeat(np.arange(len(parts)), parts)

@@ -1,16 +1,18 @@
-"""Sums of survey weights, of squared weights and of weighted values: integer queries with a public weight cap.
+"""Queries that sum survey weights, squared weights and weighted values in each cell, as bounded integers.
 
-A weight w counts in steps of the cap, so that sums are integers with a known sensitivity. A record adds
+Each record has a weight w, for example the number of people that it stands for (Horvitz and Thompson 1952). Weights are
+clipped at a public cap and rounded to steps of the cap, so that sums are integers with a known sensitivity. A record
+adds
 
     WeightQuery           w to its cell, and cap - w to one number for all                 steps of cap / 2**16
     SquaredWeightQuery    w**2 to its cell, and cap**2 - w**2 to the end of its row        steps of cap**2 / 2**16
     WeightedSumQuery      w * (x - middle of the cell)
     WeightedSpreadQuery   w**2 * (x - center of the row)**2
 
-With the complement of the first two, a record adds the same total for any weight; so the sum of a table of weights is
-public if the number of records is. Weights above the cap count as the cap.
+In the first two a record adds the same total for any weight, because of the complement. So the sum of a table of
+weights is public if the number of records is.
 
-Formal guarantees: a record changes its table by at most `per_record_sensitivity` in L1 norm, for any weight; each class
+Formal guarantees: a record changes its table by at most `per_record_sensitivity` in L1 norm, for any weight. Each class
 has its proof.
 
 References: Horvitz and Thompson 1952 (weights); Kish 1965 (squared weights).
@@ -82,12 +84,12 @@ class WeightedQuery(Query):
         return (*self.axes, self.weights.axis)
 
     def public_total(self, records: int | None) -> int | None:
-        """Return None: the sum of amounts over all records is not public."""
+        """Return None: the sum of the table is not public."""
         return None
 
     @property
     def grid(self) -> Grid:
-        """The grid of the last axis. Raises `TypeError` if the last axis is not a column of numbers."""
+        """The grid of the last axis. A `TypeError` is raised if the last axis is not a column of numbers."""
         axis = self.axes[-1] if self.axes else None
         if not isinstance(axis, Axis):
             raise WrongArgumentType(
@@ -96,13 +98,15 @@ class WeightedQuery(Query):
         return axis.grid
 
     def amounts(self, values: FloatArray, steps: IntArray, rows: IntArray) -> tuple[IntArray, IntArray]:
-        """SECRET: return the amounts that records in use add to their cells, and to the end of their row or the number
-        behind the cells, (records,) each.
+        """SECRET: return the two amounts that each record adds to the table, shape (records,) each.
+
+        The first is added to the cell of the record. The second is added to the end of its row, or to the number behind
+        all cells, as the query says.
 
         Args:
-            values: Values on the last axis.
-            steps: Weights in whole steps, from 0 to `Weights.STEPS`.
-            rows: Rows of the table: the combinations of the axes before the last, the last of these fastest.
+            values: Values on the last axis, shape (records,).
+            steps: Weights in whole steps, from 0 to `Weights.STEPS`, shape (records,).
+            rows: Row of the table of each record: the combination of the axes before the last one.
         """
         raise NotImplementedError
 

@@ -136,7 +136,18 @@ def _scaled_bounds(query: queries.SubsetQuery) -> tuple[float, float]:
 def _fit_subsets(
     design: FloatArray, outcome: FloatArray, starts: IntArray, logistic: bool, tuning: NewtonTuning
 ) -> tuple[FloatArray, BoolArray]:
-    """Fit all subsets. Returns coefficients, and whether each fit exists. Least squares take one Newton step from 0."""
+    """Fit a regression in each subset by Newton's method. Least squares take one step from 0.
+
+    Args:
+        design: Predictors of all records, subset by subset, shape (records, coefficients).
+        outcome: Outcome of each record, shape (records,).
+        starts: First record of each subset.
+        logistic: If True, the regression is logistic, else linear.
+        tuning: Numbers that steer Newton's method.
+
+    Returns:
+        Coefficients of each subset, and whether each fit exists.
+    """
     width = design.shape[1]
     coefficients = np.zeros((len(starts) - 1, width))
     sizes = np.diff(starts)
@@ -528,8 +539,10 @@ class Records:
         return self._hide_failure(lambda: self._engine.squares(self._resolve_members(axes), half))
 
     def _check_sums(self, axes: Axes, half: int) -> None:
-        """Refuse axes whose sums cannot be computed. Raises `InvalidArgument` if the last axis has no grid or `half` is
-        out of range.
+        """Refuse axes whose sums cannot be computed.
+
+        Raises:
+            InvalidArgument: the last axis has no grid, or `half` is out of range.
         """
         self.check(axes)
         _require_values(axes, self._engine.columns)
@@ -543,10 +556,14 @@ class Records:
 
     @apply_filter
     def prefixes(self, axes: Axes, lengths: Sequence[int]) -> list[int]:
-        """Return used records in the first slots of the table, for each length in `lengths`, followed by the missing
-        ones.
+        """Return the number of used records in the first slots of the table, for each length, then of the missing
+        records.
 
         The cells are not stored, so the grid of the last axis may be as fine as doubles allow.
+
+        Args:
+            axes: Axes of the table.
+            lengths: Numbers of first slots.
 
         Raises:
             ValueError: the last axis has no grid.

@@ -1,12 +1,13 @@
-r"""Header line of a CSV file, and detection of files of other formats. No record is read.
+r"""Check that a file is CSV, and parse its header line. No record is read.
 
-    require_csv           refuses other formats by their first 64 bytes (`FORMATS`), UTF-16 and UTF-32
-    require_compressed    refuses a name in .csv.gz or .csv.zst whose content is not compressed
-    parse_header          the names of the columns, or what is wrong with the line and how to mend it
+- `require_csv` refuses files of other formats by their first 64 bytes, and files in UTF-16 or UTF-32.
+- `require_compressed` refuses a file that is called ``.csv.gz`` or ``.csv.zst`` without being compressed.
+- `parse_header` returns the names of the columns, or says what is wrong with the line and how to mend it.
 
-Lines are checked as bytes before they are decoded, so that no message shows a part of a line.
+If the header is missing, the first line is a record. The line is therefore checked as bytes before it is decoded, and
+no message shows a part of it.
 
-Formal guarantees: only the first bytes and the header are looked at; names of columns are public.
+Formal guarantees: only the first bytes and the header are read; names of columns are public.
 
 >>> parse_header(CsvFile("visits.csv"), b'age,"ward, floor"\n', longest=2**20)
 ['age', 'ward, floor']
@@ -22,13 +23,13 @@ from ..arguments import InvalidArgument
 from ..data import CsvFile
 
 FIRST_BYTES = 64
-"""Bytes from the start of a file that identify its format."""
+"""Number of bytes at the start of a file by which its format is recognised."""
 GZIP = b"\x1f\x8b"
 """First bytes of a gzip file (RFC 1952)."""
 ZSTD = b"\x28\xb5\x2f\xfd"
 """First bytes of a frame of Zstandard (RFC 8878)."""
 SKIPPABLE_FRAMES = tuple(bytes([low]) + b"\x2a\x4d\x18" for low in range(0x50, 0x60))
-"""First bytes of a frame without data, with which a file of Zstandard may begin (RFC 8878)."""
+"""First bytes of frames without data, with which a Zstandard file may begin (RFC 8878)."""
 ZIP = b"PK\x03\x04"
 """First bytes of a zip file."""
 EXCEL_ENTRY = b"[Content_Types].xml"
@@ -45,21 +46,21 @@ FORMATS: Mapping[bytes, tuple[str, str]] = MappingProxyType({
     b"SQLite format 3\x00": ("an SQLite database", EXPORT), b"$FL2": ("an SPSS file", EXPORT),
     b"%PDF-": ("a PDF", EXPORT),
 })  # fmt: skip
-"""First bytes of other formats, their names and the remedy."""
+"""First bytes of other formats, each with the name of the format and what to do about it."""
 UTF_16 = "is in UTF-16; save it in UTF-8 (in Excel: CSV UTF-8)"
 UTF_32 = "is in UTF-32; save it in UTF-8"
 
 
 def require_csv(file: CsvFile, first: bytes, *, is_unpacked: bool) -> None:
-    """Refuse a file of another format, by its first bytes.
+    """Refuse a file whose first bytes belong to another format.
 
     Args:
         file: The file, for the message.
-        first: First bytes, decompressed if the name ends in ``.gz`` or ``.zst``.
-        is_unpacked: Whether they were decompressed.
+        first: First `FIRST_BYTES` bytes, decompressed if the name ends in ``.gz`` or ``.zst``.
+        is_unpacked: Whether the bytes were decompressed.
 
     Raises:
-        ValueError: the file has another format, or is in UTF-16 or UTF-32.
+        ValueError: the file has another format, or is in UTF-16 or UTF-32. The message says how to convert it.
     """
     if first.startswith(GZIP):
         if is_unpacked:
@@ -82,7 +83,12 @@ def require_csv(file: CsvFile, first: bytes, *, is_unpacked: bool) -> None:
 
 
 def require_compressed(file: CsvFile, first: bytes, ending: str) -> None:
-    """Refuse a file whose name ends in .gz or .zst and that is not compressed in that way, by its first bytes.
+    """Refuse a file whose name ends in ``.gz`` or ``.zst`` but whose content is not compressed in this way.
+
+    Args:
+        file: The file, for the message.
+        first: First bytes of the file, as they are stored.
+        ending: Ending of the name: ``.gz`` or ``.zst``.
 
     Raises:
         ValueError: the file has another format.
@@ -95,15 +101,15 @@ def require_compressed(file: CsvFile, first: bytes, ending: str) -> None:
 
 
 def parse_header(file: CsvFile, header: bytes, longest: int) -> list[str]:
-    """Parse the column names from the first line.
+    """Return the names of the columns from the first line of a file.
 
     Args:
         file: The file, with its declared format.
-        header: First line with its end, cut after `longest` bytes.
-        longest: Maximum bytes of a line.
+        header: The line with its line end, cut after `longest` bytes.
+        longest: Largest number of bytes of a line.
 
     Raises:
-        ValueError: the line is not a header.
+        ValueError: the line is not a header in the declared format. The message shows no part of it.
     """
     line = header.removesuffix(b"\n").removesuffix(b"\r")
     rule = f"the first line of {file.name} must be a header, the names of the columns in {file.codec.upper()}"

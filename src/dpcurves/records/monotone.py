@@ -1,13 +1,14 @@
-"""Increasing functions of a column, applied to the edges of a grid in place of the rows.
+"""Count values of an increasing function of a column, such as its logarithm, without computing the function on records.
 
-For an increasing function f, such as a logarithm, and edges e_k of its values,
+For an increasing function f and edges e_k of its values,
 
     e_k <= f(x) < e_(k + 1)    if and only if    f**-1(e_k) <= x < f**-1(e_(k + 1))
 
-so rows are compared with inverse edges, which are computed once (`invert_grid`). Engines need no logarithm, whose last
-bits differ between libraries. Where f is not defined or infinite, the inner expression is missing (`find_chain`).
+so a record can be compared with the inverse edges. `find_chain` splits an expression into its increasing functions and
+the expression inside, and `invert_grid` computes the inverse edges once. Engines then need no logarithm, whose last
+bits differ between libraries. Where f is undefined or infinite, the inner expression is missing.
 
-Formal guarantees: inverse edges are computed from public numbers.
+Formal guarantees: inverse edges are computed from public numbers. The cell of a record is a function of the record.
 
 >>> chain = find_chain("ln(wage / 2)")
 >>> chain.steps, invert_grid(chain.steps, Grid(0, 2, cells=2)).edges.round(3).tolist()
@@ -29,12 +30,18 @@ from ..data import ALL_RECORDS, Grid
 from ..expressions import Call, Literal, Node, find_monotone_chain, format_expression, parse_expression
 
 Step = tuple[str, float]
+"""An increasing function by its name in `INVERSES`, and the number that it adds, multiplies by, and so on."""
 MOST_EDGES = 2**20
-"""Edges of a grid on a logarithm or an exponential: the largest number, because they are stored one by one."""
+"""Largest number of cells of a grid on a logarithm or an exponential: their edges are stored one by one."""
 
 
 class Chain(NamedTuple):
-    """Increasing functions that end in a logarithm or exponential, outermost first, and the expression inside."""
+    """An expression split into increasing functions and the expression inside.
+
+    Attributes:
+        steps: The functions, the outermost first. The last one is a logarithm or an exponential.
+        inner: The expression inside, which is missing where a function is undefined or infinite.
+    """
 
     steps: tuple[Step, ...]
     inner: str
@@ -42,12 +49,13 @@ class Chain(NamedTuple):
 
 @lru_cache(maxsize=256)
 def find_chain(text: str) -> Chain | None:
-    """Return the increasing functions of an expression, or None if it has no logarithm or exponential outside.
+    """Return the increasing functions around an expression, or None if there is no logarithm or exponential among them.
 
-    The inner expression is missing where a function is not defined, or not finite.
+    Args:
+        text: The expression, such as ``ln(wage) / 2``.
 
     Raises:
-        ValueError: the text is no expression.
+        ValueError: the text is no expression, or nests logarithms or exponentials.
     """
     if text == ALL_RECORDS:
         return None
@@ -65,10 +73,10 @@ def find_chain(text: str) -> Chain | None:
 
 
 def _logarithms(steps: tuple[Step, ...]) -> list[Step]:
-    """Return the logarithms and exponentials of a chain.
+    """Return the logarithms and exponentials of a chain, at most one.
 
     Raises:
-        ValueError: there are several: their domains are not worked out.
+        ValueError: there are several. Their common domain is not worked out.
     """
     functions = [step for step in steps if step[0] in INVERSES and step[0] not in {"add", "sub", "mul", "div"}]
     if len(functions) > 1:
@@ -81,7 +89,9 @@ def _logarithms(steps: tuple[Step, ...]) -> list[Step]:
 
 
 def _restrict(inner: Node, lower: float, upper: float) -> Node:
-    """Return an expression that is missing outside of an open interval on the left, and a closed one on the right."""
+    """Return an expression that equals `inner` where it is finite, above `lower` and at most `upper`, and is missing
+    elsewhere.
+    """
     conditions = []
     if lower > -np.inf:
         conditions.append(Call("gt", (inner, Literal(float(lower)))))
@@ -106,17 +116,22 @@ INVERSES: Mapping[str, Callable[[FloatArray, float], FloatArray]] = MappingProxy
     "mul": lambda edges, number: edges / number,
     "div": lambda edges, number: edges * number,
 })  # fmt: skip
-"""Inverses of increasing functions."""
+"""Inverses of the increasing functions, from edges and the number of the step."""
 
 
 def invert_grid(steps: tuple[Step, ...], grid: Grid) -> Grid:
-    """Return the grid of the inner values whose cells are the cells of the function's values.
+    """Return the grid of the inner expression that has the same cells as a grid of the function's values.
 
-    Formal guarantees: it is computed from public numbers alone. A cell begins at the inverse of its edge, rounded to a
-    double once, so all engines count the same rows in it.
+    Each edge is inverted once and rounded to a double, so that all engines count the same records in a cell.
+
+    Formal guarantees: the result is computed from public numbers alone.
+
+    Args:
+        steps: Increasing functions, the outermost first.
+        grid: Grid of the function's values.
 
     Raises:
-        ValueError: there are too many edges, or two of them have the same inverse.
+        ValueError: there are too many edges, an edge is no value of the function, or two edges have the same inverse.
 
     >>> invert_grid((("log2", 0.0),), Grid(0, 3, cells=3)).edges
     array([1., 2., 4., 8.])

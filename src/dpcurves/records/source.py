@@ -1,4 +1,9 @@
-"""SENSITIVE. Rows of a table: columns of a schema, Arrow arrays and batches, and engine errors without their text."""
+"""SENSITIVE. Columns and rows of a table, as DuckDB reads them, whatever the table came from.
+
+A `Source` lists the columns of a schema (`Column`) and offers its rows to DuckDB. `ArrowSource` does this for Arrow
+batches, through the Arrow C stream interface; only nested columns need pyarrow. `hide_failure` replaces the error text
+of an engine by a fixed rule, because that text may quote a record.
+"""
 
 from __future__ import annotations
 
@@ -107,7 +112,13 @@ _numbers = count(1)
 
 
 def array_from_buffers(data_type: DataType, length: int, *buffers: NDArray[Any]) -> Array:
-    """Make an array from buffers without copying: the validity bits, then the buffers of its type, without gaps."""
+    """Return an Arrow array that uses existing buffers, without copying them.
+
+    Args:
+        data_type: Type of the array.
+        length: Number of elements.
+        buffers: The validity bits, then the buffers of the type, in the order of Arrow's format.
+    """
     key = next(_numbers)
     positions = (_POINTER * len(buffers))(*(buffer.ctypes.data for buffer in buffers))
     struct = _Array(
@@ -526,9 +537,15 @@ FAILURE = (
 
 
 def hide_failure(action: Callable[[], Result], rule: str, argument: str = "data") -> Result:
-    """Return the result of `action`. On failure raise an error about `argument` with this rule, without a chain.
+    """Return the result of `action`. If it fails, raise an error that shows nothing of the original one.
 
-    A missing optional package is reported as it is: its message contains no record.
+    The original message may quote a record. A missing optional package is reported as it is, because that message
+    contains no record.
+
+    Args:
+        action: Function that may fail.
+        rule: Text of the error.
+        argument: Name of the user's argument, for the message.
     """
     try:
         return action()

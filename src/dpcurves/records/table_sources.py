@@ -1,4 +1,7 @@
-"""SENSITIVE. Opening of files, frames, arrays and DuckDB relations by their schema."""
+"""SENSITIVE. Open the tables that a user may give: CSV and Parquet files, data frames, arrays and DuckDB relations.
+
+`open_source` returns a `Source` for any of them. Columns have the types of the schema of the table.
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,9 @@
-"""Value names: the text under which every engine selects, counts, compares and hashes a value of a column.
+"""Value names: one text for each value of a column, the same in every database engine.
 
-Each engine implements this specification in its own SQL (`engines/duckdb.py`, and `postgres_sql.py` and `spark_sql.py`
-of `dpcurves_engines`); `tests/engines/test_value_names.py` compares all of them with `value_name`.
+Categories are selected, counted and hashed by name. DuckDB, PostgreSQL and Spark write some numbers differently, so
+that the same value could have two names. This module defines the names in Python (`value_name`), and each engine
+implements the same definition in its own SQL (`engines/duckdb.py`, and `postgres_sql.py` and `spark_sql.py` of
+`dpcurves_engines`). `tests/engines/test_value_names.py` compares all of them.
 
 =============  ====================================  =====================================================
 type           name                                  missing
@@ -22,6 +24,11 @@ UNDECLARED     the text of the field or object       NULL, an empty field of CSV
 
 Zero has one sign. Infinite numbers are ``inf`` and ``-inf``. A name depends on no engine, locale or collation. Names
 are compared byte by byte in UTF-8. Hashes of names are computed in Python only: see `Records`.
+
+Formal guarantees: a name is a function of one value and of the declared type of its column.
+
+>>> value_name(7, ValueType.DOUBLE), value_name("7.50", ValueType.DECIMAL)
+('7.0', '7.5')
 """
 
 from __future__ import annotations
@@ -41,15 +48,15 @@ import numpy as np
 from ..data import Category
 
 TRUTHS = ("false", "true")
-"""Names of truth values, by their number."""
+"""Names of the truth values 0 and 1."""
 PLAIN_NUMBER = re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]+)?")
-"""Digits without leading zeros, plus sign, spaces or exponent."""
+"""A number in plain digits: no leading zeros, plus sign, spaces or exponent."""
 _EXACT = Context(prec=200_000, Emax=10**9, Emin=-(10**9))
-"""Exact arithmetic: PostgreSQL's numbers have up to 147,455 digits."""
+"""Decimal context that never rounds: PostgreSQL's numbers have up to 147,455 digits."""
 
 
 class ValueType(Enum):
-    """Declared type of the values of a column, as far as their names depend on it."""
+    """Declared type of a column, as far as the names of its values depend on it."""
 
     TEXT = "text"
     TRUTH = "true or false"
@@ -66,15 +73,15 @@ _FLOATS: Mapping[ValueType, Any] = MappingProxyType({
     ValueType.HALF: np.float16, ValueType.SINGLE: np.float32, ValueType.DOUBLE: np.float64,
 })  # fmt: skip
 FLOATS = frozenset(_FLOATS)
-"""Types whose names Python computes from the double that an engine returns."""
+"""Floating-point types. Python computes their names from the doubles that an engine returns."""
 
 
 def value_name(value: Any, declared: ValueType) -> str | None:
-    """Return the name of a value, or None if it is missing.
+    """Return the name of a value, or None if the value is missing.
 
     Args:
-        value: A double for `FLOATS`; else its text as an engine returns it, or a Python value of the type.
-        declared: Type of its column.
+        value: A double if the type is one of `FLOATS`. Otherwise the text that an engine returned, or a Python value.
+        declared: Declared type of the column.
 
     >>> value_name(0.10000000149011612, ValueType.SINGLE), value_name(-0.0, ValueType.DOUBLE), value_name("7.00",
     ... ValueType.DECIMAL), value_name(True, ValueType.TRUTH), value_name(float("nan"), ValueType.DOUBLE)
@@ -108,7 +115,7 @@ def _format_plain_decimal(number: Decimal) -> str:
 
 
 Key = str | float
-"""A name or a double that values are compared with."""
+"""A name or a double with which the values of a column are compared."""
 
 
 def category_key(category: Category, declared: ValueType) -> Key | None:
@@ -133,7 +140,7 @@ def category_key(category: Category, declared: ValueType) -> Key | None:
 
 
 def _number_key(number: int | float | bool, declared: ValueType) -> Key | None:
-    """Return the key that finds a category declared as a number; None if no value of the type equals it."""
+    """Return the key of a category that was declared as a number; None if no value of the type equals the number."""
     if declared in FLOATS:
         return _nearest_float(number, declared)
     if declared is ValueType.TRUTH:
@@ -149,7 +156,9 @@ def _number_key(number: int | float | bool, declared: ValueType) -> Key | None:
 
 
 def _nearest_float(number: int | float | bool, declared: ValueType) -> float | None:
-    """Return the value of the type nearest to a number, or None if the type has no value so large."""
+    """Return the value of a floating-point type that is nearest to a number; None if the number is too large for the
+    type.
+    """
     with suppress(OverflowError), np.errstate(over="ignore"):
         nearest = float(_FLOATS[declared](float(number)))
         return nearest + 0.0 if isinf(nearest) <= isinf(number) else None
@@ -215,7 +224,7 @@ _KEYS_OF_TEXT: Mapping[ValueType, Callable[[str], Key | None]] = MappingProxyTyp
 
 
 def parse_number(text: str) -> int | float | None:
-    """Parse a number in any notation; None if the text is not a number, or NaN.
+    """Return the number that a text spells in any of Python's notations; None for NaN and for other texts.
 
     >>> parse_number("01"), parse_number("2.50"), parse_number("AA")
     (1, 2.5, None)
@@ -228,7 +237,11 @@ def parse_number(text: str) -> int | float | None:
 
 
 def suggest_spelling(category: Category, declared: ValueType) -> str:
-    """Return what to write instead of a category that no value of the type equals.
+    """Return what a user may type in place of a category that no value of the type equals.
+
+    Args:
+        category: The category as the user declared it.
+        declared: Declared type of the column.
 
     >>> suggest_spelling("01", ValueType.WHOLE), suggest_spelling("+2.50", ValueType.DOUBLE)
     ('1', '2.5')

@@ -1,7 +1,7 @@
-"""Decompression of files by Zstandard (RFC 8878), which refuses a file that ends early.
+"""Read files compressed by Zstandard (RFC 8878), and fail if a file ends early.
 
-A file may have several frames, and the last one must be complete: a reader that ended quietly where a file was cut off
-would lose its last records.
+A file consists of one or several frames, the last of which must be complete. A reader that stopped quietly where a file
+was cut off would lose its last records without an error.
 """
 
 from __future__ import annotations
@@ -13,14 +13,17 @@ from typing import Any
 from ..arguments import MissingPackage
 
 READ_AT_ONCE = 2**17
-"""Bytes of compressed data that are read at a time: the size that the library recommends."""
+"""Bytes of compressed data that are read at a time, as the library recommends."""
 
 
 def open_zstd(path: Path) -> io.BufferedReader:
-    """Open a file for reading from the start, decompressed. Reading raises `OSError` if it is damaged or ends early.
+    """Open a compressed file for reading its decompressed bytes from the start.
+
+    Reading raises `OSError` if the file is damaged or ends early.
 
     Raises:
         ImportError: the package zstandard is not installed.
+        OSError: the file cannot be opened.
     """
     try:
         import zstandard
@@ -32,7 +35,7 @@ def open_zstd(path: Path) -> io.BufferedReader:
 
 
 class _ZstdReader(io.RawIOBase):
-    """Decompressed bytes of one or several frames. It seeks to the start only."""
+    """Stream of the decompressed bytes of all frames of a file. It can only seek to the start."""
 
     def __init__(self, path: Path, library: Any) -> None:
         self._library = library
@@ -49,7 +52,7 @@ class _ZstdReader(io.RawIOBase):
         return True
 
     def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
-        """Return to the start of the file, position 0. Raises `OSError` for other positions."""
+        """Go back to the start of the file. Any other position raises `OSError`."""
         if offset or whence != io.SEEK_SET:
             raise io.UnsupportedOperation("a compressed file is read from the start")
         self._file.seek(0)
@@ -58,7 +61,7 @@ class _ZstdReader(io.RawIOBase):
         return 0
 
     def readinto(self, buffer: Any) -> int:
-        """Fill the buffer with the next bytes; return their number, 0 at the end."""
+        """Fill `buffer` with the next decompressed bytes, and return their number; 0 at the end of the file."""
         while not self._decompressed:
             if not self._read_more():
                 return 0
@@ -68,7 +71,11 @@ class _ZstdReader(io.RawIOBase):
         return count
 
     def _read_more(self) -> bool:
-        """Decompress the next piece; return False at the end of the file. Raises `OSError` within a frame."""
+        """Decompress the next piece of the file, and return True; return False at the end of the last frame.
+
+        Raises:
+            OSError: the file ends within a frame, or is damaged.
+        """
         piece = b""
         if self._frame.eof:
             piece = self._frame.unused_data

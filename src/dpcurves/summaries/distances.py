@@ -1,17 +1,15 @@
-"""Distances between piecewise linear distribution functions that may jump at their knots.
+"""Distances between two distribution functions F and G that are linear between knots and may jump at them.
 
-For two distribution functions F and G:
+- `largest_gap`: Kolmogorov-Smirnov distance, ``max |F - G|``;
+- `area_between`: Wasserstein distance of order 1, the integral of ``|F - G|`` (also called earth mover's distance);
+- `energy_between`: energy distance, ``sqrt(2 * integral of (F - G)**2)`` (Székely and Rizzo 2013).
 
-    Kolmogorov-Smirnov     max |F - G|                         `largest_gap`
-    Wasserstein, order 1   integral of |F - G|                 `area_between`     (also called earth mover's distance)
-    energy                 sqrt(2 * integral of (F - G)**2)    `energy_between`
+SciPy measures distances between samples, whose distribution functions are steps. A released curve is linear inside its
+cells, so F - G is linear between knots and the integrals are computed exactly. For two samples they equal SciPy's.
 
-SciPy measures distances between samples, whose functions are steps. A curve is linear inside cells, so F - G is linear
-between knots and these integrals are computed exactly; for two samples they equal SciPy's.
+Formal guarantees: functions of their arguments. For released curves they are post-processing and cost no budget.
 
-Formal guarantees: functions of their arguments; post-processing for released curves.
-
-Reference: Székely and Rizzo 2013 (energy distance).
+Reference: Székely and Rizzo 2013.
 
 >>> curve, sample = Distribution.from_curve([0, 1], [0, 1]), Distribution.from_sample([0.5])
 >>> largest_gap(curve, sample), area_between(curve, sample), round(energy_between(curve, sample), 3)
@@ -35,12 +33,12 @@ NEEDS_SAMPLE = "a list of numbers is needed, and one weight for each of them"
 
 @dataclass(frozen=True, eq=False)
 class Distribution:
-    """Distribution function: 0 below the first knot, 1 above the last one, linear between neighbouring knots.
+    """A distribution function: 0 before the first knot, 1 after the last one, and linear between neighbouring knots.
 
     Attributes:
-        knots: Increasing positions of jumps and bends, of shape ``(knots,)``.
-        left_limits: Limits from the left: the mass below each knot.
-        right_limits: Limits from the right: the mass below or on each knot.
+        knots: Increasing positions of jumps and bends, shape (knots,).
+        left_limits: Limit from the left at each knot: the share of the mass below it.
+        right_limits: Limit from the right at each knot: the share of the mass below it or on it.
     """
 
     knots: FloatArray
@@ -49,8 +47,13 @@ class Distribution:
 
     @classmethod
     def from_curve(cls, x: ArrayLike, y: ArrayLike) -> Distribution:
-        """Return the distribution function of shares `y` below edges `x`; mass outside the edges is put on the first
-        and the last edge.
+        """Return the distribution function that connects points by straight lines.
+
+        Mass beyond the outermost points is put on the first and on the last position.
+
+        Args:
+            x: Increasing positions, shape (points,).
+            y: Share of the mass below each position, shape (points,).
 
         >>> Distribution.from_curve([0, 1, 2], [0, 0.5, 1]).right_limits.tolist()
         [0.0, 0.5, 1.0]
@@ -64,10 +67,14 @@ class Distribution:
 
     @classmethod
     def from_sample(cls, values: ArrayLike, weights: ArrayLike | None = None) -> Distribution:
-        """Return the empirical distribution function of a sample without its NaN values, which are missing.
+        """Return the empirical distribution function of a sample. NaN values are missing and left out.
+
+        Args:
+            values: Numbers, shape (n,).
+            weights: Weight of each number, shape (n,); None: all weights are equal.
 
         Raises:
-            ValueError: there is no value, a value is infinite, or a weight is negative or not finite, or all are zero.
+            ValueError: no value has a positive weight, a value is infinite, or a weight is negative or not finite.
 
         >>> Distribution.from_sample([3, 1, 3, float("nan")]).right_limits.round(2).tolist()
         [0.33, 1.0]
@@ -100,8 +107,15 @@ class Distribution:
         return self._interpolate(first, places), self._interpolate(second, places)
 
     def _interpolate(self, next_knot: NDArray[np.intp], places: FloatArray) -> FloatArray:
-        """Return the value at `places`, linear between the right limit of the knot before and the left limit of the
-        knot after; constant outside all knots. `next_knot` is the index of the knot after each place."""
+        """Return the value of the function at each place, given the knot after it.
+
+        The function is linear from the right limit of the knot before to the left limit of the knot after, and constant
+        outside all knots.
+
+        Args:
+            next_knot: Index of the knot after each place.
+            places: Positions, in the unit of the knots.
+        """
         starts = np.append(-np.inf, self.knots)[next_knot]
         ends = np.append(self.knots, np.inf)[next_knot]
         low = np.append(0.0, self.right_limits)[next_knot]
@@ -113,12 +127,12 @@ class Distribution:
 
 
 class DistributionDifference(NamedTuple):
-    """The difference of two distribution functions, linear on intervals between neighbouring knots.
+    """Difference of two distribution functions on the intervals between neighbouring knots, where it is linear.
 
     Attributes:
-        lengths: Lengths of the intervals.
-        start_values: The difference at the start of each interval: its limit from the right.
-        end_values: The difference at the end of each interval: its limit from the left.
+        lengths: Length of each interval, shape (intervals,).
+        start_values: Difference at the start of each interval: its limit from the right.
+        end_values: Difference at the end of each interval: its limit from the left.
     """
 
     lengths: FloatArray
@@ -141,7 +155,7 @@ class DistributionDifference(NamedTuple):
 
     @property
     def absolute_integral(self) -> float:
-        """The integral of the absolute difference; two triangles where an interval crosses zero."""
+        """The integral of the absolute difference: two triangles where it changes its sign, else a trapezoid."""
         left = np.abs(self.start_values)
         right = np.abs(self.end_values)
         total = left + right

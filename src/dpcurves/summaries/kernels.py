@@ -1,15 +1,18 @@
-"""Kernels of U-statistics on cells, and concordance of pairs in a table of two ordered columns.
+"""U-statistics of binned data: means of a kernel over pairs of people, computed from the counts of cells.
 
-With counts c of n people in cells, and A the matrix of means of a kernel k over pairs of cells,
+A U-statistic is the mean of a symmetric kernel k(x, y) over all pairs of different people (Hoeffding 1948). Gini's mean
+difference has the kernel ``|x - y|``, the variance ``(x - y)**2 / 2``. With counts c of n people, and values spread
+uniformly inside cells,
 
-    A[i, j]     = mean of k(x, y) over x in cell i and y in cell j, both uniform
-    U-statistic = (c' A c - c' diag(A)) / (n * (n - 1))                   mean over pairs of different people
+    A[i, j]     = mean of k(x, y) over x in cell i and y in cell j
+    U-statistic = (c' A c - c' diag(A)) / (n * (n - 1))
 
-`Kernel.max_deviation` bounds k - A for any values in the cells. Kernels: ``|x - y|`` and ``(x - y)**2 / 2`` in linear
-time, 1 for values in one cell, any function (averaged over 25 points, or the midpoint of its range over 49 points), and
-a table. `count_pairs` gives concordant minus discordant pairs of a table (Kendall's tau, Goodman and Kruskal's gamma).
+`mean_over_pairs` computes it. `Kernel.max_deviation` bounds the error ``|k - A|`` for any values inside the cells.
+Kernels are made by `mean_difference_kernel` and `half_square_kernel` (both in linear time), `same_cell_kernel`,
+`kernel_from_function` (any function, averaged over each pair of cells), `MidpointKernel` and `CellKernel` (a table).
+`count_pairs` counts concordant minus discordant pairs of a table, for Kendall's tau and Goodman and Kruskal's gamma.
 
-Formal guarantees: functions of their arguments; post-processing for released counts.
+Formal guarantees: functions of their arguments. For released counts they are post-processing and cost no budget.
 
 References: Hoeffding 1948; Bell, Bellet, Gascon and Kulkarni 2019, equations 14 and 15.
 
@@ -31,7 +34,7 @@ from ..arguments import InvalidArgument, WrongArgumentType
 from ..arrays import FloatArray, IntArray
 
 Function = Callable[[FloatArray, FloatArray], FloatArray]
-"""A symmetric kernel of two values, or of arrays of values."""
+"""A symmetric function of two values, which also takes arrays of values."""
 
 
 def cell_endpoints(edges: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -51,11 +54,10 @@ class Kernel(NamedTuple):
     """A symmetric kernel on pairs of cells.
 
     Attributes:
-        mean: Mean of the kernel over uniform values in both cells, (cells, cells): equation 15 of Bell et al. (2019).
-        max_deviation: Largest distance of the kernel from `mean` for any values in these cells, (cells, cells); at
-            least the root of their Delta.
-        fast_form: Quadratic form of counts with the means in a linear number of steps; None multiplies by the whole
-            matrix.
+        mean: Mean of the kernel over uniform values in both cells, shape (cells, cells); equation 15 of Bell et al.
+            (2019).
+        max_deviation: Largest distance of the kernel from `mean` for any values in the two cells, shape (cells, cells).
+        fast_form: Function that computes ``c' A c`` in linear time; None: the whole matrix is multiplied.
     """
 
     mean: FloatArray
@@ -63,7 +65,14 @@ class Kernel(NamedTuple):
     fast_form: Callable[[FloatArray], FloatArray] | None = None
 
     def quadratic_form(self, cells: FloatArray) -> FloatArray:
-        """Return the quadratic form c' A c of counts c with the means A: (..., cells) to (...)."""
+        """Return ``c' A c`` for counts c and the means A.
+
+        Args:
+            cells: Counts, shape (..., cells).
+
+        Returns:
+            Numbers of shape (...).
+        """
         if self.fast_form is not None:
             return self.fast_form(cells)
         return np.asarray(((cells @ self.mean) * cells).sum(axis=-1))
@@ -89,21 +98,22 @@ def mean_difference_kernel(edges: FloatArray) -> Kernel:
 def extreme_mean_differences(
     edges: FloatArray, shares: FloatArray, times: float = 0.0
 ) -> tuple[FloatArray, FloatArray]:
-    """Return the values in these cells that minimise, and that maximise, their mean difference minus `times` twice
-    their mean.
+    """Return the smallest and the largest mean difference that values inside the cells can have.
 
-    The mean difference is ``2 * sum p * g * x``, with g the share below a cell minus the share above it, plus the
-    differences among values of one cell; it is convex in each value. So it is largest where values lie at the bounds of
-    their cells, some of a cell at one bound and the rest at the other; and smallest where all values of a cell lie at
-    the bound that is closer to the middle of the people.
+    More precisely, the values minimise and maximise their mean difference minus `times` twice their mean. The mean
+    difference is ``2 * sum p * g * x``, with g the share below a cell minus the share above it, plus the differences
+    among values of one cell. It is convex in each value. So it is largest where values lie at the bounds of their
+    cells, some at the lower and the rest at the upper one. It is smallest where all values of a cell lie at the bound
+    that is nearer to the middle of the people.
 
     Args:
         edges: Bounds of cells in either form of `cell_endpoints`.
-        shares: The share of the people in each cell, (cells,), not negative.
-        times: Not 0 for the Gini coefficient: an extreme coefficient is the fixed point of `times`.
+        shares: Share of the people in each cell, shape (cells,), not negative.
+        times: 0 for the mean difference. For the Gini coefficient, whose extremes are the fixed points of `times`, a
+            guess of it.
 
     Returns:
-        Mean difference and mean at both solutions, (2,) each.
+        Mean difference and mean of the values, shape (2,), at the minimum and at the maximum.
 
     >>> least, most = extreme_mean_differences(np.array([0.0, 1.0, 2.0]), np.array([0.5, 0.5]))
     >>> least.tolist(), most.tolist()
@@ -148,8 +158,10 @@ def half_square_kernel(edges: FloatArray) -> Kernel:
 
 
 def same_cell_kernel(parts: IntArray) -> Kernel:
-    """Return the kernel that is 1 for two values in one cell, else 0, if interval i has ``parts[i]`` cells: for the
-    collision probability.
+    """Return the kernel of the collision probability: 1 for two people in one cell, else 0.
+
+    Args:
+        parts: Number of cells that each interval joins; people of an interval are spread evenly over them.
 
     >>> same_cell_kernel(np.array([1, 4])).mean.tolist()
     [[1.0, 0.0], [0.0, 0.25]]
@@ -158,11 +170,10 @@ def same_cell_kernel(parts: IntArray) -> Kernel:
 
 
 def kernel_from_function(function: Function) -> Callable[[FloatArray], Kernel]:
-    """Return a function from edges to the kernel on pairs of cells of any function, from its values at 25 points of
-    each pair and at their corners.
+    """Return a function from edges to the kernel that averages `function` over each pair of cells.
 
-    Values between those points are not checked: `max_deviation` is correct for kernels that are monotone along each
-    cell.
+    Means are computed by Gauss-Legendre quadrature with 25 points of each pair. Deviations are computed at the corners
+    of the pair alone: `max_deviation` is correct for functions that are monotone along each cell.
     """
 
     def average_over_cells(edges: FloatArray) -> Kernel:
@@ -203,13 +214,13 @@ def kernel_from_function(function: Function) -> Callable[[FloatArray], Kernel]:
 
 @dataclass(frozen=True)
 class MidpointKernel:
-    """A kernel whose value for two cells is the midpoint of its range over them (Bell et al., eq. 14).
+    """A kernel whose value for two cells is the midpoint of its range over them (Bell et al. 2019, equation 14).
 
-    For any values inside their cells it errs by at most half of the range, which is the smallest possible bound. The
+    For any values inside the cells it errs by at most half of the range, which is the smallest possible bound. The
     range is taken over 49 points of each pair of cells, corners and diagonal included.
 
     Attributes:
-        function: The kernel.
+        function: The symmetric function of two values.
     """
 
     function: Function
@@ -232,15 +243,15 @@ class MidpointKernel:
 
 @dataclass(frozen=True)
 class CellMiddleKernel:
-    """A kernel on the middles of two cells, for values that were rounded to a middle at random.
+    """A kernel on the middles of two cells, for values that were rounded at random to one of the middles beside them.
 
-    In expectation over the rounding, pairs of values have the kernel that is interpolated between middles: the kernel
-    itself, where it is linear in each argument, as ``(x + y) / 2`` is everywhere, and ``|x - y|`` where no middle lies
-    between. `max_deviation` is the largest difference at 49 points of each pair of gaps between middles; values before
-    the first middle or after the last one were rounded to it.
+    In expectation over the rounding, pairs of values have the kernel that is interpolated between middles. That is the
+    kernel itself where it is linear in each argument, as ``(x + y) / 2`` is everywhere, and ``|x - y|`` where no middle
+    lies between. `max_deviation` is the largest difference at 49 points of each pair of gaps between middles. Values
+    before the first middle or after the last one were rounded to it.
 
     Attributes:
-        function: The kernel.
+        function: The symmetric function of two values.
     """
 
     function: Function
@@ -337,10 +348,13 @@ def require_kernel(values: FloatArray) -> None:
 
 
 def mean_over_pairs(kernel: Kernel, cells: FloatArray) -> FloatArray:
-    """Return the U-statistic of counts (..., cells): the mean over all pairs of different people.
+    """Return the U-statistic of a kernel: its mean over all pairs of different people.
 
-    ``(c' A c - c' diag(A)) / (n (n - 1))``: a quadratic form, never a sum over pairs. Noisy totals below 2 are replaced
-    by 2.
+    It is ``(c' A c - c' diag(A)) / (n (n - 1))``. Noisy totals n below 2 are replaced by 2.
+
+    Args:
+        kernel: Kernel on pairs of cells.
+        cells: Counts of people, shape (..., cells).
     """
     pairs = kernel.quadratic_form(cells) - cells @ np.diag(kernel.mean)
     people = np.maximum(cells.sum(axis=-1), 2.0)
@@ -348,8 +362,9 @@ def mean_over_pairs(kernel: Kernel, cells: FloatArray) -> FloatArray:
 
 
 def _middle_distances(edges: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Return the distance of the middles of each pair of cells, and half the sum of their widths, (cells, cells)
-    each."""
+    """Return, for each pair of cells, the distance of their middles and half the sum of their widths, shape (cells,
+    cells).
+    """
     low, high = cell_endpoints(edges)
     middles = (low + high) / 2
     width = high - low
@@ -357,10 +372,13 @@ def _middle_distances(edges: FloatArray) -> tuple[FloatArray, FloatArray]:
 
 
 def count_pairs(tables: FloatArray) -> FloatArray:
-    """Return concordant minus discordant pairs, pairs that differ in rows, and pairs that differ in columns.
+    """Return the pairs of records that determine rank correlations, shape (..., 3).
 
-    From shape (..., rows, columns) to (..., 3): quadratic forms of the counts by running sums, in as many steps as
-    there are cells.
+    They are concordant minus discordant pairs, pairs that differ in rows, and pairs that differ in columns. Running
+    sums count them in as many steps as there are cells.
+
+    Args:
+        tables: Counts by two ordered columns, shape (..., rows, columns).
 
     >>> count_pairs(np.array([[2.0, 0.0], [1.0, 3.0]])).tolist()
     [6.0, 8.0, 9.0]

@@ -1,6 +1,8 @@
-"""Statistics of two classes from counts by score: ROC curve, precision, net benefit, Brier score, and projections.
+"""Metrics of a binary classifier from counts of both classes by score: ROC curve, AUC, precision, net benefit, Brier
+score.
 
-`cells` are counts (..., 2, cells) of negatives and positives in cells of increasing scores; scores in a cell are tied.
+Functions take counts of shape (..., 2, cells), negatives first, in cells of increasing scores. Scores in one cell are
+tied. With p_i positives and n_i negatives in cell i, scores s_i, and P and N records of the two classes,
 
     AUC                 sum_i p_i * (negatives below i + n_i / 2) / (P * N)
     Kolmogorov-Smirnov  max over inner edges of |F_negative - F_positive|
@@ -8,12 +10,10 @@
     net benefit         TP / n - FP / n * t / (1 - t)
     Brier score         sum_i (p_i * (1 - s_i)**2 + n_i * s_i**2) / (P + N)
 
-p_i and n_i are the positives and negatives of cell i, s_i its score, P and N the sizes of both classes.
+Noisy counts may be negative. `isotonic_projection` returns the nearest non-decreasing curve (pool adjacent violators),
+and `project_to_simplex` the nearest nonnegative numbers with a given sum.
 
-Noisy counts may be negative: `isotonic_projection` returns the nearest non-decreasing curve (pool adjacent violators),
-`project_to_simplex` the nearest shares that are not negative and add up.
-
-Formal guarantees: functions of their arguments; post-processing for released counts.
+Formal guarantees: functions of their arguments. For released counts they are post-processing and cost no budget.
 
 References: Mann and Whitney 1947; Vickers and Elkin 2006; Brier 1950; Barlow, Bartholomew, Bremner and Brunk 1972.
 
@@ -34,7 +34,11 @@ from ..arrays import FloatArray
 
 
 def as_numbers(name: str, given: ArrayLike) -> FloatArray:
-    """Return a number, or an array of numbers, as an array of doubles; the errors name the argument `name`.
+    """Return a number or an array of numbers as an array of doubles.
+
+    Args:
+        name: Name of the caller's argument, for the message.
+        given: Value of that argument.
 
     Raises:
         TypeError: `given` holds no numbers.
@@ -131,11 +135,14 @@ def project_to_simplex(values: FloatArray, total: float) -> FloatArray:
 
 
 def isotonic_projection(values: FloatArray, weights: FloatArray | None = None) -> FloatArray:
-    """Return the closest non-decreasing sequence in (weighted) least squares, by pooling adjacent violators, of
-    values with independent noise. For noise that is shared along a tree or a chain see
-    `smoothing.isotonic_projection`.
+    """Return the non-decreasing sequence that is nearest in least squares, by pooling adjacent violators.
 
-    Its distance from a non-decreasing truth is at most the distance of `values`.
+    Its distance from a non-decreasing truth is at most the distance of `values`. For noise that is shared along a tree
+    or a chain see `smoothing.isotonic_projection`.
+
+    Args:
+        values: Numbers with independent noise, shape (n,).
+        weights: Weights of the squares, shape (n,); None: all are equal.
 
     >>> isotonic_projection(np.array([0.0, 3.0, 1.0, 4.0]))
     array([0., 2., 2., 4.])
@@ -148,7 +155,13 @@ def isotonic_projection(values: FloatArray, weights: FloatArray | None = None) -
 
 
 def counts_to_prefixes(cells: FloatArray) -> FloatArray:
-    """Return cumulated counts at the edges, beginning with 0: (..., cells) to (..., cells + 1).
+    """Return cumulated counts at the edges of cells, from 0 on.
+
+    Args:
+        cells: Counts, shape (..., cells).
+
+    Returns:
+        Counts below each edge, shape (..., cells + 1).
 
     >>> counts_to_prefixes(np.array([[2.0, 0.0, 1.0]]))
     array([[0., 2., 2., 3.]])
@@ -159,15 +172,17 @@ def counts_to_prefixes(cells: FloatArray) -> FloatArray:
 
 
 def monotone_prefixes(cells: FloatArray, upper: float | None) -> FloatArray:
-    """Return cumulated counts of each row, projected to non-decreasing ones by least squares, then clipped to
-    [0, `upper`]. They start at 0.
+    """Return cumulated counts of each row that start at 0 and do not decrease.
+
+    Cumulated noisy counts are projected to the nearest non-decreasing sequence in least squares, then clipped to [0,
+    `upper`].
 
     Args:
-        cells: Noisy counts, (rows, cells).
-        upper: The public maximum of records in a row, or None.
+        cells: Noisy counts, shape (rows, cells).
+        upper: Public maximum of the records in a row, or None.
 
     Returns:
-        (rows, cells + 1). A last prefix equal to `upper` is unchanged.
+        Counts below each edge, shape (rows, cells + 1).
     """
     prefixes = counts_to_prefixes(cells)
     for row in prefixes:
@@ -211,7 +226,7 @@ def roc_points(positive: FloatArray, negative: FloatArray) -> tuple[FloatArray, 
 
 
 def auc(fpr: FloatArray, tpr: FloatArray) -> FloatArray:
-    """Return the area under a curve (..., points), by trapezoids: (...)."""
+    """Return the area under a curve by trapezoids, shape (...), from rates of shape (..., points)."""
     return np.asarray(np.trapezoid(tpr, fpr, axis=-1))
 
 
@@ -233,7 +248,13 @@ def auc_of_counts(positive: FloatArray, negative: FloatArray) -> FloatArray:
 
 
 def cumulate_from_top(cells: FloatArray) -> FloatArray:
-    """Return sums over the i highest cells, from none to all: (..., cells) to (..., cells + 1).
+    """Return sums over the highest cells, from none to all.
+
+    Args:
+        cells: Counts, shape (..., cells).
+
+    Returns:
+        Entry i is the sum over the i highest cells, shape (..., cells + 1).
 
     >>> cumulate_from_top(np.array([1.0, 2.0, 4.0])).tolist()
     [0.0, 4.0, 6.0, 7.0]
@@ -242,15 +263,20 @@ def cumulate_from_top(cells: FloatArray) -> FloatArray:
 
 
 def monotone_counts_above(cells: FloatArray) -> FloatArray:
-    """Return counts above each threshold, (cells + 1,), from counts of cells of increasing scores; made
-    non-decreasing by `isotonic_projection` and clipped at 0."""
+    """Return the nonnegative, non-decreasing counts of the highest cells, from none to all, shape (cells + 1,).
+
+    The sums over the highest cells are projected by `isotonic_projection` and clipped at 0.
+
+    Args:
+        cells: Noisy counts in cells of increasing scores, shape (cells,).
+    """
     cumulated = cumulate_from_top(cells)
     cumulated[1:] = isotonic_projection(cumulated[1:])
     return np.maximum(cumulated, 0)
 
 
 AREA_STEPS = 2**20
-"""Steps in an area of 1 that `AucQuery` releases as an integer."""
+"""Steps into which an area of 1 is divided, so that `AucQuery` releases an integer."""
 
 
 def auc_of_steps(steps: int) -> float:
@@ -259,11 +285,14 @@ def auc_of_steps(steps: int) -> float:
 
 
 def binormal_tpr(fpr: FloatArray, auc: float) -> FloatArray:
-    """Return true positive rates of a binormal curve with area `auc`: classes ``sqrt(2) * ndtri(auc)`` standard
-    deviations apart.
+    """Return the true positive rates of a binormal ROC curve with a given area.
 
-    The curve is symmetric about the falling diagonal; with an area of 0 or 1 it follows the axes, with its step at the
-    first or at the last point.
+    The scores of both classes are normal with equal variances, ``sqrt(2) * ndtri(auc)`` standard deviations apart. With
+    an area of 0 or 1 the curve follows the axes.
+
+    Args:
+        fpr: False positive rates, in [0, 1].
+        auc: Area under the curve, in [0, 1].
 
     >>> binormal_tpr(np.array([0.0, 0.5, 1.0]), 0.76).round(2)
     array([0.  , 0.84, 1.  ])
@@ -276,8 +305,10 @@ def binormal_tpr(fpr: FloatArray, auc: float) -> FloatArray:
 
 
 def compute_class_gaps(cells: FloatArray) -> FloatArray:
-    """Return the distribution function of negatives minus the distribution function of positives at inner edges, (...,
-    2, cells) to (..., cells - 1).
+    """Return the distribution function of negatives minus that of positives at the inner edges, shape (..., cells - 1).
+
+    Args:
+        cells: Counts of negatives and positives, shape (..., 2, cells).
 
     >>> compute_class_gaps(np.array([[3.0, 1.0], [1.0, 3.0]])).tolist()
     [0.5]
@@ -288,7 +319,10 @@ def compute_class_gaps(cells: FloatArray) -> FloatArray:
 
 
 def largest_class_gap(cells: FloatArray) -> FloatArray:
-    """Return the Kolmogorov-Smirnov statistic of two classes, (..., 2, cells) to (...): the largest absolute gap.
+    """Return the Kolmogorov-Smirnov statistic of two classes, shape (...): the largest absolute gap.
+
+    Args:
+        cells: Counts of negatives and positives, shape (..., 2, cells).
 
     >>> float(largest_class_gap(np.array([[3.0, 1.0], [1.0, 3.0]])))
     0.5
@@ -297,8 +331,10 @@ def largest_class_gap(cells: FloatArray) -> FloatArray:
 
 
 def odds(threshold: FloatArray) -> FloatArray:
-    """Return t / (1 - t) for thresholds t below 1: the number of false positives that weigh as much as one true
-    positive.
+    """Return t / (1 - t): the number of true positives that a false positive costs at threshold t, in net benefit.
+
+    Args:
+        threshold: Probabilities below 1.
 
     >>> odds(np.array([0.2, 0.5])).tolist()
     [0.25, 1.0]
@@ -324,13 +360,12 @@ def net_benefit(true: FloatArray, false: FloatArray, size: float, threshold: Flo
 
 
 def precision_and_recall(cells: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Return precision and recall as the threshold decreases over the cells: (cells + 1,) each, the first point above
-    all scores.
+    """Return precision and recall as the threshold falls from above all scores, shape (cells + 1,) each.
 
-    Precision is 1 if no score lies above the threshold, as in scikit-learn. Recall is NaN without positives.
+    Precision is 1 if no record scores above the threshold, as in scikit-learn. Recall is NaN without positives.
 
     Args:
-        cells: Non-negative counts of negatives and positives, (2, cells), by increasing score.
+        cells: Nonnegative counts of negatives and positives by increasing score, shape (2, cells).
 
     >>> precision, recall = precision_and_recall(np.array([[2.0, 0.0, 2.0], [0.0, 1.0, 2.0]]))
     >>> precision.tolist(), recall.round(2).tolist()
@@ -344,9 +379,12 @@ def precision_and_recall(cells: FloatArray) -> tuple[FloatArray, FloatArray]:
 
 
 def average_precision(cells: FloatArray) -> FloatArray:
-    """Return the mean precision at the scores of the positives, (..., 2, cells) to (...); ties share a threshold.
+    """Return the mean precision at the scores of the positives, shape (...). Tied records share a threshold.
 
-    Counts may be noisy and negative: precision is clipped to [0, 1].
+    Noisy counts may be negative; cumulated counts are clipped at 0, so that precision lies in [0, 1].
+
+    Args:
+        cells: Counts of negatives and positives by increasing score, shape (..., 2, cells).
 
     >>> round(float(average_precision(np.array([[2.0, 0.0, 2.0], [0.0, 1.0, 3.0]]))), 4)
     0.6167
@@ -390,15 +428,15 @@ def log_loss(cells: FloatArray, scores: FloatArray) -> FloatArray:
 
 
 def calibration_gaps(cells: FloatArray, scores: FloatArray, starts: NDArray[np.int64]) -> FloatArray:
-    """Return positives minus the sum of scores for each group of cells, divided by all records: (..., 2, cells) to
-    (..., groups).
+    """Return the calibration error of each group of cells, shape (..., groups).
 
-    The sum of their absolute values is the expected calibration error (Naeini, Cooper and Hauskrecht 2015).
+    It is the number of positives minus the sum of scores, divided by the number of all records. The absolute values add
+    up to the expected calibration error (Naeini, Cooper and Hauskrecht 2015).
 
     Args:
-        cells: Counts of negatives and positives.
-        scores: A representative score of each cell, (cells,).
-        starts: The first cell of each group.
+        cells: Counts of negatives and positives, shape (..., 2, cells).
+        scores: Representative score of each cell, shape (cells,).
+        starts: First cell of each group, shape (groups,).
 
     >>> calibration_gaps(np.array([[3.0, 1.0], [1.0, 3.0]]), np.array([0.5, 0.5]), np.array([0, 1])).tolist()
     [-0.125, 0.125]
@@ -409,7 +447,11 @@ def calibration_gaps(cells: FloatArray, scores: FloatArray, starts: NDArray[np.i
 
 
 def even_groups(count: FloatArray, groups: int) -> NDArray[np.int64]:
-    """Return the first cells of at most `groups` groups of neighbouring cells with about equal counts.
+    """Return the first cell of each of at most `groups` groups of neighbouring cells with about equal counts.
+
+    Args:
+        count: Noisy counts of records in cells, shape (cells,).
+        groups: Largest number of groups.
 
     >>> even_groups(np.array([1.0, 1.0, 2.0, 4.0]), 2).tolist()
     [0, 3]

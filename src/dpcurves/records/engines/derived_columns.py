@@ -1,11 +1,13 @@
-"""SENSITIVE. Columns that expressions derive from the columns of a source, row by row, in DuckDB.
+"""SENSITIVE. Columns that expressions compute from the columns of a table, row by row.
 
-    DerivedSchema     which columns expressions derive, and from which columns; a filter is one more, true or false
-    DerivedColumns    a FROM clause of the source with these columns, in layers of subqueries
+`DerivedSchema` assigns positions to expressions: the columns of the table come first, then derived columns. A filter is
+a derived column, too, which is true or false. `DerivedColumns` writes a FROM clause for DuckDB that offers the columns
+of a source and the derived ones, as nested subqueries.
 
-The conjuncts of a filter are evaluated in turn, each on the rows alone that pass the ones before.
+A filter ``a AND b`` is split into its conjuncts. Each is evaluated only on rows that pass the ones before it.
 
-Formal guarantees: a derived value is a function of its row, so neighbouring tables stay neighbouring or become equal.
+Formal guarantees: a derived value is a function of its row. Tables that differ in one row, or in the rows of one unit,
+differ likewise after columns are derived, or are equal.
 """
 
 from __future__ import annotations
@@ -37,12 +39,12 @@ from ..value_names import ValueType, category_key
 
 
 class RowFilter(NamedTuple):
-    """A filter of rows.
+    """A filter of rows, as positions of derived columns.
 
     Attributes:
-        position: Position of the derived column that is true for the rows that pass.
-        conjuncts: Positions of the conditions that are all true for the rows that pass: operands of the filter's AND.
-        keeps_failing_rows: Whether other rows stay, without values: they are missing. Else they are left out.
+        position: Position of the column that is true for the rows that pass.
+        conjuncts: Positions of the operands of the filter's AND, which are all true for the rows that pass.
+        keeps_failing_rows: If True, other rows stay as missing records. If False, they are left out.
     """
 
     position: int
@@ -51,17 +53,17 @@ class RowFilter(NamedTuple):
 
     @property
     def name(self) -> str:
-        """The SQL name of the condition, which is true or false."""
+        """SQL name of the column that is true for the rows that pass."""
         return sql_name(self.position)
 
     @property
     def passes(self) -> str:
-        """The condition of a WHERE clause. A conjunct may be NULL: then the row does not pass."""
+        """SQL condition for a WHERE clause. Rows for which a conjunct is NULL do not pass."""
         return " AND ".join(map(sql_name, self.conjuncts))
 
 
 class _Derived(NamedTuple):
-    """A derived column: its checked expression, the positions of its inputs, and the column as engines read it."""
+    """A derived column: its checked expression, the positions of the columns that it reads, and its description."""
 
     checked: Checked
     inputs: tuple[int, ...]
@@ -69,19 +71,20 @@ class _Derived(NamedTuple):
 
 
 ONE = Checked("literal", ExpressionType.NUMBER, value=1.0)
-"""The value of each record in the column of all records."""
+"""Expression whose value is 1 for every record, for the column of all records."""
 
 
 FALSE = Checked("literal", ExpressionType.TRUTH, value=False)
-"""The value of a condition that is NULL: as in SQL, the row does not pass."""
+"""Value of a condition that is NULL. As in SQL, such a row does not pass."""
 
 
 class DerivedSchema:
-    """Columns of a table and columns derived from them; derived columns come after the columns of the table and of
-    its faults.
+    """The columns of a table, and the columns that expressions derive from them.
 
-    Formal guarantees: a derived value is a function of its row alone (see `expressions`), so deriving columns maps
-    tables row by row: tables that differ in one row, or in the rows of one unit, do so afterwards, or are equal.
+    The positions of derived columns follow those of the table and one position for faults of lines.
+
+    Formal guarantees: a derived value is a function of its row alone (see `expressions`). So tables that differ in one
+    row, or in the rows of one unit, differ likewise after columns are derived, or are equal.
     """
 
     def __init__(self, columns: Sequence[Column]) -> None:
@@ -91,12 +94,12 @@ class DerivedSchema:
         self._positions: dict[tuple[str, str], int] = {}
 
     def add(self, text: str, is_numeric: bool, argument: str) -> tuple[Column, int]:
-        """Return the column of an expression and its position.
+        """Add an expression unless it was added before, and return its column and its position.
 
         Args:
             text: The expression.
-            is_numeric: Whether numbers are needed; else texts, numbers or truth values.
-            argument: Name of the argument for messages.
+            is_numeric: If True, its values must be numbers. If False, texts, numbers and truth values are accepted.
+            argument: Name of the user's argument, for messages.
 
         Raises:
             ValueError: the text is no expression, or a column is missing or has another type than its function needs.
@@ -113,7 +116,11 @@ class DerivedSchema:
         return self._derived[position - self._first].column, position
 
     def add_condition(self, where: str) -> int:
-        """Return the position of the condition of a filter. Raises as `add`."""
+        """Add the condition of a filter unless it was added before, and return its position.
+
+        Raises:
+            ValueError: see `add`.
+        """
         position = self._positions.get((where, "condition"))
         if position is None:
             node = self._parse(where, "where")
@@ -123,8 +130,12 @@ class DerivedSchema:
         return position
 
     def add_conjuncts(self, where: str) -> tuple[int, ...]:
-        """Return the positions of the operands of a filter's AND, so that an engine evaluates each on the rows alone
-        that pass the ones before. Raises as `add`.
+        """Add the operands of a filter's AND, and return their positions.
+
+        An engine may then evaluate each of them only on rows that pass the ones before.
+
+        Raises:
+            ValueError: see `add`.
         """
         node = self._parse(where, "where")
         names = find_column_names(node)
@@ -143,7 +154,7 @@ class DerivedSchema:
         return _match_literals(parse_expression(text, argument), columns, argument)
 
     def _append(self, text: str, use: str, checked: Checked, names: Sequence[str]) -> int:
-        """Add a derived column, computed from the columns `names`; return its position."""
+        """Add a derived column that reads the columns `names`, and return its position."""
         inputs = tuple(find_column(name, self.columns) for name in names)
         self._derived.append(_Derived(checked, inputs, self.describe_column(text, checked.type)))
         self._positions[text, use] = self._first + len(self._derived) - 1
@@ -166,7 +177,7 @@ class DerivedSchema:
         return {name: kind for name, kind in columns.items() if kind is not None}
 
     def find_inputs(self, positions: Sequence[int]) -> list[int]:
-        """Return the positions in the table that columns are read from."""
+        """Return the positions of the table's columns that the columns at `positions` read, in order."""
         inputs: set[int] = set()
         for position in positions:
             inputs |= {position} if position < self._first else {*self._derived[position - self._first].inputs}
@@ -183,19 +194,23 @@ class DerivedSchema:
 
 
 class DerivedColumns(DerivedSchema):
-    """Columns of a source and columns derived from them in DuckDB."""
+    """Columns of a source, and columns that DuckDB derives from them.
+
+    Args:
+        source: The source of the records.
+    """
 
     def __init__(self, source: Source) -> None:
         super().__init__(source.columns)
         self.source = source
 
     def scan(self, connection: duckdb.DuckDBPyConnection, positions: Sequence[int], *, whole: bool = False) -> str:
-        """Return a FROM clause with the columns at these positions, as `Source.scan` or `Source.scan_whole`.
+        """Return a FROM clause that offers the columns at these positions.
 
         Args:
             connection: Connection to DuckDB.
             positions: Positions of columns of the source, and of derived columns behind them.
-            whole: Whether a column `whole` of all columns of the source is added.
+            whole: If True, a column ``whole`` with all columns of the source is added, as by `Source.scan_whole`.
         """
         inputs = self.find_inputs(positions) or [0]
         derived = self.find_derived(positions)
@@ -215,8 +230,12 @@ class DerivedColumns(DerivedSchema):
         return f"(SELECT {names} FROM {rows})"
 
     def _read_column(self, name: str, kind: ExpressionType, decoded: Sequence[int]) -> str:  # noqa: PLR0911
-        """Return the SQL of a value of the source, NULL if it is missing. Texts at the positions `decoded` are VARCHAR,
-        others bytes.
+        """Return SQL for the value of a source's column as an expression reads it; NULL if it is missing.
+
+        Args:
+            name: Name of the column.
+            kind: Type that the expression needs.
+            decoded: Positions of text columns that are read as VARCHAR. Others are read as bytes.
         """
         position = find_column(name, self.source.columns)
         column = self.source.columns[position]
@@ -309,14 +328,14 @@ UUID_LETTERS = "0123456789abcdef-"
 
 
 def _split_conjunction(checked: Checked) -> list[Checked]:
-    """Return conditions that are all true where this one is, and nowhere else."""
+    """Return conditions that are all true exactly where `checked` is true: the operands of nested ANDs."""
     if checked.function != "and":
         return [checked]
     return [condition for operand in checked.arguments for condition in _split_conjunction(operand)]
 
 
 def _expression_type(column: Column) -> ExpressionType | None:
-    """Return the type of a column in expressions; None: expressions do not read it."""
+    """Return the type that a column has in expressions; None if expressions cannot read it."""
     if column.kind is ColumnKind.TIMES:
         kinds = {DATE: ExpressionType.DATE, MOMENT: ExpressionType.MOMENT}
         return kinds.get(column.time) if column.elapsed_time is not None else None

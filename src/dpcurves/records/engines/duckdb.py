@@ -1,4 +1,9 @@
-"""SENSITIVE. DuckDB as a counting engine for files, frames and arrays on this machine."""
+"""SENSITIVE. DuckDB as a counting engine for files, data frames and arrays on this machine.
+
+`DuckEngine` writes SQL that counts the used rows of a `Source` by cell, in a private connection in memory. Grids become
+arithmetic on values, and categories comparisons of names. Results are exact integers. After the schema check no row can
+raise an error.
+"""
 
 from __future__ import annotations
 
@@ -127,9 +132,14 @@ def slot_type(shape: Sequence[int]) -> str:
 
 
 def grid_slot_sql(grid: Grid, value: str, slot: str) -> str | None:
-    """Return SQL for the slot of the double `value`, with SQL type `slot`; NULL where it is missing.
+    """Return SQL for the slot of a number on a grid, or None if the grid has no formula and NumPy must find cells.
 
-    No cast can fail, because values outside the grid reach none. None: the grid has no formula, so NumPy finds cells.
+    No cast can fail, because values outside the grid reach none.
+
+    Args:
+        grid: The grid.
+        value: SQL of the number, a double; NULL where it is missing.
+        slot: SQL type of the slot.
     """
     even_grid, further_edges = engines.find_even_grid(grid)
     if further_edges:
@@ -396,11 +406,14 @@ def _category_slot_sql(bound: engines.BoundAxis, number: int, slot: str) -> str:
 
 
 def missing_reason_sql(bound: Sequence[engines.BoundAxis], columns: int) -> str:
-    """Return SQL for the reason why a row is missing on any axis; NULL if it is not missing. Columns from the given
-    number on are derived.
+    """Return SQL for the reason why a row is missing on any axis; NULL if it is not missing.
 
     Formal guarantees: a row has a reason if and only if it is counted as missing, and then exactly one: its line's
     fault, else the reason on the first axis that it is missing on.
+
+    Args:
+        bound: Axes with their columns.
+        columns: Position from which on columns are derived by expressions.
     """
     slots = _slots_sql(bound)
     is_missing = [
@@ -637,8 +650,11 @@ class DuckEngine:
         return self._derived.add(text, is_numeric, argument)
 
     def filtered(self, where: str, keeps_failing_rows: bool) -> DuckEngine:
-        """Return an engine of the same table and connection in which only rows that pass the condition `where` have
-        values; the others are missing if `keeps_failing_rows`, else left out.
+        """Return an engine of the same table and connection that counts only rows which pass a filter.
+
+        Args:
+            where: Condition of the rows.
+            keeps_failing_rows: If True, other rows count as missing. If False, they are left out.
         """
         position = self._derived.add_condition(where)
         conjuncts = self._derived.add_conjuncts(where)
@@ -675,8 +691,11 @@ class DuckEngine:
         return counts
 
     def _count_rows(self, rows: str, bound: Sequence[engines.BoundAxis]) -> IntArray:
-        """SENSITIVE: return the exact number of rows per cell of a FROM clause, in SQL if every axis has SQL, else in
-        NumPy.
+        """SENSITIVE: return the exact number of rows per cell: in SQL if every axis has SQL, else in NumPy.
+
+        Args:
+            rows: FROM clause of the rows.
+            bound: Axes with their columns.
         """
         slots = _slots_sql(bound)
         if None not in slots:

@@ -1,4 +1,9 @@
-"""Interface of counting engines, handles of tables on servers, and exact counting of batches in NumPy."""
+"""Interface of the engines that count records, and exact counting of batches in NumPy.
+
+A `CountingEngine` returns exact integers for one table: rows per cell, sums, prefixes, units. DuckDB is one; PostgreSQL
+and Spark are others. An `EngineTable` is the handle of a table on a server, which a user gives to a session in place of
+a file. All engines must agree on the cell of each record.
+"""
 
 from __future__ import annotations
 
@@ -407,7 +412,14 @@ def find_even_grid(grid: Grid, narrowest: float = 1e-9) -> tuple[Grid, tuple[flo
 
 
 def fit_formula(grid: Grid, first: FloatArray, last: FloatArray, cells: NDArray[np.int64]) -> Formula | None:
-    """Return a formula that is right for the first and the last double of each of these cells, or None."""
+    """Return a formula for the cells of a grid that is right for the given doubles, or None if there is none.
+
+    Args:
+        grid: A linear grid.
+        first: First double of each cell in `cells`.
+        last: Last double of each of these cells.
+        cells: Indices of cells.
+    """
     scale = grid.cells / (grid.upper - grid.lower)
     if not isfinite(scale):
         return None
