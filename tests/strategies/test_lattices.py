@@ -112,7 +112,7 @@ def test_rounds_add_up_to_the_whole_loss_for_all_answers(
     while True:
         spent += step.budget_fraction
         plan = Central().plan_query(step.query, loss * step.budget_fraction, adjacency)
-        size = plan.law.size
+        size = plan.distribution.size
         assert size is not None
         values = [0] * size
         if isinstance(step.query.axes[0], LatticeAxis):
@@ -348,7 +348,7 @@ def test_a_search_and_the_counts_after_it_lose_on_each_way_what_was_granted(
             found = find_lattice_cells if isinstance(counted, LatticeAxis) else lambda axis, x: axis.grid.cell_of(x)
             cells = np.append(found(counted, values), counted.slots)  # the last kind of record is missing
             tables = sets @ np.eye(counted.slots + 1, dtype=np.int64)[cells]
-            worst += losses_of_pairs(tables, plan.law, pairs)
+            worst += losses_of_pairs(tables, plan.distribution, pairs)
         assert worst.max() <= float(loss.epsilon or loss.rho) * (1 + 1e-9)
         rounds.add(sum(isinstance(plan.query.axes[0], LatticeAxis) for plan in plans))
     assert rounds == {1, 2}
@@ -391,8 +391,8 @@ def collect_plans(
     while True:
         plan = Central().plan_query(step.query, loss * step.budget_fraction, adjacency)
         plans.append(plan)
-        assert plan.law.size is not None
-        values = [0] * plan.law.size
+        assert plan.distribution.size is not None
+        values = [0] * plan.distribution.size
         if isinstance(step.query.axes[0], LatticeAxis):
             values[: len(counts)] = counts[: len(values)]
         try:
