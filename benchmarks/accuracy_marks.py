@@ -4,9 +4,9 @@
 [--kept]`. Part A is the default distribution function over the best of simple methods, as `simple_methods.py` measures
 it; B are strategies beside the least errors that are known; C are widths of intervals over errors; D are questions
 without a range, and processor seconds. Standard errors stand in brackets; reasons are those of
-`accuracy/mark_reasons.toml`. Rows store the commit that was measured. A file of `--json` keeps rows of earlier runs that are not measured now, and `--kept`
-prints them without measuring. `--quick` has few releases and settings, and takes some minutes of one core. Nothing is
-asserted.
+`accuracy/mark_reasons.toml`. Rows store the commit that was measured. A file of `--json` keeps rows of earlier runs
+that are not measured now, and `--kept` prints them without measuring. `--quick` has few releases and settings, and
+takes some minutes of one core. Nothing is asserted.
 """
 
 from __future__ import annotations
