@@ -333,7 +333,8 @@ def test_a_search_and_the_counts_after_it_lose_on_each_way_what_was_granted(
 ) -> None:
     """All neighbours of up to three records, each in one of six places: exactly, for pilot answers that end the search,
     go on, and find a lattice. Records are enough from two on."""
-    monkeypatch.setattr(lattices, "TUNING", replace(TUNING, fewest_pair_records=2, least_pairs_ratio=100.0))
+    tuning = replace(TUNING, fewest_pair_records=2, fewest_pair_cells=5, least_pairs_ratio=100.0)
+    monkeypatch.setattr(lattices, "TUNING", tuning)
     values = np.array([-1.0, 0.0, 0.5, 1.0, 4.5, 9.0])  # below, zero, between, whole, in the last cell, above
     axis = Axis("x", Grid(0, 5, cells=5))
     workload = PrefixWorkload((axis,), searches_lattice=True)

@@ -49,6 +49,9 @@ class Tuning:
     least_pairs_ratio: float = 10_000.0
     """Signal-to-noise ratio below which readings over pairs search no lattice: the search would cost a curve, which
     does not need it, more than 3 % of the loss."""
+    fewest_pair_cells: int = 64
+    """Cells of the grid below which readings over pairs of a private number of records search no lattice: each curve
+    would pay the pilot query, and values of few cells can be declared."""
     fewest_pair_records: int = 10_000
     """Records below which readings over pairs search no lattice, however large epsilon is: sampling errors are then
     larger than what is unknown inside cells."""
@@ -195,6 +198,8 @@ def search_edges(
     if not step or not isinstance(axis.column, str) or setting.loss.rho == 0:
         return NOT_SEARCHED
     if records is None:
+        if only_pairs and axis.grid.cells < TUNING.fewest_pair_cells:
+            return NOT_SEARCHED
         return (yield from search_lattice(axis, step, None, ratio, only_pairs=only_pairs))
     is_searched = has_enough_pairs(records, records * ratio) if only_pairs else records * ratio >= TUNING.least_ratio
     if not is_searched:
