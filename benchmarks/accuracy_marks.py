@@ -4,15 +4,16 @@
 [--kept]`. Part A is the default distribution function over the best of simple methods, as `simple_methods.py` measures
 it; B are strategies beside the least errors that are known; C are widths of intervals over errors; D are questions
 without a range, and processor seconds. Standard errors stand in brackets; reasons are those of
-`accuracy/mark_reasons.toml`. A file of `--json` keeps rows of earlier runs that are not measured now, and `--kept`
-prints them without measuring. `--quick` has few releases and settings, and takes some minutes of one core. Nothing is
-asserted.
+`accuracy/mark_reasons.toml`. Rows store the commit that was measured. A file of `--json` keeps rows of earlier runs
+that are not measured now, and `--kept` prints them without measuring. `--quick` has few releases and settings, and
+takes some minutes of one core. Nothing is asserted.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import subprocess
 import sys
 import tempfile
 import warnings
@@ -338,10 +339,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
     effort = QUICK if options.quick else USUAL
     if options.releases:
         effort = effort._replace(releases=options.releases)
-    kept = _read_rows(options.json)
+    kept, commit = _read_rows(options.json), find_commit()
     for part, name, task in [] if options.kept else _choose_tasks(options.parts, options.only):
         with warnings.catch_warnings(action="ignore"):
-            kept |= {(row.part, row.name, row.figure): row for row in task(effort)}
+            measured = [row._replace(commit=commit) for row in task(effort)]
+        kept |= {(row.part, row.name, row.figure): row for row in measured}
         print(f"{part}, {name}: {process_time():.0f} CPU s", file=sys.stderr)
         if options.json:
             rows = [row.plain for row in _in_order(kept)]
@@ -350,6 +352,16 @@ def main(arguments: Sequence[str] | None = None) -> None:
         Console(width=None if Console().is_terminal else WIDTH),
         [row for row in _in_order(kept) if row.part in options.parts],
     )
+
+
+def find_commit() -> str:
+    """Return the abbreviated hash of the commit that is measured, with a plus sign if files differ from it; empty
+    outside a repository."""
+    command = "git", "-C", str(Path(__file__).parent), "describe", "--always", "--dirty=+", "--exclude=*"
+    try:
+        return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
+    except (OSError, subprocess.CalledProcessError):
+        return ""
 
 
 def _choose_tasks(parts: Sequence[str], texts: Sequence[str]) -> list[tuple[str, str, Task]]:

@@ -36,6 +36,7 @@ class MarkRow(NamedTuple):
         releases: Releases of each case; 0 for figures without noise.
         beside: Further figures: coverage, or which method is the best.
         is_least: Whether the mark is the least figure.
+        commit: The commit that was measured; empty: measured before rows stored it.
     """
 
     part: str
@@ -48,6 +49,7 @@ class MarkRow(NamedTuple):
     releases: int = 0
     beside: str = ""
     is_least: bool = False
+    commit: str = ""
 
     @property
     def verdict(self) -> str:
@@ -70,7 +72,7 @@ class MarkRow(NamedTuple):
     @classmethod
     def from_plain(cls, plain: Mapping[str, Any]) -> Self:
         """Read what `plain` gives; verdict and reason are found anew."""
-        return cls(**{name: plain[name] for name in cls._fields})
+        return cls(**{name: plain[name] for name in cls._fields if name in plain})
 
 
 def show_rows(console: Console, rows: Sequence[MarkRow]) -> None:

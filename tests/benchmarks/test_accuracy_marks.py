@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from importlib import import_module
 from pathlib import Path
@@ -78,6 +79,8 @@ def test_file_keeps_rows_that_are_not_measured_again(
     file = tmp_path / "rows.json"
     for parts in (["D"], ["B"]):
         benchmark.command.main(["--parts", *parts, "--json", str(file)])
+    stored = json.loads(file.read_text(encoding="utf-8"))
+    assert [stored_row["commit"] for stored_row in stored] == [benchmark.command.find_commit()] * 2
     capsys.readouterr()
     benchmark.command.main(["--parts", "B", "D", "--kept", "--json", str(file)])
     printed = capsys.readouterr().out

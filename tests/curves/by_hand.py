@@ -141,6 +141,8 @@ def find_lattice_cells(axis: LatticeAxis, values: NDArray[np.float64]) -> NDArra
     for place, value in enumerate(values.tolist()):
         if np.isnan(value):
             found[place] = axis.slots
+        elif axis.is_clipped and not lower <= value <= upper:
+            found[place] = off - 1 if axis.has_points and value > upper else 0
         elif lower <= value <= upper:
             quotient = Decimal(repr(value)) / Decimal(repr(axis.step))
             if quotient == quotient.to_integral_value():

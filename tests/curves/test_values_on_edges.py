@@ -95,7 +95,7 @@ def test_continuous_values_beside_zeros_are_not_read_as_edges(zeros: float) -> N
     assert dp.gini_mean_difference(curve).bound_moved is None
 
 
-def test_hints_methods_groups_and_few_or_unknown_records_are_not_searched() -> None:
+def test_hints_methods_groups_and_few_records_are_not_searched() -> None:
     """A search costs little where records are known to be many, and is of use where no hint says what is read."""
     questions = (
         CdfQuestion("x", GRID, hint=Hint.ATOMS),
@@ -104,12 +104,42 @@ def test_hints_methods_groups_and_few_or_unknown_records_are_not_searched() -> N
         CdfQuestion("x", GRID, edges=(1, 2)),
         CdfQuestion("x", Grid(0, 128, cells=100)),
     )
-    few = ReplaceOne(EACH_RECORD, 9999)
-    asked: list[tuple[CdfQuestion, Adjacency]] = [(question, ADJACENCY) for question in questions]
-    asked += [(QUESTION, few), (QUESTION, AddRemove(EACH_RECORD))]
+    asked: list[tuple[CdfQuestion, Adjacency]] = [
+        *product(questions, (ADJACENCY, AddRemove(EACH_RECORD))), (QUESTION, ReplaceOne(EACH_RECORD, 9999)),
+        (CdfQuestion("x", Grid(0, 63, cells=63)), AddRemove(EACH_RECORD)),
+    ]  # fmt: skip
     for (question, adjacency), epsilon in product(asked, (1, 100)):
         plans = plan_question(question, PrivacyLoss.pure(epsilon), adjacency)
         assert not any(isinstance(axis, LatticeAxis) for plan in plans for axis in plan.query.axes)
+
+
+@pytest.mark.parametrize(("people", "is_found"), [(PEOPLE, True), (5_000, False)])
+def test_a_private_number_of_records_decides_whether_whole_ages_are_searched(people: int, is_found: bool) -> None:
+    """The pilot query counts records: its standard error is 490, and the rule asks for 10,000."""
+    exact, held = compute_exactly(dp.gini_mean_difference, AGES[:people]), 0
+    for seed in range(4):
+        curve: CDF = answer(QUESTION, {"x": AGES[:people]}, PrivacyLoss.pure(1), AddRemove(EACH_RECORD), seed)
+        assert (curve.prefixes.lattice_counts is not None) == is_found
+        low, high = dp.gini_mean_difference(curve).interval(LEVEL)
+        held += low <= exact <= high
+        if is_found:
+            open_low, open_high = dp.gini_mean_difference(open_cells(curve)).interval(LEVEL)
+            assert high - low < 0.5 * (open_high - open_low)
+    assert held >= 2  # 1 of 4 at a probability of .9: .004
+
+
+@pytest.mark.parametrize("beyond", [-50.0, 500.0], ids=["below", "above"])
+def test_values_that_a_grid_clips_are_read_as_its_ends(beyond: float) -> None:
+    """A third of the ages lies beyond the grid: the statistic is that of clipped values."""
+    values = np.where(np.arange(PEOPLE) % 3 == 0, beyond, AGES)
+    curve = ask(values, 1, epsilon=4)
+    assert curve.prefixes.lattice_counts is not None
+    low, high = dp.gini_mean_difference(curve).interval(0.99)
+    assert low <= compute_exactly(dp.gini_mean_difference, values) <= high
+    # the last cell holds its lower edge and the end of the grid, so that values clipped to this end stay open
+    assert high - low < 0.7 * np.diff(dp.gini_mean_difference(open_cells(curve)).interval(0.99))
+    continuous = np.where(np.arange(PEOPLE) % 3 == 0, beyond, CONTINUOUS)
+    assert ask(continuous, 1, epsilon=4).prefixes.lattice_counts is None
 
 
 def test_zero_may_have_a_cell_of_its_own_beside_whole_numbers() -> None:

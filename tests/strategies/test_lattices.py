@@ -10,18 +10,21 @@ from typing import Any
 import numpy as np
 import pytest
 from by_hand import answer, both, find_lattice_cells, table_of
+from exact_loss import losses_of_pairs
 from sklearn.metrics import roc_auc_score
+from tiny_tables import ADJACENCIES, data_sets, neighbours
 
 from dpcurves import partial_auc
-from dpcurves.conversation import PrefixWorkload, RankingWorkload, Release, RocThresholds, Setting, Step, Workload
+from dpcurves.conversation import Plan, PrefixWorkload, RankingWorkload, Release, RocThresholds, Setting, Step, Workload
 from dpcurves.curves import ROC, RocQuestion, Scores, ScoresQuestion
 from dpcurves.data import HUNDREDTHS, UNIT_INTERVAL, Axis, Categories, Grid, LatticeAxis, Outside, Values
 from dpcurves.mechanisms import AUTO
 from dpcurves.noise.randomness import Randomness
-from dpcurves.privacy import EACH_RECORD, Adjacency, PrivacyLoss, ReplaceOne
+from dpcurves.privacy import EACH_RECORD, AddRemove, Adjacency, PrivacyLoss, ReplaceOne
 from dpcurves.queries import CountQuery, CountUse
 from dpcurves.records import open_records, tabulate
 from dpcurves.session import plan_question
+from dpcurves.strategies import lattices
 from dpcurves.strategies.lattices import (
     TUNING,
     LatticeSearch,
@@ -68,14 +71,17 @@ def test_a_grid_that_is_coarse_or_too_large_for_doubles_has_no_lattice() -> None
 
 
 @pytest.mark.quick_share(4)
-@pytest.mark.parametrize("bounds", [(0.0, 1.0), (0.1, 0.6)])
+@pytest.mark.parametrize("bounds", [(0.0, 1.0), (0.1, 0.6), (0.1, 0.65)])
 @pytest.mark.parametrize("has_points", [False, True])
+@pytest.mark.parametrize("outside", Outside)
 def test_a_record_moves_the_counts_of_a_lattice_by_its_sensitivity(
-    bounds: tuple[float, float], has_points: bool
+    bounds: tuple[float, float], has_points: bool, outside: Outside
 ) -> None:
-    domain = (np.nan, -np.inf, -0.0, 0.1, 0.25, 0.3, 0.1 + 0.2, 1.0, 1.5)
-    grid = Grid(*bounds, cells=8, outside=Outside.APART)
-    query = CountQuery((LatticeAxis.from_axis(Axis("x", grid), 0.1, has_points=has_points),), CountUse.CELLS)
+    domain = (np.nan, -np.inf, -0.0, 0.1, 0.25, 0.3, 0.1 + 0.2, 1.0, 1.5, np.inf)
+    grid = Grid(*bounds, cells=8, outside=outside)
+    axis = LatticeAxis.from_axis(Axis("x", grid), 0.1, has_points=has_points)
+    assert axis.is_clipped == (outside is Outside.CLIPPED and bounds[1] != 0.65)
+    query = CountQuery((axis,), CountUse.CELLS)
 
     def count(values: tuple[float, ...]) -> np.ndarray:
         records = open_records({"x": np.array(values, dtype=float)}, unit=EACH_RECORD, key=bytes(32))
@@ -89,6 +95,9 @@ def test_a_record_moves_the_counts_of_a_lattice_by_its_sensitivity(
         assert count((first, second)).tolist() == (single[first] + single[second]).tolist()
         assert np.abs(single[first] - single[second]).sum() in {0, 2}  # a replaced record
     assert all(table.sum() == 1 and table.min() == 0 for table in single.values())  # an added record
+    ends = {-np.inf: 0, np.inf: axis.slots - 2 if has_points else 0}
+    for value, cell in ends.items():
+        assert single[value].argmax() == (cell if axis.is_clipped else axis.slots - 1)
 
 
 @pytest.mark.parametrize("adjacency", both(PEOPLE))
@@ -300,14 +309,59 @@ def test_a_search_on_edges_and_the_counts_after_it_add_up_to_the_loss(
     assert (later[0] == TUNING.count_fraction) == (counts[1] > 0)
 
 
+PAIRS = PrefixWorkload((Axis("x", Grid(0, 128, cells=128)),), searches_lattice=True)
+"""A curve whose readings over pairs alone use a lattice."""
+
+
+@pytest.mark.parametrize("counts", [(0, 10**6, 0), (10**6, 0, 0), (0, 0, 10**6), (9000, 900, 0), (0, 0, 0)], ids=str)
+@pytest.mark.parametrize("loss", [ONE, PrivacyLoss.zcdp("0.5")], ids=str)
+def test_a_private_number_of_records_is_searched_for_three_percent_of_the_loss_at_most(
+    loss: PrivacyLoss, counts: tuple[int, ...]
+) -> None:
+    pilot_fraction, *later = collect_fractions(PAIRS, loss, AddRemove(EACH_RECORD), counts)
+    assert pilot_fraction == TUNING.pairs_pilot_fraction
+    assert pilot_fraction + sum(later) == 1
+    found = counts[1] == 10**6
+    assert (later[0] <= Fraction(1, 40)) == found
+    assert pilot_fraction + found * later[0] <= Fraction(3, 100)
+
+
+@pytest.mark.parametrize("adjacency", ADJACENCIES, ids=repr)
+@pytest.mark.parametrize("loss", [PrivacyLoss.pure(200), PrivacyLoss.zcdp(5000)], ids=str)
+def test_a_search_and_the_counts_after_it_lose_on_each_way_what_was_granted(
+    adjacency: Adjacency, loss: PrivacyLoss, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """All neighbours of up to three records, each in one of six places: exactly, for pilot answers that end the search,
+    go on, and find a lattice. Records are enough from two on."""
+    tuning = replace(TUNING, fewest_pair_records=2, fewest_pair_cells=5, least_pairs_ratio=100.0)
+    monkeypatch.setattr(lattices, "TUNING", tuning)
+    values = np.array([-1.0, 0.0, 0.5, 1.0, 4.5, 9.0])  # below, zero, between, whole, in the last cell, above
+    axis = Axis("x", Grid(0, 5, cells=5))
+    workload = PrefixWorkload((axis,), searches_lattice=True)
+    sets = data_sets(len(values) + 1, 3)
+    pairs = neighbours(sets, adjacency)
+    rounds = set()
+    for counts in ((0, 10**6, 0), (0, 10**6, 10**5), (10**6, 0, 0), (0, 0, 0), (-(10**6), 0, 10)):
+        plans = collect_plans(workload, loss, adjacency, counts)
+        worst = np.zeros(len(pairs))
+        for plan in plans:
+            (counted,) = plan.query.axes
+            found = find_lattice_cells if isinstance(counted, LatticeAxis) else lambda axis, x: axis.grid.cell_of(x)
+            cells = np.append(found(counted, values), counted.slots)  # the last kind of record is missing
+            tables = sets @ np.eye(counted.slots + 1, dtype=np.int64)[cells]
+            worst += losses_of_pairs(tables, plan.distribution, pairs)
+        assert worst.max() <= float(loss.epsilon or loss.rho) * (1 + 1e-9)
+        rounds.add(sum(isinstance(plan.query.axes[0], LatticeAxis) for plan in plans))
+    assert rounds == {1, 2}
+
+
 @pytest.mark.parametrize("people", [30_000, 10**6])
 @pytest.mark.parametrize("counts", [(0, 10**6, 0), (10**6, 0, 0), (0, 0, 10**6), (0, 0, 0), (-(10**6),) * 3], ids=str)
 @pytest.mark.parametrize("loss", [ONE, PrivacyLoss.zcdp("0.5")], ids=str)
 def test_a_search_for_readings_over_pairs_costs_a_curve_three_percent_of_the_loss_at_most(
     people: int, loss: PrivacyLoss, counts: tuple[int, ...]
 ) -> None:
-    workload = PrefixWorkload((Axis("x", Grid(0, 128, cells=128)),), searches_lattice=True)
-    pilot_fraction, *later = collect_fractions(workload, loss, ReplaceOne(EACH_RECORD, people), counts)
+    pilot_fraction, *later = collect_fractions(PAIRS, loss, ReplaceOne(EACH_RECORD, people), counts)
     assert pilot_fraction + sum(later) == 1
     found = counts[1] > 0
     assert pilot_fraction == choose_pilot_fraction(ratio_of(loss, ReplaceOne(EACH_RECORD, people)))
@@ -325,11 +379,19 @@ def collect_fractions(
     workload: Workload[Any], loss: PrivacyLoss, adjacency: Adjacency, counts: tuple[int, ...]
 ) -> list[Fraction]:
     """The budget fractions of all rounds if lattices have these counts and all other counts are zero."""
+    whole = loss.epsilon or loss.rho
+    return [(plan.loss.epsilon or plan.loss.rho) / whole for plan in collect_plans(workload, loss, adjacency, counts)]
+
+
+def collect_plans(
+    workload: Workload[Any], loss: PrivacyLoss, adjacency: Adjacency, counts: tuple[int, ...]
+) -> list[Plan]:
+    """The plans of all rounds if lattices have these counts and all other counts are zero."""
     steps = Central().plan(workload, loss, adjacency)
-    step, fractions = next(steps), []
+    step, plans = next(steps), []
     while True:
-        fractions.append(step.budget_fraction)
         plan = Central().plan_query(step.query, loss * step.budget_fraction, adjacency)
+        plans.append(plan)
         assert plan.distribution.size is not None
         values = [0] * plan.distribution.size
         if isinstance(step.query.axes[0], LatticeAxis):
@@ -337,7 +399,7 @@ def collect_fractions(
         try:
             step = steps.send(Release(plan, tuple(values), None, seeded=True))
         except StopIteration:
-            return fractions
+            return plans
 
 
 @pytest.mark.reproduction

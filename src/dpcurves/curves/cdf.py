@@ -1049,9 +1049,10 @@ class CdfQuestion(TableQuestion):
     many records each, if there are few cells for the records or several categories, or if the trust model allows a
     single round. The choice depends on public facts alone: grid, loss, adjacency and hint.
 
-    If the edges of the grid are multiples of a step, such as whole numbers, and the number of records is public, at
-    least 10,000, and times epsilon at least 20,000, a pilot query shows if nearly all values are edges, and a second
-    count then says how many are not, for 3 % of the loss at most. Variance, mean difference and Gini coefficient take
+    If the edges of the grid are multiples of a step, such as whole numbers, and records are at least 10,000, and times
+    epsilon at least 20,000 (10,000 under add-remove), a pilot query shows if nearly all values are edges, and a second
+    count then says how many are not, for 3 % of the loss at most. On at least 64 cells, the pilot query counts a
+    private number of records, for half a percent of the loss. Variance, mean difference and Gini coefficient take
     values as edges but for these. With `by`, `hint`, `method` or `edges` nothing of this is asked.
 
     Attributes:

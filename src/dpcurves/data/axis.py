@@ -293,7 +293,9 @@ class OpenEndedAxis(OrderedAxis):
 class LatticeAxis(Axis):
     """Cells of zero (0), of other multiples of a public step (1), and of other numbers or those beyond the bounds (2).
 
-    Zero lies on every lattice, so records with zero show none. With `has_points` each multiple has a cell.
+    Zero lies on every lattice, so records with zero show none. With `has_points` each multiple has a cell. Numbers that
+    a grid clips are read as its endpoints: if both are multiples, these numbers lie on the lattice and show none, as
+    zero does, or have the cells of the endpoints.
 
     A multiple of a step below 1 is the double nearest to a whole number over a whole number, so 0.3 is a multiple of
     0.1, and 0.1 + 0.2 is not. The test is arithmetic of doubles, which all engines compute alike.
@@ -304,11 +306,13 @@ class LatticeAxis(Axis):
         step: A whole number, or one over a whole number.
         bounds: The smallest and the largest number that may count as a multiple; if they cross, no number does.
         has_points: Whether each multiple has a cell, in rising order; the last cell is that of other numbers.
+        is_clipped: Whether numbers beyond the bounds are read as the bounds, and both are multiples.
     """
 
     step: float = field(kw_only=True)
     bounds: tuple[float, float] = field(kw_only=True)
     has_points: bool = field(default=False, kw_only=True)
+    is_clipped: bool = field(default=False, kw_only=True)
 
     @classmethod
     def from_axis(cls, axis: Axis, step: float, *, has_points: bool = False) -> LatticeAxis:
@@ -322,8 +326,16 @@ class LatticeAxis(Axis):
         lower, upper = axis.grid.endpoints
         first, last = find_multiples(lower, upper, step)
         cells = last - first + 2 if has_points else 3
-        grid = Grid(0, cells, cells=cells)
-        return cls(axis.column, grid, where=axis.where, step=step, bounds=(lower, upper), has_points=has_points)
+        are_multiples = (multiply_step(first, step), multiply_step(last, step)) == (lower, upper)
+        return cls(
+            axis.column,
+            Grid(0, cells, cells=cells),
+            where=axis.where,
+            step=step,
+            bounds=(lower, upper),
+            has_points=has_points,
+            is_clipped=axis.grid.outside is Outside.CLIPPED and are_multiples,
+        )
 
     def build_expression(self, number: Expression) -> Expression:
         """Return the index of the cell of a number, as an expression; missing where the number is missing."""
@@ -331,12 +343,16 @@ class LatticeAxis(Axis):
         off = float(self.grid.cells - 1)
         if lower > upper:
             return when(number.is_null(), None, off)
-        is_on = (number >= lower) & (number <= upper) & is_multiple(number, self.step)
+        is_below, is_above = number < lower, number > upper
         if self.has_points:
-            cell: Expression = round_to_steps(number, self.step) - float(find_multiples(lower, upper, self.step)[0])
+            first, last = find_multiples(lower, upper, self.step)
+            cell: Expression = round_to_steps(number, self.step) - float(first)
+            below, above = (0.0, float(last - first)) if self.is_clipped else (off, off)
         else:
             cell = when(number == 0.0, 0.0, 1.0)
-        return when(number.is_null(), None, when(is_on, cell, off))
+            below = above = 0.0 if self.is_clipped else off
+        inside = when(is_multiple(number, self.step), cell, off)
+        return when(number.is_null(), None, when(is_below, below, when(is_above, above, inside)))
 
 
 def find_multiples(lower: float, upper: float, step: float) -> tuple[int, int]:
@@ -351,6 +367,15 @@ def find_multiples(lower: float, upper: float, step: float) -> tuple[int, int]:
     ((0, 10), (-1, 2))
     """
     return ceil(lower / step - 1e-9), floor(upper / step + 1e-9)
+
+
+def multiply_step(quotient: int, step: float) -> float:
+    """Return a multiple of a step, a whole number or one over a whole number, as `is_multiple` computes multiples.
+
+    >>> multiply_step(3, 0.1), multiply_step(-2, 5.0)
+    (0.3, -10.0)
+    """
+    return quotient * step if step >= 1 else quotient / round(1 / step)
 
 
 def round_to_steps(number: Expression, step: float) -> Expression:

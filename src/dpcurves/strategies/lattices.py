@@ -49,9 +49,15 @@ class Tuning:
     pairs_ratio: float = 250.0
     """Signal-to-noise ratio that this count aims at, with `count_fraction` at most, where only readings over pairs use
     it: numbers off the lattice are known to 0.4 % of the records."""
+    pairs_pilot_fraction: Fraction = Fraction(1, 200)
+    """Fraction of the loss. The pilot query for readings over pairs if the number of records is private: it is lost
+    where records are few, and at `least_pairs_ratio` counts all records with a standard error of 5 %."""
     least_pairs_ratio: float = 10_000.0
     """Signal-to-noise ratio below which readings over pairs search no lattice: the search would cost a curve, which
     does not need it, more than 3 % of the loss."""
+    fewest_pair_cells: int = 64
+    """Cells of the grid below which readings over pairs of a private number of records search no lattice: each curve
+    would pay the pilot query, and values of few cells can be declared."""
     fewest_pair_records: int = 10_000
     """Records below which readings over pairs search no lattice, however large epsilon is: sampling errors are then
     larger than what is unknown inside cells."""
@@ -109,8 +115,12 @@ def search_lattice(
 ) -> Generator[Step, Release, LatticeSearch]:
     """Ask whether nearly all numbers of a column lie on a lattice, and if so, how many do not.
 
-    Formal guarantees: a record lies in one cell of each query, or is missing. The second query is a function of the
-    first answer. Both fractions are public, so both rounds lose their fractions by adaptive composition.
+    For readings over pairs of a private number of records, the pilot query also counts these: if they are few, the
+    search ends.
+
+    Formal guarantees: a record lies in one cell of each query, or is missing. The second query and its fraction are
+    functions of the first answer and of public facts. For each first answer the second round loses this fraction and
+    the strategy that follows the rest (`spend_remainder`), so all rounds lose the whole loss by adaptive composition.
 
     Args:
         axis: The column on its grid.
@@ -122,10 +132,18 @@ def search_lattice(
             need.
     """
     lattice = LatticeAxis.from_axis(axis, step)
+    counts_pairs = only_pairs and records is None
     fraction = choose_pilot_fraction(TUNING.least_ratio if records is None else ratio)
+    if counts_pairs:
+        fraction = TUNING.pairs_pilot_fraction
     fewest_records = TUNING.least_ratio / ratio if records is None else records
     pilot = yield Step(CountQuery((lattice,), CountUse.CELLS), fraction)
-    if not _lie_on_lattice(pilot, fewest_records, TUNING.pilot_off_share):
+    is_searched = _lie_on_lattice(pilot, fewest_records, TUNING.pilot_off_share)
+    if counts_pairs:
+        found_records = float(Evidence.from_release(pilot).unbiased_cells.sum())
+        ratio *= found_records
+        is_searched = is_searched and has_enough_pairs(found_records, ratio)
+    if not is_searched:
         return LatticeSearch((pilot,), fraction, None)
     # Points or prefixes make it another query than the pilot query, with new noise.
     if has_points:
@@ -191,20 +209,31 @@ def search_edges(
         axis: The column on its grid.
         setting: Loss and adjacency.
         ratio: Signal-to-noise ratio of one record at the whole loss.
-        only_pairs: True if only readings over pairs use the result: then edges are searched only if records are known
-            to be many.
+        only_pairs: True if only readings over pairs use the result: then edges are searched only if records are many,
+            as is public or as the pilot query counts them.
     """
     records = setting.adjacency.public_record_count
     step = find_edge_step(axis.grid)
     if not step or not isinstance(axis.column, str) or setting.loss.rho == 0:
         return NOT_SEARCHED
     if records is None:
-        return NOT_SEARCHED if only_pairs else (yield from search_lattice(axis, step, None, ratio))
-    if records * ratio < (TUNING.least_pairs_ratio if only_pairs else TUNING.least_ratio):
-        return NOT_SEARCHED
-    if only_pairs and records < TUNING.fewest_pair_records:
+        if only_pairs and axis.grid.cells < TUNING.fewest_pair_cells:
+            return NOT_SEARCHED
+        return (yield from search_lattice(axis, step, None, ratio, only_pairs=only_pairs))
+    is_searched = has_enough_pairs(records, records * ratio) if only_pairs else records * ratio >= TUNING.least_ratio
+    if not is_searched:
         return NOT_SEARCHED
     return (yield from search_lattice(axis, step, records, records * ratio, only_pairs=only_pairs))
+
+
+def has_enough_pairs(records: float, ratio: float) -> bool:
+    """Return whether records are enough that readings over pairs search a lattice.
+
+    Args:
+        records: The public or counted number of records.
+        ratio: The signal-to-noise ratio of all records at the whole loss.
+    """
+    return records >= TUNING.fewest_pair_records and ratio >= TUNING.least_pairs_ratio
 
 
 def find_edge_step(grid: Grid) -> float:

@@ -479,7 +479,7 @@ KNOWN_AXES: Mapping[type[Axis | Categories], frozenset[str]] = MappingProxyType(
     DurationAxis: frozenset({"column", "grid", "where"}),
     OrderedAxis: frozenset({"column", "grid", "where", "earlier", "later", "allows_equal"}),
     OpenEndedAxis: frozenset({"column", "grid", "where", "earlier", "later", "allows_equal", "missing_above"}),
-    LatticeAxis: frozenset({"column", "grid", "where", "step", "bounds", "has_points"}),
+    LatticeAxis: frozenset({"column", "grid", "where", "step", "bounds", "has_points", "is_clipped"}),
     Categories: frozenset({"column", "values", "arguments", "is_implied", "where"}),
     UnlistedCategories: frozenset({"column", "values", "arguments", "is_implied", "where", "universe"}),
     SelectedCategories: frozenset({"column", "values", "arguments", "is_implied", "where", "digits"}),
