@@ -25,6 +25,7 @@ from dpcurves.cli.terminal import (
     show_spinner,
     translate_argument_errors,
 )
+from dpcurves.drafts import write_whole
 from dpcurves.translation import use_language
 
 if TYPE_CHECKING:
@@ -412,7 +413,7 @@ def audit_everything(settings: EverythingOptions) -> None:
     exact_documents = _print_exact_losses(console, settings)
     documents += exact_documents
     if settings.json is not None:
-        Path(settings.json).write_text(json.dumps(documents, indent=1) + "\n", encoding="utf-8")
+        write_whole(settings.json, json.dumps(documents, indent=1) + "\n")
     flagged = [target.name for target, report in reports if report.is_flagged]
     flagged += [document["name"] for document in exact_documents if document["is_flagged"]]
     if settings.only is None:
@@ -498,7 +499,7 @@ class StoredReports:
                     "resume", "the file holds no audit of everything; resume the file that `dpcurves audit self` wrote"
                 ) from None
             if incomplete:
-                file.write_text(text + newline, encoding="utf-8")
+                write_whole(file, text + newline)
         return cls(file, reports)
 
     def load_or_audit(self, target: AuditTarget, confidence: float, effort: float, *, quick: bool) -> Report:
