@@ -231,7 +231,7 @@ def without_range(effort: Effort) -> Iterator[MarkRow]:
         seed=1, releases=effort.searches, without=[*unknown.peers()], diffprivlib=None,
     )  # fmt: skip
     ratios, rest = [], []
-    for records, epsilon, name in product(effort.records, (0.1, 1.0), unknown.LAWS):
+    for records, epsilon, name in product(effort.records, (0.1, 1.0), unknown.DISTRIBUTIONS):
         found = unknown.ranked((records, epsilon, name), given)
         best = max(found["best grid"], LEAST_RANK_ERROR)
         ratios.append(found["no range"] / best)

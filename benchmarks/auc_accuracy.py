@@ -98,7 +98,7 @@ def clipped(hidden: FloatArray, positive: float, generator: Generator) -> FloatA
 
 
 def bent(hidden: FloatArray, positive: float, generator: Generator) -> FloatArray:
-    """Half of them at random: no two normal laws have such a curve, which rises, rests and rises."""
+    """Half of them at random: no two normal distributions have such a curve, which rises, rests and rises."""
     chance = generator.random(len(hidden))
     return np.where(generator.random(len(hidden)) < 0.5, expit(3 * (hidden - 0.5)), chance)
 

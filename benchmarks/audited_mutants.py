@@ -31,7 +31,7 @@ class Mutant(NamedTuple):
     only: str
 
 
-LAW = "dpcurves/laws/law.py"
+DISTRIBUTION = "dpcurves/distributions/output_distribution.py"
 LINEAR = "dpcurves/mechanisms/linear.py"
 EXPONENTIAL = "dpcurves/mechanisms/exponential.py"
 THRESHOLDS = "dpcurves/mechanisms/thresholds.py"
@@ -43,14 +43,14 @@ COUNTERS = "dpcurves_streams/mechanisms/counters.py"
 MUTANTS = (
     Mutant(
         "Laplace noise of half the scale",
-        LAW,
+        DISTRIBUTION,
         "l1_distance / loss.epsilon",
         "l1_distance / (2 * loss.epsilon)",
         "flat histogram",
     ),
     Mutant(
         "Gaussian noise of half the variance",
-        LAW,
+        DISTRIBUTION,
         "squared_l2_distance / (2 *",
         "squared_l2_distance / (4 *",
         "flat histogram",
@@ -106,17 +106,17 @@ MUTANTS = (
         "flat histogram",
     ),
     Mutant(
-        "wavelets without their prices",
+        "wavelets without their sensitivity",
         "dpcurves/mechanisms/wavelets.py",
-        "return Prices(allowed / record_price, allowed)",
-        "return Prices(allowed, allowed)",
+        "return Budgets(allowed / record_sensitivity, allowed)",
+        "return Budgets(allowed, allowed)",
         "avelets",
     ),
     Mutant(
         "a tree on demand pays for one block of a path",
         "dpcurves/mechanisms/lazy_tree.py",
-        "price = budget / entering_steps",
-        "price = budget",
+        "step_budget = budget / entering_steps",
+        "step_budget = budget",
         "tree on demand",
     ),
     Mutant(
@@ -136,7 +136,7 @@ MUTANTS = (
     Mutant(
         "PrivTree pays for one split of a path",
         THRESHOLDS,
-        "scale = adjacency.unit.records * record_price / loss.epsilon",
+        "scale = adjacency.unit.records * record_sensitivity / loss.epsilon",
         "scale = adjacency.unit.records / (2 * loss.epsilon)",
         "PrivTree",
     ),

@@ -46,7 +46,7 @@ SIZES = 1_000, 20_000
 
 @dataclass(frozen=True)
 class Task:
-    """One question about records of one law, under terms."""
+    """One question about records of one distribution, under terms."""
 
     kind: str
     shape: str

@@ -76,7 +76,7 @@ def halves(case: Case, releases: int) -> Any:
     draw, per = np.random.default_rng(20_261_126), dial.CURVES[case.curve].per(case.records)
     found: list[float] = []
     while len(found) < releases:
-        table = kind.fill_columns(question, kind.laws[case.shape](draw, case.records))
+        table = kind.fill_columns(question, kind.distributions[case.shape](draw, case.records))
         loss, seed = dp.PrivacyLoss.pure(case.epsilon), int(draw.integers(2**31))
         answered = rehearse_answers(question, table, loss, adjacency, seed)
         found += [half_of(curve, False) for curve in islice(answered, min(OF_ONE_TABLE, releases - len(found)))]

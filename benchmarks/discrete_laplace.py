@@ -68,7 +68,7 @@ def choice(places: int, rate: Fraction) -> None:
 
 def main() -> None:
     opendp.enable_features("contrib", "honest-but-curious")
-    print(f"{DRAWS} draws; a first draw also builds the table of its law")
+    print(f"{DRAWS} draws; a first draw also builds the table of its distribution")
     print("noise                    scale ours, 10^6/s  OpenDP 10^6/s   ratio   first, ms")
     ratios = [laplace(scale) for scale in SCALES]
     for deviation in DEVIATIONS:

@@ -19,20 +19,20 @@ from command_line import parse_numbers
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests" / "mechanisms"))
 
-from choice_laws import table
+from choice_distributions import table
 from stream_worst import (
     CEILING,
     Tuples,
+    distributions_of_answers,
     divergence_over_order,
-    laws_of_answers,
     log_chance_of_group,
     worst_group,
 )
 
 import dpcurves as dp
-from dpcurves.laws import Family, Noise
+from dpcurves.distributions import Family, Noise
 from dpcurves.privacy import EACH_RECORD, AddRemove
-from dpcurves_streams.laws import GroupedCounts, PrefixTree
+from dpcurves_streams.distributions import GroupedCounts, PrefixTree
 from dpcurves_streams.mechanisms import Pegasus
 from dpcurves_streams.queries import GroupedTimeStepQuery
 
@@ -59,11 +59,11 @@ def groups() -> None:
     """Print what long groups of PeGaSus lose."""
     query = GroupedTimeStepQuery((dp.Categories("state", ("a",)),), None, deviation=Fraction(1, 100))
     plan = Pegasus().plan(query, dp.PrivacyLoss.pure("0.0001"), AddRemove(EACH_RECORD))
-    law = plan.law.require_type(GroupedCounts)
+    distribution = plan.distribution.require_type(GroupedCounts)
     epsilon = float(query.budget_fraction) * 1e-4
     print(f"groups of PeGaSus, over the epsilon of the Grouper (at most {CEILING:.4f}), and over that of both")
     for time_steps in (10, 50, 200, 800, 2000):
-        ours, theirs = (log_chance_of_group(values, law) for values in worst_group(time_steps))
+        ours, theirs = (log_chance_of_group(values, distribution) for values in worst_group(time_steps))
         found = abs(ours - theirs) / epsilon
         print(
             f"{time_steps:>6} time steps{found:>10.4f}{1 - float(query.budget_fraction) * (1 - found):>10.4f}",
@@ -79,9 +79,9 @@ def trees() -> None:
         rho, worst = float(sum(1 / (2 * Fraction(each)) for each in variances)), dict.fromkeys(orders, 0.0)
         for bits in product((False, True), repeat=9):  # before the first answer there is one class
             comes = np.array([[bits[0]] * 4, bits[1:5], bits[5:]])
-            laws = laws_of_answers(tree, Tuples(comes), reach=6)
+            distributions = distributions_of_answers(tree, Tuples(comes), reach=6)
             for order in orders:
-                found = max(divergence_over_order(*pair, order, 1e-15) for pair in (laws, laws[::-1]))
+                found = max(divergence_over_order(*pair, order, 1e-15) for pair in (distributions, distributions[::-1]))
                 worst[order] = max(worst[order], found / rho)
         told = ", ".join(f"{order:g}: {found:.4f}" for order, found in worst.items())
         print(f"a tree with variances {', '.join(variances)}, 512 rules, over rho at orders {told}", flush=True)

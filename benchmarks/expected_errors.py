@@ -1,9 +1,10 @@
 """Which error to expect: errors of whole answers against records times epsilon, and what hints change.
 
 `python benchmarks/expected_errors.py [--rehearsals N] [--sizes N ...] [--kinds K ...] [--seed N] [--json FILE]`. Each
-number is what `dp.forecast` says: the mean error of answers to records of one public law, drawn afresh, with all turns
-and their noise. For the page "Which error to expect" `--json` writes them, and `python docs/expected_errors.py` makes
-the page of that file; `make expected-errors` does both, in about ten minutes of one core. Nothing is asserted.
+number is what `dp.forecast` says: the mean error of answers to records of one public distribution, drawn afresh, with
+all turns and their noise. For the page "Which error to expect" `--json` writes them, and
+`python docs/expected_errors.py` makes the page of that file; `make expected-errors` does both, in about ten minutes of
+one core. Nothing is asserted.
 """
 
 from __future__ import annotations
@@ -47,7 +48,7 @@ class Effort(NamedTuple):
 
 
 def errors(kind: str, effort: Effort) -> Iterator[Row]:
-    """A row for each law and number of records."""
+    """A row for each distribution and number of records."""
     for size in effort.sizes:
         found = _forecast(KINDS[kind], size, effort)
         for each in found.expected_errors:

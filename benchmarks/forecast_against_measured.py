@@ -1,15 +1,15 @@
 """Forecasts beside what is then measured: errors and printed half widths, for every kind of question.
 
 `python benchmarks/forecast_against_measured.py [KIND ...] [--data D ...] [--records N ...] [--epsilon E ...]
-[--rehearsals N] [--seed N] [--json FILE]`. Records are tied, zero-inflated or smooth, of laws that are none of those
-that forecasts make up. Two tables of a law are drawn. Of one the forecast is made, as of public records that are like
-the confidential ones; of the other the error of answers and the half width of the 95% interval are measured, with all
-rounds and their noise. The adjacency alternates from case to case. Columns are forecast over measured: the error, the
-half width for these records and that for the population (an error counts for a fiftieth of the half width at least);
-then by how much what is measured lies outside the range of
-forecasts from made-up records (1: inside), as the ratio to its nearest end, for error and half width. The last table
-says for each kind the geometric mean of the ratios with its standard error, in how many cases a ratio is within a
-tenth of 1, or of its noise, and in how many cases what is measured is within a tenth of the made-up range.
+[--rehearsals N] [--seed N] [--json FILE]`. Records are tied, zero-inflated or smooth, of distributions that are none of
+those that forecasts make up. Two tables of a distribution are drawn. Of one the forecast is made, as of public records
+that are like the confidential ones; of the other the error of answers and the half width of the 95% interval are
+measured, with all rounds and their noise. The adjacency alternates from case to case. Columns are forecast over
+measured: the error, the half width for these records and that for the population (an error counts for a fiftieth of the
+half width at least); then by how much what is measured lies outside the range of forecasts from made-up records (1:
+inside), as the ratio to its nearest end, for error and half width. The last table says for each kind the geometric mean
+of the ratios with its standard error, in how many cases a ratio is within a tenth of 1, or of its noise, and in how
+many cases what is measured is within a tenth of the made-up range.
 """
 
 from __future__ import annotations
@@ -215,7 +215,8 @@ class Found(NamedTuple):
 
 
 def found(case: Case, rehearsals: int | None, seed: int, *, made_up: bool = True) -> Found:
-    """Draw two tables of the law; forecast of the one, measure on the other; and forecast of made-up records."""
+    """Draw two tables of the distribution; forecast of the one, measure on the other; and forecast of made-up
+    records."""
     draw = np.random.default_rng([seed, case.records, DATA.index(case.data), *case.kind.encode()])
     tables = [KINDS[case.kind].columns(case.data, draw, case.records) for _ in range(2)]
     alike, measured = (

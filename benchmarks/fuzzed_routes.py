@@ -25,7 +25,7 @@ from scene import HISTOGRAM, LOSS, made
 
 from dpcurves_server.authentication import COOKIE, CSRF_HEADER
 
-VISITORS = ("ann", "aud")
+PRINCIPALS = ("ann", "aud")
 EXAMPLES = 40
 """For each route, in one round of fuzzing."""
 CASES = re.compile(r"(\d+) generated")
@@ -52,7 +52,7 @@ def fuzzed(running: Running, folder: Path, name: str, number: int) -> tuple[int,
     ]
     command += [*headers_of(running, name), "--tls-verify=false", "--checks", "not_a_server_error"]
     command += ["--seed", str(number + 1), "--max-examples", str(EXAMPLES), "--continue-on-failure", "--phases"]
-    command += ["examples,coverage,fuzzing" if number < len(VISITORS) else "fuzzing"]
+    command += ["examples,coverage,fuzzing" if number < len(PRINCIPALS) else "fuzzing"]
     command += ["--suppress-health-check", "too_slow"]  # the machine is busy: that says nothing of an answer
     done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=folder)
     found = CASES.search(done.stdout)
@@ -89,7 +89,7 @@ def play(running: Running, folder: Path, cases: int, end: float) -> None:
     """Rounds until all is done."""
     tried, failed, number = 0, 0, 0
     while tried < cases and time.monotonic() < end:
-        found, status = fuzzed(running, folder, VISITORS[number % len(VISITORS)], number)
+        found, status = fuzzed(running, folder, PRINCIPALS[number % len(PRINCIPALS)], number)
         tried, failed, number = tried + found, failed + (status != 0), number + 1
         said = f"{failed} of them failed, see above" if failed else "no answer of 500 or above"
         print(f"{tried} cases in {number} rounds, {said}", flush=True)

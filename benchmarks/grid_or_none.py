@@ -1,6 +1,7 @@
 """Rank errors of six quantiles on given grids, beside those without any range (add-remove).
 
-Columns: the law; the mean rank error without a grid, and on 0:500000 (ages: 0:120 and 18:90; months: days of ten years)
+Columns: the distribution; the mean rank error without a grid, and on 0:500000 (ages: 0:120 and 18:90; months: days of
+ten years)
 with 500, 1,024 and 5,000 cells, each with its standard error over releases; that of the same quantiles of a
 distribution function (`dp.cdf`) on 1,024 cells, which gives zero alone a cell of its own and reads the round number of
 a heaped cell; the ratio of the largest of the three grids to none; the share of intervals at 0.95 on 1,024 cells that
@@ -24,7 +25,7 @@ FloatArray = NDArray[np.float64]
 P = (0.05, 0.1, 0.25, 0.5, 0.75, 0.9)
 LEVEL = 0.95
 CELLS = (500, 1024, 5000)
-LAWS: Mapping[str, Callable[[np.random.Generator, int], FloatArray]] = {
+DISTRIBUTIONS: Mapping[str, Callable[[np.random.Generator, int], FloatArray]] = {
     "wages, 31 % zeros": lambda draw, size: np.where(
         draw.random(size) < 0.31, 0.0, draw.lognormal(10.3, 0.6, size).round(-1)
     ),
@@ -41,7 +42,7 @@ FIRST_DAYS = (np.arange("2014-01", "2024-01", dtype="datetime64[M]").astype("dat
 """Days from 1970-01-01 to the first of each month of ten years."""
 MONEY = (0.0, 500_000.0)
 RANGES = {"ages": (0.0, 120.0), "ages, 18 to 89": (18.0, 90.0), "months": (16_000.0, 20_000.0)}
-"""Ends of the grids of laws whose values are not money."""
+"""Ends of the grids of distributions whose values are not money."""
 
 
 def heap(draw: np.random.Generator, money: FloatArray) -> FloatArray:
@@ -65,12 +66,12 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true", help="4 releases")
     given = parser.parse_args()
     warnings.simplefilter("ignore")
-    print(f"| law | none | {' | '.join(map(str, CELLS))} | cdf | ratio | finite | held |")
+    print(f"| distribution | none | {' | '.join(map(str, CELLS))} | cdf | ratio | finite | held |")
     print(f"|{'---|' * (len(CELLS) + 6)}")
-    for name, law in LAWS.items():
+    for name, distribution in DISTRIBUTIONS.items():
         errors, finite, held = list[list[float]](), list[float](), list[bool]()
         for seed in range(4 if given.quick else given.releases):
-            values = law(np.random.default_rng(seed), given.records)
+            values = distribution(np.random.default_rng(seed), given.records)
             row, ends_of_grid = [], RANGES.get(name, MONEY)
             for cells in (None, *CELLS):
                 grid = {} if cells is None else {"grid": dp.Grid(*ends_of_grid, cells=cells)}

@@ -28,6 +28,7 @@ from regression_diagnostics.as_printed import estimate_not_private
 
 from dpcurves.conversation import Release, Setting
 from dpcurves.data import Axis, Grid
+from dpcurves.distributions import NoisySums
 from dpcurves.estimation import estimate_unbiased
 from dpcurves.histograms import (
     AdaptiveGridEstimator,
@@ -42,7 +43,6 @@ from dpcurves.histograms import (
     TableEstimator,
     UniformGridEstimator,
 )
-from dpcurves.laws import NoisySums
 from dpcurves.mechanisms import AUTO, ExponentialPartition, Haar, Mechanism, TreeSums
 from dpcurves.mechanisms.exponential import window_deviations
 from dpcurves.noise.randomness import Randomness
@@ -228,20 +228,20 @@ def released(mechanism: Mechanism, cells: int, counts: Counts) -> str:
     query, begin = CountQuery(axes_of((cells,)), CountUse.PREFIXES), process_time()
     plan = mechanism.plan(query, PrivacyLoss.pure(1), WHO)
     values = mechanism.run(np.append(counts, 0), plan, Randomness.from_seed(1))
-    took, law = process_time() - begin, plan.law
-    assert isinstance(law, NoisySums)
-    reading = seconds(lambda: estimate_unbiased(law, values, None))
+    took, distribution = process_time() - begin, plan.distribution
+    assert isinstance(distribution, NoisySums)
+    reading = seconds(lambda: estimate_unbiased(distribution, values, None))
     return f"{f'{plan.made_by}, {cells} cells, planned and drawn':56}{took:9.3f}, and read in {reading:.3f}"
 
 
 def hierarchy(runs: int) -> str:
     """Mean absolute error of prefixes of 4096 cells; it does not depend on the data. Reference code has 11.9."""
     plan = TreeSums().plan(CountQuery(axes_of((4096,)), CountUse.PREFIXES), PrivacyLoss.pure(1), WHO)
-    assert isinstance(plan.law, NoisySums)
+    assert isinstance(plan.distribution, NoisySums)
     errors = []
     for seed in range(runs):
         values = TreeSums().run(np.zeros(4097, dtype=np.int64), plan, Randomness.from_seed(seed))
-        errors.append(float(np.abs(np.cumsum(estimate_unbiased(plan.law, values, None).cells[0])).mean()))
+        errors.append(float(np.abs(np.cumsum(estimate_unbiased(plan.distribution, values, None).cells[0])).mean()))
     return f"{np.mean(errors):.2f} +- {np.std(errors) / np.sqrt(runs):.2f} ({runs} runs; reference code: 11.9)"
 
 

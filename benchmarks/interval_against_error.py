@@ -2,11 +2,11 @@
 
 `python benchmarks/interval_against_error.py [READING ...] [--data KIND ...] [--records N ...] [--epsilon E]
 [--releases N] [--first N] [--level P] [--workers N] [--json FILE] [--kept FILE ...] [--page FILE]`. Data are
-continuous, tied, heaped, zero-inflated, clipped or skewed; they come from laws on which nothing in the package was
-chosen, but for what the page says. For each reading the table says how often its interval held, for these records and
-for the population, and how wide it was over the error made: the mean width over twice the quantile of the error at the
-level of the interval, so 1 is ideal. Numbers of `scores` but for the area are those of scores rounded to the middle of
-their cell, as it says. For bands and for several intervals at once it is one over the same quantile of the largest
+continuous, tied, heaped, zero-inflated, clipped or skewed; they come from distributions on which nothing in the package
+was chosen, but for what the page says. For each reading the table says how often its interval held, for these records
+and for the population, and how wide it was over the error made: the mean width over twice the quantile of the error at
+the level of the interval, so 1 is ideal. Numbers of `scores` but for the area are those of scores rounded to the middle
+of their cell, as it says. For bands and for several intervals at once it is one over the same quantile of the largest
 error, each in half widths of its interval. Where a reading ends at edges of cells, an error counts for half a cell at
 least. * marks a share below the level, + one above it, by what chance does once in 30,000 times. A release is drawn by
 the mechanism that a session would choose, under the adjacency that alternates from one release to the next.
@@ -79,8 +79,8 @@ PAGE = """# Intervals against errors
 How often each interval held, and how wide it was over the error made: the mean width over twice the quantile of the
 error at the level, so 1 is ideal; of bands and of several intervals at once, one over that quantile of the largest
 error in half widths. Where an interval ends at edges of cells, an error counts for half a cell at least. Nothing was
-chosen on these laws but how many finer cells a ROC curve counts, on its continuous and skewed scores, and from how
-many records on a variance counts cells: {releases} releases of each case at level {level} and epsilon
+chosen on these distributions but how many finer cells a ROC curve counts, on its continuous and skewed scores, and from
+how many records on a variance counts cells: {releases} releases of each case at level {level} and epsilon
 {epsilon}, half of them under each adjacency. A star is below the level, a plus above it, by what chance does once
 in 30,000.
 

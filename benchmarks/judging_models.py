@@ -32,7 +32,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests" / "curves")
 from by_hand import answer, both
 
 import dpcurves as dp
-from dpcurves.laws import Family
+from dpcurves.distributions import Family
 from dpcurves.privacy import PrivacyLoss
 from dpcurves_judging.counted_numbers import compute_auc
 from dpcurves_judging.pairwise_scorer import HELD_OUT_SCORES, fit_least_squares
@@ -155,8 +155,8 @@ def drift(releases: int) -> None:
 
 def features(records: int, many: int, share: float, seed: int) -> tuple[Any, Any]:
     """Correlated features, the first one skewed, and labels of which about this share is positive."""
-    law, draw = np.random.default_rng(many + 1), np.random.default_rng([seed, records, many])
-    mixed, weights = np.eye(many) + 0.4 * law.normal(size=(many, many)), law.normal(size=many)
+    distribution, draw = np.random.default_rng(many + 1), np.random.default_rng([seed, records, many])
+    mixed, weights = np.eye(many) + 0.4 * distribution.normal(size=(many, many)), distribution.normal(size=many)
     found = draw.normal(size=(records, many)) @ mixed.T
     found[:, 0] = np.exp(found[:, 0] / 2)
     hidden = found @ (weights / np.linalg.norm(weights))

@@ -82,11 +82,11 @@ def released(month: Whole, event: Whole, group: Whole, epsilon: str, seed: int) 
 KEPT: dict[str, AtRisk] = {}
 
 
-def noise_of(law: str, pair: tuple[Evidence, Evidence]) -> AtRisk:
+def noise_of(distribution: str, pair: tuple[Evidence, Evidence]) -> AtRisk:
     """Many draws of the noise of one group, from which some are chosen for each release."""
-    if law not in KEPT:
-        KEPT[law] = EventTable.sample_noise(pair, np.random.default_rng(1)).at_risk
-    return KEPT[law]
+    if distribution not in KEPT:
+        KEPT[distribution] = EventTable.sample_noise(pair, np.random.default_rng(1)).at_risk
+    return KEPT[distribution]
 
 
 def _some(noise: AtRisk, chance: np.random.Generator) -> AtRisk:

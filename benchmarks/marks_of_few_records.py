@@ -4,8 +4,8 @@
 [--seed N] [--data FOLDER] [--file FILE]`. Each line is a task, its mark (at most, unless it says at least), what was
 measured with its standard error, the worst case, of how many releases of each case, and whether it is at its mark;
 below stands why not, from `accuracy/reasons.toml` and `few_reasons.toml` beside it. Everything is measured by functions
-of other benchmarks: curves of few records by `regimes.py`, `smooth_laws.py` and `survival_few.py`, intervals by
-`interval_against_error.py` and `coverage_of_intervals.py`, tests by `levels_of_tests.py`, forecasts by
+of other benchmarks: curves of few records by `regimes.py`, `smooth_distributions.py` and `survival_few.py`, intervals
+by `interval_against_error.py` and `coverage_of_intervals.py`, tests by `levels_of_tests.py`, forecasts by
 `forecast_against_measured.py`. `--kept` measures nothing and prints what earlier runs kept with `--keep`; lines of
 other tasks stay in the file. A whole run takes hours of one core; `--releases` says how many releases each case has,
 `--tasks` how many tasks each regime has at most. Nothing is asserted.
@@ -32,7 +32,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests" / "curves")
 import forecast_against_measured
 import interval_against_error
 import levels_of_tests
-import smooth_laws
+import smooth_distributions
 import survival_few
 from accuracy import data, diagnostics, distributions, few, peers
 from accuracy.lines import Effort, Line, Run, show
@@ -78,8 +78,8 @@ class Terms(NamedTuple):
         return Run(effort, self.seed, halves, self.folder, only)
 
     @property
-    def laws(self) -> Namespace:
-        """Say it to smooth laws."""
+    def distributions(self) -> Namespace:
+        """Say it to smooth distributions."""
         return Namespace(releases=self.releases, seed=self.seed, cells=4096, records=[1_000, 10_000], half=None)
 
 
@@ -127,19 +127,21 @@ def _over(case: str, mine: FloatArray, other: FloatArray) -> Ratio:
 
 
 def survival(terms: Terms) -> Iterator[Line]:
-    """228 records on 35 cells, on the laws that nothing was chosen on."""
-    laws = [law for law in survival_few.LAWS if "chosen on" not in law]
+    """228 records on 35 cells, on the distributions that nothing was chosen on."""
+    distributions = [distribution for distribution in survival_few.DISTRIBUTIONS if "chosen on" not in distribution]
     for epsilon, mark in (("0.5", 0.06), ("1", 0.05), ("2", 0.04), ("5", 0.025)):
         found = {
-            law: np.array([survival_few.errors(law, 228, epsilon, seed) for seed in range(terms.releases)])
-            for law in laws
+            distribution: np.array(
+                [survival_few.errors(distribution, 228, epsilon, seed) for seed in range(terms.releases)]
+            )
+            for distribution in distributions
         }
         regime = f"survival, n 228, epsilon {epsilon}"
-        errors = [_mean(law, each[:, 0]) for law, each in found.items()]
-        for law in errors:
-            yield _of_one(regime, f"RMSE: {law.case}", mark, law)
-        lines = [_over(law, each[:, 0], each[:, 2]) for law, each in found.items()]
-        yield _of_one(regime, "RMSE over a straight line: the worst law", 1.0, _worst(lines))
+        errors = [_mean(distribution, each[:, 0]) for distribution, each in found.items()]
+        for distribution in errors:
+            yield _of_one(regime, f"RMSE: {distribution.case}", mark, distribution)
+        lines = [_over(distribution, each[:, 0], each[:, 2]) for distribution, each in found.items()]
+        yield _of_one(regime, "RMSE over a straight line: the worst distribution", 1.0, _worst(lines))
 
 
 def lung(terms: Terms) -> Iterator[Line]:
@@ -152,25 +154,30 @@ def lung(terms: Terms) -> Iterator[Line]:
 
 
 def smooth(terms: Terms) -> Iterator[Line]:
-    """The distribution functions of smooth laws at n * epsilon = 1,000."""
+    """The distribution functions of smooth distributions at n * epsilon = 1,000."""
     cases = []
-    for name, errors in smooth_laws.laws(terms.laws):
+    for name, errors in smooth_distributions.distributions(terms.distributions):
         mine, *others = (each[:, 0] for each in errors.values())
         cases.append(_over(name, mine, min(others, key=np.mean)))
-    regime, asked = "CDF, smooth laws, n*eps 1,000", "KS over the better of 6 and 10 coefficients"
-    yield _line(regime, asked, smooth_laws.DISTINGUISHING_FACT, cases)
-    yield _of_one(regime, f"{asked}: the worst of {len(cases)}", smooth_laws.DISTINGUISHING_FACT, _worst(cases))
+    regime, asked = "CDF, smooth distributions, n*eps 1,000", "KS over the better of 6 and 10 coefficients"
+    yield _line(regime, asked, smooth_distributions.DISTINGUISHING_FACT, cases)
+    yield _of_one(
+        regime, f"{asked}: the worst of {len(cases)}", smooth_distributions.DISTINGUISHING_FACT, _worst(cases)
+    )
     for case in cases:
         if case.case.startswith("beta(2, 5)"):
-            yield _of_one(regime, f"{asked}: {case.case}", smooth_laws.DISTINGUISHING_FACT, case)
+            yield _of_one(regime, f"{asked}: {case.case}", smooth_distributions.DISTINGUISHING_FACT, case)
 
 
 def hints(terms: Terms) -> Iterator[Line]:
     """A hint that records are spread, where they are not."""
     cases = [
-        _over(name, errors["ours"][:, 2], errors["no hint"][:, 2]) for name, errors in smooth_laws.hint(terms.laws)
+        _over(name, errors["ours"][:, 2], errors["no hint"][:, 2])
+        for name, errors in smooth_distributions.hint(terms.distributions)
     ]
-    yield _of_one("wrong hint, epsilon 0.1", "RMSE over that without: the worst", smooth_laws.HINT_MARK, _worst(cases))
+    yield _of_one(
+        "wrong hint, epsilon 0.1", "RMSE over that without: the worst", smooth_distributions.HINT_MARK, _worst(cases)
+    )
 
 
 def papers(terms: Terms) -> Iterator[Line]:
@@ -178,7 +185,7 @@ def papers(terms: Terms) -> Iterator[Line]:
     marks = {"normal": (("KS, x 1e-3", 0, 1e3, 3.85), ("W1, x 1e-3", 1, 1e3, 8.8)),
              "pois15": (("RMSE, records", 2, POISSON_RECORDS, 16.5),)}  # fmt: skip
     terms = terms._replace(releases=4 * terms.releases)
-    for name, errors in smooth_laws.papers(terms.laws):
+    for name, errors in smooth_distributions.papers(terms.distributions):
         for asked, metric, unit, mark in marks.get(name, ()):
             line = _of_one(
                 f"first paper, {name}, n*eps 1e4", asked, mark, _mean(name, errors["ours"][:, metric] * unit)
@@ -437,7 +444,7 @@ BOTH = tuple(each.value for each in dp.Neighbours)
 TASKS: Mapping[str, Measure] = {
     "survival": survival,
     "lung cohort": lung,
-    "smooth laws": smooth,
+    "smooth distributions": smooth,
     "hints": hints,
     "first paper": papers,
     "ROC": of_regimes(
@@ -494,11 +501,12 @@ TASKS: Mapping[str, Measure] = {
 
 
 ELSEWHERE = (
-    "peaks, atoms and rough shapes beside the version before smooth laws were read (commit 05e37951), 15 shapes of two "
-    "sizes, 12 releases: KS .98, W1 .98, RMSE .97 of it, worst 1.07, 1.03, 1.03: `smooth_laws.py --parts rough "
-    "--beside FILE`, where FILE is what that version wrote",
-    "the first paper's tasks beside that version: bands equal, KS .95, W1 .79, RMSE .83 of it: `smooth_laws.py --parts "
-    "papers --beside FILE`",
+    "peaks, atoms and rough shapes beside the version before smooth distributions were read (commit 05e37951), 15 "
+    "shapes of two sizes, 12 releases: KS .98, W1 .98, RMSE .97 of it, worst 1.07, 1.03, 1.03: "
+    "`smooth_distributions.py --parts rough --beside FILE`, where FILE is what that version wrote",
+    "the first paper's tasks beside that version: bands equal, KS .95, W1 .79, RMSE .83 of it: "
+    "`smooth_distributions.py --parts papers "
+    "--beside FILE`",
 )
 OF_DISTRIBUTIONS = "rough counts", "thin tail", "usual", "tables"
 

@@ -3,8 +3,8 @@
 Columns of the table, of so many releases, each of records of its own (add-remove, epsilon 1):
 
 - *mean, sum*: the share of releases whose interval for these records holds the mean (the sum) of all values.
-- *population*: the same, of the interval for the population and the mean of the law. Of a public file the population is
-  the file, and records are drawn from it with replacement.
+- *population*: the same, of the interval for the population and the mean of the distribution. Of a public file the
+  population is the file, and records are drawn from it with replacement.
 - *finite*: the share of intervals of the mean, for these records, that are finite on both sides.
 - *width/error*: the median width of these intervals, over the median error of the mean of clipped values.
 - *width/mean*: the median width over the mean.
@@ -36,8 +36,8 @@ LEVEL = 0.95
 HELD, FINITE = 0.93, 0.8
 
 
-class Law(NamedTuple):
-    """A law of records and its mean."""
+class Distribution(NamedTuple):
+    """A distribution of records and its mean."""
 
     draw: Callable[[np.random.Generator, int], FloatArray]
     mean: float
@@ -74,33 +74,33 @@ def _mean_of(draw: Callable[[np.random.Generator, int], FloatArray], size: int =
     return float(draw(np.random.default_rng(0), size).mean())
 
 
-LAWS: Mapping[str, Callable[[], Law]] = {
-    "lognormal, sigma 1": lambda: Law(lambda draw, size: draw.lognormal(10, 1, size), exp(10.5)),
-    "lognormal, sigma 1.5": lambda: Law(lambda draw, size: draw.lognormal(9, 1.5, size), exp(9 + 1.5**2 / 2)),
-    "lognormal, sigma 2": lambda: Law(lambda draw, size: draw.lognormal(8, 2, size), exp(10)),
-    "Pareto 1.5": lambda: Law(lambda draw, size: 1000 * (draw.pareto(1.5, size) + 1), 3000.0),
-    "Pareto 2.5": lambda: Law(lambda draw, size: 1000 * (draw.pareto(2.5, size) + 1), 5000 / 3),
-    "wages, 31 % zeros": lambda: Law(wages, _mean_of(wages)),
-    "heaped money": lambda: Law(heaped_money, _mean_of(heaped_money)),
-    "far mode": lambda: Law(far_mode, 0.95 * 50 + 0.05 * exp(9 + 0.5**2 / 2)),
-    "transactions": lambda: Law(transactions, _mean_of(transactions)),
-    "incomes": lambda: Law(incomes, exp(10.3 + 0.6**2 / 2) * 2.2 / 1.2),
+DISTRIBUTIONS: Mapping[str, Callable[[], Distribution]] = {
+    "lognormal, sigma 1": lambda: Distribution(lambda draw, size: draw.lognormal(10, 1, size), exp(10.5)),
+    "lognormal, sigma 1.5": lambda: Distribution(lambda draw, size: draw.lognormal(9, 1.5, size), exp(9 + 1.5**2 / 2)),
+    "lognormal, sigma 2": lambda: Distribution(lambda draw, size: draw.lognormal(8, 2, size), exp(10)),
+    "Pareto 1.5": lambda: Distribution(lambda draw, size: 1000 * (draw.pareto(1.5, size) + 1), 3000.0),
+    "Pareto 2.5": lambda: Distribution(lambda draw, size: 1000 * (draw.pareto(2.5, size) + 1), 5000 / 3),
+    "wages, 31 % zeros": lambda: Distribution(wages, _mean_of(wages)),
+    "heaped money": lambda: Distribution(heaped_money, _mean_of(heaped_money)),
+    "far mode": lambda: Distribution(far_mode, 0.95 * 50 + 0.05 * exp(9 + 0.5**2 / 2)),
+    "transactions": lambda: Distribution(transactions, _mean_of(transactions)),
+    "incomes": lambda: Distribution(incomes, exp(10.3 + 0.6**2 / 2) * 2.2 / 1.2),
 }
 
 
-def law_of_file(file: Path, counted: bool) -> Law:
-    """The law of drawing from a public file with replacement."""
+def distribution_of_file(file: Path, counted: bool) -> Distribution:
+    """The distribution of drawing from a public file with replacement."""
     numbers = np.load(file).ravel()
     values = np.repeat(np.arange(len(numbers)), numbers.astype(np.int64)) if counted else numbers
     values = values.astype(np.float64)
-    return Law(lambda draw, size: draw.choice(values, size), float(values.mean()))
+    return Distribution(lambda draw, size: draw.choice(values, size), float(values.mean()))
 
 
-def row(name: str, law: Law, records: int, releases: int, epsilon: float) -> str:
+def row(name: str, distribution: Distribution, records: int, releases: int, epsilon: float) -> str:
     """One line of the table."""
     held, widths, errors, clipped = [], [], [], []
     for seed in range(releases):
-        values = law.draw(np.random.default_rng([seed, records]), records)
+        values = distribution.draw(np.random.default_rng([seed, records]), records)
         found = dp.mean(
             values, bounds="auto", epsilon=epsilon, adjacency=dp.ADD_REMOVE, randomness=dp.Randomness.from_seed(seed)
         )
@@ -109,7 +109,7 @@ def row(name: str, law: Law, records: int, releases: int, epsilon: float) -> str
         true = float(values.mean())
         held.append([
             mean[0] <= true <= mean[1], total[0] <= float(values.sum()) <= total[1],
-            population[0] <= law.mean <= population[1], bool(np.isfinite(mean).all()),
+            population[0] <= distribution.mean <= population[1], bool(np.isfinite(mean).all()),
         ])  # fmt: skip
         widths.append(mean[1] - mean[0])
         errors.append(abs(found.mean - true))
@@ -119,7 +119,7 @@ def row(name: str, law: Law, records: int, releases: int, epsilon: float) -> str
     marked = "yes" if shares[0] >= HELD and shares[3] >= FINITE else "no"
     return (
         f"| {name} | {shares[0]:.3f} | {shares[1]:.3f} | {shares[2]:.3f} | {shares[3]:.2f} | "
-        f"{width / float(np.median(errors)):.1f} | {width / abs(law.mean):.2f} | "
+        f"{width / float(np.median(errors)):.1f} | {width / abs(distribution.mean):.2f} | "
         f"{above_below[0]:.0f}, {above_below[1]:.0f} | {marked} |"
     )
 
@@ -130,7 +130,7 @@ def main() -> None:
     parser.add_argument("--records", type=int, nargs="+", default=[5000])
     parser.add_argument("--releases", type=int, default=200)
     parser.add_argument("--epsilon", type=float, default=1.0)
-    parser.add_argument("--laws", nargs="+", choices=list(LAWS), default=list(LAWS))
+    parser.add_argument("--distributions", nargs="+", choices=list(DISTRIBUTIONS), default=list(DISTRIBUTIONS))
     parser.add_argument("--file", type=Path, nargs="*", default=[], help="public numbers, as NumPy stores them")
     parser.add_argument("--counted", action="store_true", help="files hold the number of records of each value")
     parser.add_argument("--quick", action="store_true", help="20 releases of each column")
@@ -141,10 +141,12 @@ def main() -> None:
         print(f"\n{records:,} records, epsilon {given.epsilon:g}, {releases} releases:\n")
         print("| column | mean | sum | population | finite | width/error | width/mean | clipped | mark met |")
         print("|---|---|---|---|---|---|---|---|---|")
-        for name in given.laws:
-            print(row(name, LAWS[name](), records, releases, given.epsilon), flush=True)
+        for name in given.distributions:
+            print(row(name, DISTRIBUTIONS[name](), records, releases, given.epsilon), flush=True)
         for file in given.file:
-            print(row(file.stem, law_of_file(file, given.counted), records, releases, given.epsilon), flush=True)
+            print(
+                row(file.stem, distribution_of_file(file, given.counted), records, releases, given.epsilon), flush=True
+            )
 
 
 if __name__ == "__main__":

@@ -3,8 +3,8 @@
 Width over error is the mean width over twice the 90 % quantile of the error of the quantile that is printed, where an
 error counts for half a cell at least, for intervals end at edges of cells. Beside it stand the mean width and the mean
 error over those of the same quantile of a distribution function at the same loss. The constants of turns that close in
-were chosen on `lognormal` and on `two normal laws`, the number of quantiles to be tested on `lognormal` and `beta`;
-the others chose nothing. Run ``python benchmarks/one_quantile.py`` (some 4 minutes).
+were chosen on `lognormal` and on `two normal distributions`, the number of quantiles to be tested on `lognormal` and
+`beta`; the others chose nothing. Run ``python benchmarks/one_quantile.py`` (some 4 minutes).
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ import dpcurves as dp
 FloatArray = NDArray[np.float64]
 Seen = tuple[float, float, bool, float, float]
 LEVEL = 0.9
-LAWS: Mapping[str, tuple[Callable[[np.random.Generator, int], FloatArray], dp.Grid]] = {
+DISTRIBUTIONS: Mapping[str, tuple[Callable[[np.random.Generator, int], FloatArray], dp.Grid]] = {
     "lognormal": (lambda draw, n: draw.lognormal(10.2, 0.9, n), dp.Grid(0, 200_000, cells=1000)),
     "beta": (lambda draw, n: draw.beta(2, 5, n), dp.Grid(0, 1, cells=1000)),
-    "two normal laws": (
+    "two normal distributions": (
         lambda draw, n: draw.normal(np.where(draw.random(n) < 0.4, 30, 55), 9),
         dp.Grid(0, 100, cells=500),
     ),
@@ -38,22 +38,24 @@ LAWS: Mapping[str, tuple[Callable[[np.random.Generator, int], FloatArray], dp.Gr
 
 
 def main() -> None:
-    """Print one line for each law, number of records and share."""
+    """Print one line for each distribution, number of records and share."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--releases", type=int, default=40)
     releases = parser.parse_args().releases
     warnings.simplefilter("ignore", dp.CurveWarning)
-    print("law, records, share: coverage and width over error (width, error over a curve's) for these records;")
+    print(
+        "distribution, records, share: coverage and width over error (width, error over a curve's) for these records;"
+    )
     print("for the population")
-    for name in LAWS:
+    for name in DISTRIBUTIONS:
         for records in (3000, 30_000):
             for line in lines(name, records, releases):
                 print(line, flush=True)
 
 
 def lines(name: str, records: int, releases: int) -> list[str]:
-    """What is printed of one law."""
-    draw, grid = LAWS[name]
+    """What is printed of one distribution."""
+    draw, grid = DISTRIBUTIONS[name]
     population = draw(np.random.default_rng(99), 400_000)
     shares = (0.5, 0.9)
     found: dict[tuple[float, bool], list[Seen]] = {}

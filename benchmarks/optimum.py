@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from scipy.optimize import minimize
 
 import dpcurves as dp
-from dpcurves.laws import Family
+from dpcurves.distributions import Family
 from dpcurves.mechanisms.tree_strategy import find_best_shape
 from dpcurves.summaries import isotonic_projection
 

@@ -16,7 +16,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "papers"))
 
 from baselines import shrunken
 
-from dpcurves.laws import Family, IntervalSums, Noise, Tier, least_squares
+from dpcurves.distributions import Family, IntervalSums, Noise, Tier, least_squares
 from dpcurves.summaries import monotone_prefixes
 
 Counts = NDArray[np.int64]
@@ -37,8 +37,8 @@ def seconds(work: Callable[[], object]) -> float:
     return min(times)
 
 
-def draws(law: IntervalSums, generator: np.random.Generator) -> None:
-    for _ in law.simulate(1, 1000, generator):
+def draws(distribution: IntervalSums, generator: np.random.Generator) -> None:
+    for _ in distribution.simulate(1, 1000, generator):
         pass
 
 
@@ -78,19 +78,23 @@ def shrinkage(cells: int = 4096, releases: int = 20) -> None:
     for name, truth in data(cells, generator).items():
         for shape, widths in shapes.items():
             for epsilon in (0.1, 1.0, 4.0):
-                law = tree(cells, widths, Family.LAPLACE, epsilon)
-                plain, ours = _errors(law, truth, releases, generator)
+                distribution = tree(cells, widths, Family.LAPLACE, epsilon)
+                plain, ours = _errors(distribution, truth, releases, generator)
                 ratio = " ".join(f"{part:6.2f}" for part in ours / plain)
                 print(f"{name:10} {shape:5} {epsilon:7} | {plain[0]:9.1f} {plain[1]:9.2f} {'':10} | {ratio}")
 
 
-def _errors(law: IntervalSums, truth: Counts, releases: int, generator: np.random.Generator) -> NDArray[np.float64]:
+def _errors(
+    distribution: IntervalSums, truth: Counts, releases: int, generator: np.random.Generator
+) -> NDArray[np.float64]:
     total, exact = int(truth.sum()), np.cumsum(truth)
-    sums = np.concatenate([np.add.reduceat(truth, np.asarray(level.starts)) for level in law.levels])
+    sums = np.concatenate([np.add.reduceat(truth, np.asarray(level.starts)) for level in distribution.levels])
     found = np.zeros((2, 3))
     for _ in range(releases):
-        values = sums.astype(np.int64) + law.simulate_values(1, generator)[0].astype(np.int64)
-        for i, cells in enumerate((least_squares(law, values, total).cells, shrunken(law, values, total))):
+        values = sums.astype(np.int64) + distribution.simulate_values(1, generator)[0].astype(np.int64)
+        for i, cells in enumerate(
+            (least_squares(distribution, values, total).cells, shrunken(distribution, values, total))
+        ):
             error = monotone_prefixes(cells, total)[0, 1:] - exact
             found[i] += np.max(np.abs(error)), np.mean(np.abs(error)), np.mean(error**2)
     return found / releases

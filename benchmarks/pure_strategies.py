@@ -1,7 +1,7 @@
 """Search for the p-Identity strategies that are stored: `python benchmarks/pure_strategies.py CELLS [FILE]`.
 
 Prints the mean squared error of a prefix at epsilon 1, beside that of the stored strategy. With a file, also writes the
-strategy there as a line of `src/dpcurves/laws/p_identity.json`. A search of 1,024 cells takes two minutes.
+strategy there as a line of `src/dpcurves/distributions/p_identity.json`. A search of 1,024 cells takes two minutes.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 from optimum import find_pure_strategy
 
-from dpcurves.laws import Family, Noise
-from dpcurves.laws.p_identity import WEIGHT_BITS, PIdentityStrategy, find_p_identity_strategy
+from dpcurves.distributions import Family, Noise
+from dpcurves.distributions.p_identity import WEIGHT_BITS, PIdentityStrategy, find_p_identity_strategy
 
 LARGEST_WEIGHT = 255
 """Largest weight of a cell in a row: 15 would cost 1 to 5 % more error, larger ones gain nothing."""

@@ -5,11 +5,11 @@
 named, the geometric mean over tasks with its standard error, and the worst task; beside it whether that is at its mark,
 and below why not, as far as `accuracy/reasons.toml` knows. Below the distribution functions stands how far off each
 other way is over ours, those of OpenDP and diffprivlib among them. Which row is the best is chosen by one half of the
-releases and judged by the other. Records are drawn afresh at every run, unless a seed is given, from laws that stand in
-`accuracy/shapes.py`; real tables are read from ../shared/data beside the repository, from --data, or from
-$DPCURVES_DATA. Constants of the package that say so were chosen on one half of the laws and histograms: `--half
-judge` leaves those out, and tables of `accuracy/tables.py` chose nothing. The usual run takes minutes of one core and
-tells what is far off; a full one takes hours; a broad one has all tasks, but four releases of each.
+releases and judged by the other. Records are drawn afresh at every run, unless a seed is given, from distributions that
+stand in `accuracy/shapes.py`; real tables are read from ../shared/data beside the repository, from --data, or from
+$DPCURVES_DATA. Constants of the package that say so were chosen on one half of the distributions and histograms:
+`--half judge` leaves those out, and tables of `accuracy/tables.py` chose nothing. The usual run takes minutes of one
+core and tells what is far off; a full one takes hours; a broad one has all tasks, but four releases of each.
 Nothing is asserted.
 """
 

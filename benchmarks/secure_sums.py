@@ -31,7 +31,7 @@ from federated import Federated
 
 import dpcurves as dp
 from dpcurves.data import Axis, Grid
-from dpcurves.laws import Noise, NoisySums
+from dpcurves.distributions import Noise, NoisySums
 from dpcurves.mechanisms.auto import LINEAR
 from dpcurves.noise import Randomness
 from dpcurves.privacy import EACH_RECORD, AddRemove, PrivacyLoss
@@ -124,7 +124,7 @@ def noise(model: SecureSum, loss: PrivacyLoss) -> None:
     adjacency = AddRemove(EACH_RECORD)
     query = CountQuery((Axis("x", Grid(0, 1, cells=1024)),), CountUse.CELLS)
     plan, curator = model.plan_query(query, loss, adjacency), LINEAR.plan(query, loss, adjacency)
-    drawn: Noise = plan.law.require_type(NoisySums).noises[0][0]  # type: ignore[type-abstract]
+    drawn: Noise = plan.distribution.require_type(NoisySums).noises[0][0]  # type: ignore[type-abstract]
     source = Randomness.from_system()
     start = process_time()
     sums = sum(model.sample_noise_share(drawn, RUNS * 1024, source) for _ in range(model.sites))

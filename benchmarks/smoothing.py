@@ -1,8 +1,8 @@
 """What smoothing takes, beside the solvers that others use for it. Prints two tables; asserts nothing.
 
-The task is that of the paper: records of Poisson law, the noise of a binary path at epsilon 1, the number of records
-public. Solvers get it in its sparsest form, adjacent differences of the curve, and are timed without building it.
-Seconds are those of the processor, which others who use the machine at the same time disturb less; for those of one
+The task is that of the paper: records of Poisson distribution, the noise of a binary path at epsilon 1, the number of
+records public. Solvers get it in its sparsest form, adjacent differences of the curve, and are timed without building
+it. Seconds are those of the processor, which others who use the machine at the same time disturb less; for those of one
 core set OMP_NUM_THREADS=1. With --quick, small sizes only.
 """
 

@@ -19,9 +19,9 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "papers"))
 from reproduction.command import data_folder
 
 from dpcurves.data import Categories
-from dpcurves.laws.law import simulate_noise
+from dpcurves.distributions.output_distribution import simulate_noise
 from dpcurves.privacy import EACH_RECORD, AddRemove, PrivacyLoss
-from dpcurves_streams.laws import GroupedCounts
+from dpcurves_streams.distributions import GroupedCounts
 from dpcurves_streams.mechanisms import Pegasus, Perturber
 from dpcurves_streams.mechanisms.pegasus import STATE_COLUMNS, build_fenwick_trees, decide_groups
 from dpcurves_streams.queries import GroupedTimeStepQuery, TimeStepQuery
@@ -51,16 +51,19 @@ def stream(table: pd.DataFrame, name: str) -> IntArray:
 def pegasus(counts: IntArray, epsilon: str, deviation: int, generator: np.random.Generator) -> float:
     """The error of the medians, over all runs."""
     query = GroupedTimeStepQuery(STATE, deviation=Fraction(deviation))
-    law = Pegasus().plan(query, PrivacyLoss.pure(epsilon), ONE).law.require_type(GroupedCounts)
+    distribution = Pegasus().plan(query, PrivacyLoss.pure(epsilon), ONE).distribution.require_type(GroupedCounts)
     shape = (len(counts), RUNS)
     values = np.repeat(counts[:, None], RUNS, axis=1)
     common, own = (
-        simulate_noise(noise, shape, generator).astype(np.int64) for noise in (law.threshold_noise, law.test_noise)
+        simulate_noise(noise, shape, generator).astype(np.int64)
+        for noise in (distribution.threshold_noise, distribution.test_noise)
     )
     size = 1 << int(counts.max()).bit_length()
     trees = build_fenwick_trees(np.zeros((RUNS, 1), np.int64), size)
-    joined = decide_groups(values, law.threshold + common, own, np.zeros((RUNS, STATE_COLUMNS), np.int64), trees)
-    noisy = values + simulate_noise(law.noise, shape, generator)
+    joined = decide_groups(
+        values, distribution.threshold + common, own, np.zeros((RUNS, STATE_COLUMNS), np.int64), trees
+    )
+    noisy = values + simulate_noise(distribution.noise, shape, generator)
     found = OpenGroups(RUNS).add_values(noisy, joined)
     return error(np.maximum(found[..., 3], 0), counts)
 
@@ -81,7 +84,7 @@ def error(shown: FloatArray, counts: IntArray) -> float:
 
 
 def line(name: str, counts: IntArray, epsilon: str, generator: np.random.Generator) -> None:
-    (level,) = Perturber().plan(TimeStepQuery(STATE), PrivacyLoss.pure(epsilon), ONE).law.levels  # type: ignore[attr-defined]
+    (level,) = Perturber().plan(TimeStepQuery(STATE), PrivacyLoss.pure(epsilon), ONE).distribution.levels  # type: ignore[attr-defined]
     noisy = counts[:, None] + simulate_noise(level.noise, (len(counts), RUNS), generator)
     ours = error(AdaptiveSmoother(level.noise.variance, RUNS).estimate_all(noisy), counts)
     clipped, back = error(np.maximum(noisy, 0), counts), backwards(noisy, counts)

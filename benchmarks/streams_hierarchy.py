@@ -18,9 +18,9 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "papers"))
 
 from reproduction.command import data_folder
 
-from dpcurves.laws.law import simulate_noise
+from dpcurves.distributions.output_distribution import simulate_noise
 from dpcurves.privacy import EACH_RECORD, AddRemove, PrivacyLoss
-from dpcurves_streams.laws import HierarchyCounts, NodeEstimates
+from dpcurves_streams.distributions import HierarchyCounts, NodeEstimates
 from dpcurves_streams.mechanisms import Hierarchy
 from dpcurves_streams.queries import Forest, HierarchyQuery
 from dpcurves_streams.readings import AdaptiveSmoother
@@ -61,17 +61,19 @@ def main() -> None:
     print(f"{leaves.sum()} tuples; zeros {exact.mean():.3f}; level-wise noise 8 / epsilon: 80 and 800")
     for epsilon, target in TARGETS.items():
         plan = Hierarchy().plan(HierarchyQuery.from_forest("ap", forest), PrivacyLoss.pure(epsilon), ONE)
-        law = plan.law.require_type(HierarchyCounts)
-        estimates = NodeEstimates(law.parents, np.array([np.inf if n is None else n.variance for n in law.noises]))
+        distribution = plan.distribution.require_type(HierarchyCounts)
+        estimates = NodeEstimates(
+            distribution.parents, np.array([np.inf if n is None else n.variance for n in distribution.noises])
+        )
         errors = []
         for _ in range(RUNS):
-            kept = [node for node, noise in enumerate(law.noises) if noise is not None]
+            kept = [node for node, noise in enumerate(distribution.noises) if noise is not None]
             noisy = exact[:, kept].astype(float)
             for column, node in enumerate(kept):
-                noise = law.noises[node]
+                noise = distribution.noises[node]
                 assert noise is not None
                 noisy[:, column] += simulate_noise(noise, (TIME_STEPS,), generator)
-            shown = AdaptiveSmoother(estimates.variances, len(law.noises)).estimate_all(
+            shown = AdaptiveSmoother(estimates.variances, len(distribution.noises)).estimate_all(
                 np.stack([estimates.estimate_nodes(row) for row in noisy])
             )
             errors.append(float(np.abs(shown - exact).mean()))

@@ -14,10 +14,10 @@ from baselines import binary, mean_variance, subtracting, theorem_3
 from optimum import BEST_PURE, GAUSSIAN_BOUNDS, least_gaussian_error
 
 from dpcurves.data import Categories
-from dpcurves.laws.toeplitz_sums import root_weights
+from dpcurves.distributions.toeplitz_sums import root_weights
 from dpcurves.privacy import EACH_RECORD, AddRemove, PrivacyLoss
 from dpcurves.queries import CountUse
-from dpcurves_streams.laws import BufferedPrefixes, TreeCounts
+from dpcurves_streams.distributions import BufferedPrefixes, TreeCounts
 from dpcurves_streams.mechanisms import STREAMS, BufferedCounter, TreeCounter
 from dpcurves_streams.queries import TimeStepQuery
 
@@ -37,7 +37,7 @@ def pure() -> None:
     print("Mean squared error of a total, epsilon 1, one tuple comes or goes:")
     print(f"{'time_steps':>8} {'Theorem 3':>10} {'binary':>8} {'radix 19':>9} {'tree':>8} {'here':>8}", end=" ")
     print(f"{'best known':>11} {'target':>7}")
-    endless = TreeCounter().plan(totals(None), PURE, ONE).law.require_type(TreeCounts)
+    endless = TreeCounter().plan(totals(None), PURE, ONE).distribution.require_type(TreeCounts)
     for time_steps, target in PURE_TARGETS.items():
         others = [float(mean_variance(each, time_steps)) for each in (theorem_3(time_steps), binary(time_steps))]
         subtracted = min(float(mean_variance(subtracting(time_steps, radix), time_steps)) for radix in (13, 19, 21))
@@ -54,12 +54,12 @@ def pure() -> None:
 def concentrated() -> None:
     print("\nThe same in 1 / mu**2, zero-concentrated (the square root remembers all counts):")
     print(f"{'time_steps':>8} {'square root':>12} {'buffers':>8} {'here':>8} {'least':>7} {'ratio':>7} {'target':>7}")
-    endless = BufferedCounter().plan(totals(None), CONCENTRATED, ONE).law.require_type(BufferedPrefixes)
+    endless = BufferedCounter().plan(totals(None), CONCENTRATED, ONE).distribution.require_type(BufferedPrefixes)
     for time_steps, target in CONCENTRATED_TARGETS.items():
         weights = root_weights(time_steps, 30) / 2.0**30
         root = float(np.cumsum(weights**2).mean() * np.sum(weights**2))
         plan = BufferedCounter().plan(totals(time_steps), CONCENTRATED, ONE)
-        ours, buffers = plan.error**2, len(plan.law.require_type(BufferedPrefixes).decays)
+        ours, buffers = plan.error**2, len(plan.distribution.require_type(BufferedPrefixes).decays)
         least = least_gaussian_error(time_steps) if time_steps <= 2**10 else GAUSSIAN_BOUNDS.get(time_steps, np.nan)
         said = "met" if ours <= target else "MISSED"
         shown = f"{root:>12.2f} {buffers:>8} {ours:>8.2f} {least:>7.2f} {ours / least:>7.3f} {target:>7.2f} {said}"
@@ -75,10 +75,10 @@ def concentrated() -> None:
 def windows() -> None:
     print("\nStandard deviation of a sliding sum, epsilon 1, one plan for both windows:")
     query = TimeStepQuery(STATE, None, WINDOWS, CountUse.PREFIXES)
-    law = TreeCounter().plan(query, PURE, ONE).law.require_type(TreeCounts)
+    distribution = TreeCounter().plan(query, PURE, ONE).distribution.require_type(TreeCounts)
     for window, target in zip(WINDOWS, WINDOW_TARGETS, strict=True):
-        ends = range(4 * window, 4 * window + law.epochs[0].tree.widths[0])
-        ours = sqrt(float(np.mean([law.variance(end, window) for end in ends])))
+        ends = range(4 * window, 4 * window + distribution.epochs[0].tree.widths[0])
+        ours = sqrt(float(np.mean([distribution.variance(end, window) for end in ends])))
         said = "met" if ours <= target else "MISSED"
         print(f"{window:>8} plain noise {sqrt(2 * window):.1f}, here {ours:.1f}, target {target} {said}")
 

@@ -11,7 +11,7 @@ from dpcurves.data import Categories
 from dpcurves.mechanisms.linear import sample_noise
 from dpcurves.noise.randomness import Randomness
 from dpcurves.privacy import EACH_RECORD, AddRemove, PrivacyLoss
-from dpcurves_streams.laws import GroupedCounts
+from dpcurves_streams.distributions import GroupedCounts
 from dpcurves_streams.mechanisms import STREAMS, Pegasus
 from dpcurves_streams.mechanisms.pegasus import STATE_COLUMNS, build_fenwick_trees, decide_groups
 from dpcurves_streams.queries import GroupedTimeStepQuery
@@ -40,22 +40,26 @@ def one_stream() -> None:
         f"auto: {best(lambda: AdaptiveSmoother(200.0).estimate_all(noisy)) / TIME_STEPS * 1e9:.0f} ns/step (target 60)"
     )
     query = GroupedTimeStepQuery((Categories("state", ("a",)),))
-    law = Pegasus().plan(query, LOSS, ONE).law.require_type(GroupedCounts)
+    distribution = Pegasus().plan(query, LOSS, ONE).distribution.require_type(GroupedCounts)
     common, own = (
-        sample_noise(noise, TIME_STEPS, randomness)[:, None] for noise in (law.threshold_noise, law.test_noise)
+        sample_noise(noise, TIME_STEPS, randomness)[:, None]
+        for noise in (distribution.threshold_noise, distribution.test_noise)
     )
     joined = np.zeros_like(counts)
 
     def grouped() -> None:
         trees = build_fenwick_trees(np.zeros((1, 1), np.int64), 64)
-        joined[:] = decide_groups(counts, law.threshold + common, own, np.zeros((1, STATE_COLUMNS), np.int64), trees)
+        joined[:] = decide_groups(
+            counts, distribution.threshold + common, own, np.zeros((1, STATE_COLUMNS), np.int64), trees
+        )
 
     grouping = best(grouped) / TIME_STEPS * 1e9
     medians = best(lambda: OpenGroups(1).add_values(noisy, joined)) / TIME_STEPS * 1e9
     noise = (
         best(
             lambda: [
-                sample_noise(each, TIME_STEPS, randomness) for each in (law.noise, law.threshold_noise, law.test_noise)
+                sample_noise(each, TIME_STEPS, randomness)
+                for each in (distribution.noise, distribution.threshold_noise, distribution.test_noise)
             ]
         )
         / TIME_STEPS

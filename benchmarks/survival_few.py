@@ -1,12 +1,12 @@
 """Survival curves of few records: how far they are off, beside a straight line and an exponential from two noisy sums.
 
-`python benchmarks/survival_few.py [--records N ...] [--epsilon E ...] [--releases N] [--law NAME ...]`. Root mean
-square errors over the edges of a grid of 35 cells, beside Kaplan and Meier's estimate of the same records on these
+`python benchmarks/survival_few.py [--records N ...] [--epsilon E ...] [--releases N] [--distribution NAME ...]`. Root
+mean square errors over the edges of a grid of 35 cells, beside Kaplan and Meier's estimate of the same records on these
 cells, averaged over releases that alternate between the adjacencies. *Released* is what `dp.survival` gives, *from
 counts alone* the same release without shrinking, *straight line* falls from 1 to 0 and knows no data, *exponential* is
-read from a noisy number of events and a noisy sum of times, each with half of the loss. *The law itself* is the curve
-of the law that records were drawn from, without any noise: the records' own curve scatters so far around it. Constants
-of the shrinking were chosen on the laws that are marked so.
+read from a noisy number of events and a noisy sum of times, each with half of the loss. *The distribution itself* is
+the curve of the distribution that records were drawn from, without any noise: the records' own curve scatters so far
+around it. Constants of the shrinking were chosen on the distributions that are marked so.
 
 `python benchmarks/survival_few.py --lung [--epsilon E ...] [--releases N]`. The lung cohort (NCCTG: 228 patients, 165
 events), which lifelines ships: `pip install --no-deps lifelines` is enough, for its file is read without importing it.
@@ -45,12 +45,12 @@ from dpcurves_survival.inference import estimate_survival
 FloatArray = NDArray[np.float64]
 Draw = np.random.Generator
 Drawn = tuple[FloatArray, FloatArray]
-WAYS = ("released", "from counts alone", "straight line", "exponential", "the law itself")
+WAYS = ("released", "from counts alone", "straight line", "exponential", "the distribution itself")
 LUNG_EPSILONS = ("0.5", "1", "2", "3", "5", "6", "8", "10")
 THEIRS = {"10": "0.04"}
 """The figure that Veeraragavan et al. print for the lung cohort."""
 MANY = 100_000
-LAWS: Mapping[str, tuple[Callable[[Draw, int], FloatArray], Callable[[Draw, int], FloatArray]]] = {
+DISTRIBUTIONS: Mapping[str, tuple[Callable[[Draw, int], FloatArray], Callable[[Draw, int], FloatArray]]] = {
     "rising hazard (chosen on)": (lambda d, n: d.weibull(1.3, n) * 14, lambda d, n: d.uniform(5, 60, n)),
     "falling hazard (chosen on)": (lambda d, n: d.weibull(0.7, n) * 10, lambda d, n: d.uniform(5, 60, n)),
     "lognormal (chosen on)": (lambda d, n: d.lognormal(2.5, 0.6, n), lambda d, n: d.exponential(60, n)),
@@ -76,16 +76,16 @@ LAWS: Mapping[str, tuple[Callable[[Draw, int], FloatArray], Callable[[Draw, int]
 }
 
 
-def drawn(law: str, records: int, draw: Draw) -> Drawn:
+def drawn(distribution: str, records: int, draw: Draw) -> Drawn:
     """Times and events, (records,) each."""
-    times, until = (make(draw, records) for make in LAWS[law])
+    times, until = (make(draw, records) for make in DISTRIBUTIONS[distribution])
     return np.minimum(times, until), (times <= until).astype(np.float64)
 
 
 @cache
-def of_law(law: str) -> FloatArray:
-    """The curve of a law, from so many records that it is nearly exact."""
-    return kaplan_meier(*drawn(law, MANY, np.random.default_rng(0)))
+def of_distribution(distribution: str) -> FloatArray:
+    """The curve of a distribution, from so many records that it is nearly exact."""
+    return kaplan_meier(*drawn(distribution, MANY, np.random.default_rng(0)))
 
 
 def released(time: FloatArray, event: FloatArray, epsilon: str, seed: int) -> Survival:
@@ -95,10 +95,10 @@ def released(time: FloatArray, event: FloatArray, epsilon: str, seed: int) -> Su
     return answer(question, {"t": time, "e": event}, PrivacyLoss.pure(epsilon), adjacency, seed)
 
 
-def errors(law: str, records: int, epsilon: str, seed: int) -> list[float]:
+def errors(distribution: str, records: int, epsilon: str, seed: int) -> list[float]:
     """Measure one release, by each way."""
     draw = np.random.default_rng([seed, records])
-    time, event = drawn(law, records, draw)
+    time, event = drawn(distribution, records, draw)
     found = released(time, event, epsilon, seed)
     counted = np.append(1.0, estimate_survival(found._event_table.at_risk, found._known_cells))
     sensitivity = 1 + seed % 2  # replaced: two records differ
@@ -106,7 +106,7 @@ def errors(law: str, records: int, epsilon: str, seed: int) -> list[float]:
     inside = np.minimum(time, CELLS)
     hazard = max((event[time < CELLS].sum() + noise[0]), 0.5) / max(inside.sum() + CELLS * noise[1], 1.0)
     edges = np.arange(CELLS + 1)
-    curves = found.y, counted, np.linspace(1, 0, CELLS + 1), np.exp(-hazard * edges), of_law(law)
+    curves = found.y, counted, np.linspace(1, 0, CELLS + 1), np.exp(-hazard * edges), of_distribution(distribution)
     truth = kaplan_meier(time, event)
     return [float(np.sqrt(np.mean((curve - truth) ** 2))) for curve in curves]
 
@@ -150,17 +150,17 @@ def main() -> None:
     options.add_argument("--records", nargs="+", type=int, default=[50, 100, 228, 500, 1000])
     options.add_argument("--epsilon", nargs="+")
     options.add_argument("--releases", type=int, default=20)
-    options.add_argument("--law", nargs="+", default=list(LAWS), metavar="NAME")
+    options.add_argument("--distribution", nargs="+", default=list(DISTRIBUTIONS), metavar="NAME")
     options.add_argument("--lung", action="store_true", help="the lung cohort of the literature, and nothing else")
     asked, console = options.parse_args(), Console()
     if asked.lung:
         lung(asked.epsilon or LUNG_EPSILONS, asked.releases, console)
         return
-    table = Table("law", "records", "epsilon", *WAYS, title=f"{asked.releases} releases of each")
-    cases = list(product(asked.law, asked.records, asked.epsilon or ["0.5", "1", "2", "5"]))
-    for law, records, epsilon in track(cases, "cases", console=Console(stderr=True)):
-        found = np.mean([errors(law, records, epsilon, seed) for seed in range(asked.releases)], axis=0)
-        table.add_row(law, str(records), epsilon, *(f"{each:.3f}" for each in found))
+    table = Table("distribution", "records", "epsilon", *WAYS, title=f"{asked.releases} releases of each")
+    cases = list(product(asked.distribution, asked.records, asked.epsilon or ["0.5", "1", "2", "5"]))
+    for distribution, records, epsilon in track(cases, "cases", console=Console(stderr=True)):
+        found = np.mean([errors(distribution, records, epsilon, seed) for seed in range(asked.releases)], axis=0)
+        table.add_row(distribution, str(records), epsilon, *(f"{each:.3f}" for each in found))
     console.print(table)
 
 

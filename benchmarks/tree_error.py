@@ -14,8 +14,8 @@ from baselines import KAry, subtraction_variances
 from optimum import BEST_PURE, GAUSSIAN_BOUNDS, least_gaussian_error
 
 from dpcurves.data import Axis, Categories, Grid
+from dpcurves.distributions import IntervalSums, NoisySums
 from dpcurves.estimation import estimate_unbiased
-from dpcurves.laws import IntervalSums, NoisySums
 from dpcurves.mechanisms import FlatHistogram, Haar, LinearMechanism, SquareRoot, TreeSums
 from dpcurves.noise.randomness import Randomness
 from dpcurves.privacy import EACH_RECORD, AddRemove, Adjacency, PrivacyLoss, ReplaceOne
@@ -49,9 +49,9 @@ def gaussian(mechanism: LinearMechanism, asked: CountQuery, adjacency: Adjacency
 
 
 def subtraction(asked: CountQuery, adjacency: Adjacency) -> float:
-    law = KAry().plan(asked, EPSILON, adjacency).law
-    assert isinstance(law, IntervalSums)
-    return float(subtraction_variances(law)[1:-1].mean()) * 1e-6
+    distribution = KAry().plan(asked, EPSILON, adjacency).distribution
+    assert isinstance(distribution, IntervalSums)
+    return float(subtraction_variances(distribution)[1:-1].mean()) * 1e-6
 
 
 def line(rows: int, cells: int, adjacency: Adjacency) -> str:
@@ -79,10 +79,10 @@ def beside_the_least(cells: int) -> str:
 
 def shape(cells: int) -> str:
     started = perf_counter()
-    law = TreeSums().plan(query(1, cells), EPSILON, PUBLIC).law
+    distribution = TreeSums().plan(query(1, cells), EPSILON, PUBLIC).distribution
     seconds = perf_counter() - started
-    assert isinstance(law, IntervalSums)
-    widths = " ".join(str(level.starts.step) for level in law.levels if isinstance(level.starts, range))
+    assert isinstance(distribution, IntervalSums)
+    widths = " ".join(str(level.starts.step) for level in distribution.levels if isinstance(level.starts, range))
     return f"{cells:8}{seconds:9.2f}  {widths}"
 
 
@@ -93,8 +93,8 @@ def speed(cells: int) -> str:
     clock.append(perf_counter())
     values = SquareRoot().run(table, plan, Randomness.from_seed(1))
     clock.append(perf_counter())
-    assert isinstance(plan.law, NoisySums)
-    estimate_unbiased(plan.law, values, 3 * cells)
+    assert isinstance(plan.distribution, NoisySums)
+    estimate_unbiased(plan.distribution, values, 3 * cells)
     clock.append(perf_counter())
     return f"{cells:8}" + "".join(f"{seconds:9.2f}" for seconds in np.diff(clock))
 

@@ -79,7 +79,7 @@ def curve_error(curve: Any, values: FloatArray) -> float:
 
 
 def measure_curve(
-    seed: int, *, cells: int = 512, law: str = "skewed", epsilon: str = "0.5", rho: bool = False
+    seed: int, *, cells: int = 512, distribution: str = "skewed", epsilon: str = "0.5", rho: bool = False
 ) -> Numbers:
     """Return error and band of a distribution function on declared cells."""
     generator = np.random.default_rng(seed)
@@ -88,7 +88,7 @@ def measure_curve(
         "even": generator.uniform(0, 100, 3000),
         "smooth": np.clip(generator.normal(50, 12, 3000), 0, 100),
         "heaped": np.minimum(np.round(generator.gamma(2.0, 10.0, 3000) / 5) * 5, 100.0),
-    }[law]
+    }[distribution]
     question = dp.CdfQuestion("value", dp.Grid(0, 100, cells=cells))
     loss = dp.PrivacyLoss.zcdp("0.125") if rho else dp.PrivacyLoss.pure(epsilon)
     curve = next(rehearse_answers(question, {"value": values}, loss, dp.ADD_REMOVE, seed))
@@ -175,7 +175,8 @@ def measure_mean(seed: int) -> Numbers:
 
 
 def measure_long_tail(seed: int) -> Numbers:
-    """Return error and interval of the mean of a Pareto law of index 1.5 whose clipping bounds are found privately."""
+    """Return error and interval of the mean of a Pareto distribution of index 1.5 whose clipping bounds are found
+    privately."""
     values = np.random.default_rng(seed).pareto(1.5, 3000)
     released = answer(dp.AutoRangeMeanQuestion("value"), seed, value=values)
     return {"error": abs(float(released.mean) - float(values.mean())), "width": width(released.interval(0.95))}
@@ -435,7 +436,7 @@ def measure_sites(seed: int) -> Numbers:
     question, trust = dp.CalibrationQuestion("label", "score"), SecureSum(sites=2, collusion_threshold=1)
     adjacency = dp.ADD_REMOVE.to_adjacency(dp.EACH_RECORD, None)
     plans = dp.plan_question(question, dp.PrivacyLoss.pure(1), adjacency, trust=trust)
-    return {"numbers": float(sum(plan.law.size for plan in plans))}
+    return {"numbers": float(sum(plan.distribution.size for plan in plans))}
 
 
 def measure_stream(seed: int) -> Numbers:
@@ -463,7 +464,7 @@ def measure_stream(seed: int) -> Numbers:
 
 def measure_stream_drift(seed: int) -> Numbers:
     """Return the shift of a window over its threshold, by the population stability index."""
-    from dpcurves.laws import Family
+    from dpcurves.distributions import Family
     from dpcurves_streams import DriftWatch, TimeStepReading
     from dpcurves_streams.readings.question import NoisyValues
 
@@ -511,9 +512,9 @@ CASES: Mapping[str, Case] = {
     "curve": measure_curve,
     "curve, rho": functools.partial(measure_curve, rho=True),
     "few cells": functools.partial(measure_curve, cells=24, epsilon="8"),
-    "even records": functools.partial(measure_curve, law="even"),
-    "smooth records": functools.partial(measure_curve, law="smooth", cells=4096, epsilon="0.1"),
-    "heaped records": functools.partial(measure_curve, law="heaped"),
+    "even records": functools.partial(measure_curve, distribution="even"),
+    "smooth records": functools.partial(measure_curve, distribution="smooth", cells=4096, epsilon="0.1"),
+    "heaped records": functools.partial(measure_curve, distribution="heaped"),
     "range": measure_range,
     "range of steps": functools.partial(measure_range, steps=True),
     "quantiles": measure_quantiles,

@@ -25,8 +25,8 @@ from dpcurves.conversation import Evidence, Release
 from dpcurves.curves.by_category import split_rows
 from dpcurves.curves.comparison import build_sample
 from dpcurves.curves.prefixes import PrefixShares
+from dpcurves.distributions import NoisySums
 from dpcurves.inference.two_samples import ReleasedSample, kolmogorov_smirnov, mann_whitney, simulate_null
-from dpcurves.laws import NoisySums
 from dpcurves.mechanisms import AUTO
 from dpcurves.noise.randomness import Randomness
 from dpcurves.privacy import EACH_RECORD, AddRemove, PrivacyLoss, ReplaceOne
@@ -120,9 +120,9 @@ def released(
 
 
 @cache
-def noise_of(law: NoisySums) -> FloatArray:
+def noise_of(distribution: NoisySums) -> FloatArray:
     """Many draws of its noise, from which some are chosen for each release."""
-    return np.concatenate(list(law.simulate_prefixes(None, 100 * DRAWS, np.random.default_rng(1))))
+    return np.concatenate(list(distribution.simulate_prefixes(None, 100 * DRAWS, np.random.default_rng(1))))
 
 
 if __name__ == "__main__":

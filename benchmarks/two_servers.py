@@ -39,7 +39,7 @@ import dpcurves as dp
 from dpcurves.conversation import ALL, Need, Needs, Setting, SingleQueryWorkload
 from dpcurves.curves import CdfQuestion, QuantilesQuestion
 from dpcurves.data import Axis
-from dpcurves.laws import IntervalSums, PathSums
+from dpcurves.distributions import IntervalSums, PathSums
 from dpcurves.ledger import Ledger, QuestionBudget
 from dpcurves.noise.randomness import Randomness
 from dpcurves.privacy import EACH_RECORD
@@ -232,20 +232,23 @@ def proofs() -> Table:
     for counted, query in queries.items():
         plan = FunctionShares().plan_query(query, ONE, dp.REPLACE_ONE.to_adjacency(EACH_RECORD, count))
         is_of_cells = isinstance(query, CountQuery)
-        law = (
-            ProvedCells(plan.law.require_type(IntervalSums))
+        distribution = (
+            ProvedCells(plan.distribution.require_type(IntervalSums))
             if is_of_cells
-            else ProvedEdges(plan.law.require_type(PathSums))
+            else ProvedEdges(plan.distribution.require_type(PathSums))
         )
         seeds = [os.urandom(16) for _ in range(2 * count)]
-        prover, places = OwnerProver("00" * 32, law, ProofKeys.generate(1).keys), np.zeros(count, dtype=np.int64)
+        prover, places = (
+            OwnerProver("00" * 32, distribution, ProofKeys.generate(1).keys),
+            np.zeros(count, dtype=np.int64),
+        )
         begun = process_time()
         words = prover.make_words(places, seeds[:count], seeds[count:])
         owner = (process_time() - begun) / count
         proving = ServerProver("00" * 32, 0, words, seeds[:count])
-        server = spent_in(partial(proving.prove_share, [0] * law.size)) / count
-        size = f"{8 * law.size:,}, {8 * (2 * law.size + 1):,}"
-        table.add_row(counted, f"{law.size:,}", f"{owner * 1e6:.0f} us", f"{server * 1e6:.0f} us", size)
+        server = spent_in(partial(proving.prove_share, [0] * distribution.size)) / count
+        size = f"{8 * distribution.size:,}, {8 * (2 * distribution.size + 1):,}"
+        table.add_row(counted, f"{distribution.size:,}", f"{owner * 1e6:.0f} us", f"{server * 1e6:.0f} us", size)
     return table
 
 

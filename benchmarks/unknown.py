@@ -13,7 +13,7 @@ Parts (``--parts``), each printed as a table of Markdown:
 - *sets*: rank errors over so many sets of records (``--releases``), one release of each, beside those on a grid that is
   laid for each set, of the kind that fits the first one best.
 
-Seven quantiles of each law, mean absolute error in rank (records), under add-remove. Columns:
+Seven quantiles of each distribution, mean absolute error in rank (records), under add-remove. Columns:
 
 - *no range*: `dp.quantiles` without a grid, all of the loss.
 - *hindsight*: the best of the grids that `grids` lays between the 0.1 and 99.9 % quantiles of the records themselves:
@@ -40,8 +40,8 @@ Seven quantiles of each law, mean absolute error in rank (records), under add-re
 The error of a value in rank is the distance of the wanted rank from the ranks that the value has: from the number of
 records below it to the number of those not above it.
 
-Run ``python benchmarks/unknown.py [--parts ranks --records 1000 100000 --epsilon 0.1 1 --releases 4 --laws years]``.
-Without options: 1,000 to 100,000 records, 1,000 units, which takes a quarter of an hour of one core.
+Run ``python benchmarks/unknown.py [--parts ranks --records 1000 100000 --epsilon 0.1 1 --releases 4 --distributions
+years]``. Without options: 1,000 to 100,000 records, 1,000 units, which takes a quarter of an hour of one core.
 ``--json FILE`` keeps what was measured, and goes on where a run was stopped; ``--page docs/unknown.md`` writes the
 tables there.
 """
@@ -70,7 +70,7 @@ from numpy.typing import NDArray
 import dpcurves as dp
 
 FloatArray = NDArray[np.float64]
-Law = Callable[[np.random.Generator, int], FloatArray]
+Distribution = Callable[[np.random.Generator, int], FloatArray]
 P = (0.01, 0.05, 0.25, 0.5, 0.75, 0.95, 0.99)
 DIGITS = [float(f"{digit / 10}e{power}") for power in range(-9, 18) for digit in range(10, 100)]
 CANDIDATES = np.array([*(-each for each in reversed(DIGITS)), 0.0, *DIGITS])
@@ -96,7 +96,7 @@ def heaped(draw: np.random.Generator, size: int) -> FloatArray:
     return np.where(draw.random(size) < 0.1, 0.0, rounded)
 
 
-LAWS: Mapping[str, Law] = {
+DISTRIBUTIONS: Mapping[str, Distribution] = {
     "lognormal": lambda draw, size: np.exp(draw.normal(10, 1, size)),
     "pareto": lambda draw, size: 1000 * (draw.pareto(1.2, size) + 1),
     "bimodal": bimodal,
@@ -106,7 +106,7 @@ LAWS: Mapping[str, Law] = {
     "years": lambda draw, size: np.round(1990 - 30 * draw.gamma(2, 0.5, size)),
     "one of 1e300": lambda draw, size: np.append(np.exp(draw.normal(3, 0.5, size - 1)), 1e300),
 }
-KINDS: Mapping[str, Law] = {
+KINDS: Mapping[str, Distribution] = {
     "smooth": lambda draw, size: draw.beta(2, 5, size) * 40,
     "tied": lambda draw, size: draw.choice([1.0, 2.0, 5.0, 17.5], size),
     "heaped": heaped,
@@ -305,10 +305,10 @@ def measured(
 
 
 def ranked(case: tuple[int, float, str], given: argparse.Namespace) -> dict[str, Any]:
-    """Mean rank errors of one law: of ours, on the best grid in hindsight, and of others."""
+    """Mean rank errors of one distribution: of ours, on the best grid in hindsight, and of others."""
     (records, epsilon, name), releases = case, given.releases
     warnings.simplefilter("ignore")
-    values = LAWS[name](np.random.default_rng([given.seed, list(LAWS).index(name)]), records)
+    values = DISTRIBUTIONS[name](np.random.default_rng([given.seed, list(DISTRIBUTIONS).index(name)]), records)
 
     def each(ask: Callable[[int], FloatArray], first: int, number: int) -> FloatArray:
         seeds = range(given.seed + first, given.seed + first + number)
@@ -338,11 +338,11 @@ def ranked(case: tuple[int, float, str], given: argparse.Namespace) -> dict[str,
 
 
 def ranks(kept: Kept, given: argparse.Namespace) -> None:
-    """Mean rank errors of all laws."""
+    """Mean rank errors of all distributions."""
     for called, there in (("OpenDP", find_spec("opendp") is not None), ("diffprivlib", given.diffprivlib is not None)):
         if not there:
             print(f"{called} is not there: no column for it")
-    cases = sorted(product(given.records, given.epsilon, given.laws), key=lambda case: -case[0])
+    cases = sorted(product(given.records, given.epsilon, given.distributions), key=lambda case: -case[0])
     known = kept.setdefault("ranks", {})
     asked = [case for case in cases if f"{case[0]} {case[1]:g} {case[2]}" not in known]
     for (records, epsilon, name), found in measured(ranked, asked, given):
@@ -353,11 +353,14 @@ def ranks(kept: Kept, given: argparse.Namespace) -> None:
 
 
 def over_sets(case: tuple[int, float, str], given: argparse.Namespace) -> dict[str, float]:
-    """Mean rank errors over sets of records of a law, without a range and on grids of a kind, and their ratio."""
+    """Mean rank errors over sets of records of a distribution, without a range and on grids of a kind, and their
+    ratio."""
     records, epsilon, name = case
     warnings.simplefilter("ignore")
     seeds = range(given.seed, given.seed + given.releases)
-    drawn = [LAWS[name](np.random.default_rng([seed, list(LAWS).index(name)]), records) for seed in seeds]
+    drawn = [
+        DISTRIBUTIONS[name](np.random.default_rng([seed, list(DISTRIBUTIONS).index(name)]), records) for seed in seeds
+    ]
     laid = [list(grids(name, values)) for values in drawn]
 
     def on(number: int, kind: int, more: int) -> float:
@@ -381,7 +384,7 @@ def sets(given: argparse.Namespace) -> None:
     """Rank errors over sets of records."""
     ratios = []
     for (records, epsilon, name), found in measured(
-        over_sets, list(product(given.records, given.epsilon, given.laws)), given
+        over_sets, list(product(given.records, given.epsilon, given.distributions)), given
     ):
         ratios.append(found["ratio"])
         told = "without a range {own:.2f}, on grids {best:.2f}, ratio {ratio:.2f} (se {se:.2f})".format(**found)
@@ -393,10 +396,10 @@ def sets(given: argparse.Namespace) -> None:
 
 def bands(records: int, epsilon: float, releases: int) -> None:
     print(f"\nbands at 0.9 of {records:,} records, epsilon {epsilon:g}: how many of {releases} held, and mean width")
-    for number, (name, law) in enumerate(KINDS.items()):
+    for number, (name, distribution) in enumerate(KINDS.items()):
         held, widths = 0, []
         for seed in range(releases):
-            values = law(np.random.default_rng([number, seed]), records)
+            values = distribution(np.random.default_rng([number, seed]), records)
             adjacency = (dp.ADD_REMOVE, dp.REPLACE_ONE)[seed % 2]
             curve = dp.cdf(values, epsilon=epsilon, adjacency=adjacency, randomness=dp.Randomness.from_seed(seed))
             truth = np.searchsorted(np.sort(values), curve.x) / records
@@ -417,10 +420,10 @@ def rows(kept: Kept, given: argparse.Namespace) -> None:
     """Errors over those of the best bound of rows in hindsight."""
     cases, known = product(given.units, given.logs, unknown_units.VALUES), kept.setdefault("rows", {})
     asked = [case for case in cases if f"{case[0]} {case[1]}, {case[2]}, histogram" not in known]
-    for (size, law, kind), told in measured(in_hindsight, asked, given):
+    for (size, distribution, kind), told in measured(in_hindsight, asked, given):
         for name, found in told:
-            known[f"{size} {law}, {kind}, {name}"] = found
-            print(f"{size:,} units, {law}, {kind}, {name}: {found['ratio']:.2f}", flush=True)
+            known[f"{size} {distribution}, {kind}, {name}"] = found
+            print(f"{size:,} units, {distribution}, {kind}, {name}: {found['ratio']:.2f}", flush=True)
         keep(kept, given)
 
 
@@ -484,17 +487,18 @@ def table(head: Sequence[str], lines: Sequence[Sequence[str]]) -> str:
 
 
 def rank_tables(kept: Kept) -> str:
-    """Ratios to the best grid of all cases, medians over laws of all methods, and two cases law by law."""
+    """Ratios to the best grid of all cases, medians over distributions of all methods, and two cases distribution by
+    distribution."""
     cases: dict[tuple[int, str], dict[str, Any]] = {}
-    for name in LAWS:
+    for name in DISTRIBUTIONS:
         for key, found in kept.items():
-            records, epsilon, law = key.split(" ", 2)
-            if law == name:
+            records, epsilon, distribution = key.split(" ", 2)
+            if distribution == name:
                 cases.setdefault((int(records), epsilon), {})[name] = found
     ordered = sorted(cases)
     methods = list(dict.fromkeys(name for found in kept.values() for name in found if name not in ("releases", "se")))
     heads = [f"{records:,}, {epsilon}" for records, epsilon in ordered]
-    laws = [name for name in LAWS if any(name in cases[case] for case in ordered)]
+    distributions = [name for name in DISTRIBUTIONS if any(name in cases[case] for case in ordered)]
 
     def ratio(found: Any) -> str:
         if found is None:
@@ -507,8 +511,11 @@ def rank_tables(kept: Kept) -> str:
         return f"{np.median(each):.1f}" if each else ""
 
     parts = [
-        table(["law", *heads], [[name, *(ratio(cases[case].get(name)) for case in ordered)] for name in laws]),
-        "Medians over these laws of the mean rank errors of all methods:",
+        table(
+            ["distribution", *heads],
+            [[name, *(ratio(cases[case].get(name)) for case in ordered)] for name in distributions],
+        ),
+        "Medians over these distributions of the mean rank errors of all methods:",
         table(["method", *heads], [[method, *(median(case, method) for case in ordered)] for method in methods]),
     ]
     for case in ((100_000, "1"), (1000, "0.1")):
@@ -517,7 +524,7 @@ def rank_tables(kept: Kept) -> str:
                 [name, *(f"{found[each]:.1f}" if each in found else "" for each in methods)]
                 for name, found in cases[case].items()
             ]
-            parts += [f"{case[0]:,} records, epsilon {case[1]}:", table(["law", *methods], lines)]
+            parts += [f"{case[0]:,} records, epsilon {case[1]}:", table(["distribution", *methods], lines)]
     kept = {key: found for key, found in kept.items() if found["best grid"] > 0}
     ratios = np.array([each["no range"] / each["best grid"] for each in kept.values()])
     counted = f"{np.mean(ratios <= MARK):.0%} of {len(ratios)} ratios are at most {MARK}"
@@ -541,14 +548,14 @@ def rank_tables(kept: Kept) -> str:
 
 
 def row_tables(kept: Kept) -> str:
-    """Ratios by law and kind of values."""
+    """Ratios by distribution and kind of values."""
     cases: dict[str, dict[str, str]] = {}
-    order = list(unknown_units.LAWS)
+    order = list(unknown_units.DISTRIBUTIONS)
     for key, found in sorted(kept.items(), key=lambda item: order.index(item[0].split(" ", 1)[1].split(", ")[0])):
         size, rest = key.split(" ", 1)
-        law, kind, name = rest.split(", ")
+        distribution, kind, name = rest.split(", ")
         told = f"{found['ratio']:.2f} ± {found['se']:.2f} ({found['bound']:,}, {found['best']:,})"
-        cases.setdefault(f"{int(size):,} units, {law}", {})[f"{name}, {kind}"] = told
+        cases.setdefault(f"{int(size):,} units, {distribution}", {})[f"{name}, {kind}"] = told
     heads = [f"{name}, {kind}" for name in ("cdf", "histogram") for kind in unknown_units.VALUES]
     ratios = {name: [f["ratio"] for key, f in kept.items() if key.endswith(name)] for name in ("cdf", "histogram")}
     told = "; ".join(
@@ -595,12 +602,14 @@ def main() -> None:
     parser.add_argument("--parts", nargs="+", choices=[*PARTS, "bands", "sets"], default=list(PARTS))
     parser.add_argument("--records", type=int, nargs="+", default=[1000, 10_000, 100_000])
     parser.add_argument("--units", type=int, nargs="+", default=[1000])
-    parser.add_argument("--logs", nargs="+", choices=list(unknown_units.LAWS), default=list(unknown_units.LAWS))
+    parser.add_argument(
+        "--logs", nargs="+", choices=list(unknown_units.DISTRIBUTIONS), default=list(unknown_units.DISTRIBUTIONS)
+    )
     parser.add_argument("--epsilon", type=float, nargs="+", default=[0.1, 1.0])
     parser.add_argument("--releases", type=int, default=3)
     parser.add_argument("--seed", type=int, default=1, help="of records and of noise: constants saw those of 1")
     parser.add_argument("--processes", type=int, default=1)
-    parser.add_argument("--laws", nargs="+", choices=list(LAWS), default=list(LAWS))
+    parser.add_argument("--distributions", nargs="+", choices=list(DISTRIBUTIONS), default=list(DISTRIBUTIONS))
     parser.add_argument("--without", nargs="+", default=[], help="methods that are left out")
     parser.add_argument("--diffprivlib", metavar="PYTHON")
     parser.add_argument("--json", type=Path)

@@ -1,6 +1,6 @@
 """Means of a column of which no bounds are known: errors beside those of the best bounds in hindsight.
 
-Columns, by the law of the records:
+Columns, by the distribution of the records:
 
 - *found*: mean absolute error of `AutoRangeMeanQuestion`, of all records, over all releases.
 - *hindsight*: the least mean absolute error of a `MeanQuestion` between quantiles of the records themselves, which only
@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 import dpcurves as dp
 
 FloatArray = NDArray[np.float64]
-LAWS: Mapping[str, Callable[[np.random.Generator, int], FloatArray]] = {
+DISTRIBUTIONS: Mapping[str, Callable[[np.random.Generator, int], FloatArray]] = {
     "lognormal": lambda draw, size: draw.lognormal(10.3, 0.6, size),
     "gamma below zero": lambda draw, size: -draw.gamma(3, 1000, size),
     "normal": lambda draw, size: draw.normal(0, 1, size),
@@ -71,7 +71,7 @@ def asked(question: Any, records: FloatArray, epsilon: float, seed: int) -> Foun
 
 
 def main() -> None:
-    """Print a line for each law."""
+    """Print a line for each distribution."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--records", type=int, default=20_000)
     parser.add_argument("--epsilon", type=float, default=1.0)
@@ -79,9 +79,9 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=1, help="of records and noise")
     given = parser.parse_args()
     warnings.simplefilter("ignore")
-    print(f"{'law':18} {'found':>11} {'hindsight':>11} {'sampling':>11}  held, clipped  bounds")
-    for name, law in LAWS.items():
-        records = law(np.random.default_rng(given.seed), given.records)
+    print(f"{'distribution':18} {'found':>11} {'hindsight':>11} {'sampling':>11}  held, clipped  bounds")
+    for name, distribution in DISTRIBUTIONS.items():
+        records = distribution(np.random.default_rng(given.seed), given.records)
         seeds = range(100 * given.seed, 100 * given.seed + given.releases)
         others = [each + given.releases for each in seeds]
         found = [asked(dp.AutoRangeMeanQuestion("x"), records, given.epsilon, seed) for seed in seeds]

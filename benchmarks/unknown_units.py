@@ -15,8 +15,8 @@ rows. Columns:
 
 Run alone, ``python benchmarks/unknown_units.py [--units 1000 --looks 40 --seed 31]`` draws so many looks and prints the
 mean over them of the expected error of a histogram of 8 cells under the bound that each chose, which is known exactly,
-over the least expected error of any bound with all of the loss; in both groups of laws: those above, and others on
-which nothing was chosen but the share of the look.
+over the least expected error of any bound with all of the loss; in both groups of distributions: those above, and
+others on which nothing was chosen but the share of the look.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import dpcurves as dp
-from dpcurves.laws import Family, Noise
+from dpcurves.distributions import Family, Noise
 from dpcurves.strategies.contribution_bounds import (
     PILOT_FRACTION,
     NoiseGrowth,
@@ -57,7 +57,7 @@ def zipf(exponent: float) -> Rows:
     return rows
 
 
-LAWS: Mapping[str, Rows] = {
+DISTRIBUTIONS: Mapping[str, Rows] = {
     "Zipf 1.1": zipf(1.1),
     "Zipf 1.5": zipf(1.5),
     "Zipf 2": zipf(2),
@@ -128,14 +128,14 @@ def optimal(epsilon: float, delta: float, largest: int) -> FloatArray:
 
 
 def measured(
-    size: int, law: str, kind: str, epsilon: float, releases: int, *, seed: int = 1
+    size: int, distribution: str, kind: str, epsilon: float, releases: int, *, seed: int = 1
 ) -> Iterator[tuple[str, dict[str, float]]]:
     """The error of each question over that of the best bound, and both bounds.
 
     Constants of distribution functions saw the logs and noise of seed 1.
     """
-    number, turn = list(LAWS).index(law), VALUES.index(kind)
-    rows = LAWS[law](np.random.default_rng([seed, number, size]), size)
+    number, turn = list(DISTRIBUTIONS).index(distribution), VALUES.index(kind)
+    rows = DISTRIBUTIONS[distribution](np.random.default_rng([seed, number, size]), size)
     table = {
         "x": values(kind, np.random.default_rng([seed, number, size, turn]), rows),
         "who": np.repeat(np.arange(size), rows),
@@ -175,18 +175,18 @@ def expected_ratio(rows: IntArray, value: FloatArray, draw: np.random.Generator,
 
 
 def main() -> None:
-    """Print a line for each law and kind of values, and the median and largest ratio of each group."""
+    """Print a line for each distribution and kind of values, and the median and largest ratio of each group."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--units", type=int, default=1000)
     parser.add_argument("--looks", type=int, default=40)
     parser.add_argument("--seed", type=int, default=31)
     given = parser.parse_args()
-    for called, laws in (("laws of this benchmark", LAWS), ("other laws", OTHERS)):
+    for called, distributions in (("distributions of this benchmark", DISTRIBUTIONS), ("other distributions", OTHERS)):
         ratios = []
-        for number, (name, law) in enumerate(laws.items()):
+        for number, (name, distribution) in enumerate(distributions.items()):
             for kind in VALUES:
                 draw = np.random.default_rng([given.seed, number])
-                rows = law(draw, given.units)
+                rows = distribution(draw, given.units)
                 ratio, found, best = expected_ratio(rows, values(kind, draw, rows), draw, given.looks)
                 ratios.append(ratio)
                 print(f"{name:18} {kind:8} {ratio:.2f}  bound {found:,}, best {best:,}", flush=True)

@@ -47,7 +47,7 @@ class Curve(NamedTuple):
         name: What people call it.
         question: What is asked, with a number of cells.
         cells: The numbers of cells that can be chosen; one where there is no choice.
-        shapes: What records may be like, by the names of the forecasts' laws.
+        shapes: What records may be like, by the names of the forecasts' distributions.
         rehearsals: How many answers a half width is the mean of.
         known: What is known to within a half width, in words.
         axes: What the axes of the picture show.
@@ -209,7 +209,7 @@ def rehearsed(setting: Setting, records: int, epsilon: str) -> Rehearsed:
     question, kind, adjacency = given(setting)
     half_of: Any = kind.half_width
     draw, times = seeded(setting, records, epsilon), rehearsals(setting, records)
-    tables = [kind.fill_columns(question, kind.laws[setting.shape](draw, records)) for _ in range(MOST_TABLES)]
+    tables = [kind.fill_columns(question, kind.distributions[setting.shape](draw, records)) for _ in range(MOST_TABLES)]
     halves, traces = [], []
     for number, table in enumerate(tables):
         loss, seed = dp.PrivacyLoss.pure(epsilon), int(draw.integers(2**31))
@@ -238,7 +238,7 @@ def forecast(setting: Setting, records: int, epsilon: str) -> float:
     question, kind, adjacency = given(setting)
     found = dp.forecast(
         question, dp.PrivacyLoss.pure(epsilon), adjacency, records=records,
-        like=lambda draw, size: kind.fill_columns(question, kind.laws[setting.shape](draw, size)),
+        like=lambda draw, size: kind.fill_columns(question, kind.distributions[setting.shape](draw, size)),
         rehearsals=rehearsals(setting, records), generator=seeded(setting, records, epsilon),
     )  # fmt: skip
     return float(min(found.expected_errors[0].half_width * CURVES[setting.curve].per(records), ALL_OF_IT))

@@ -23,7 +23,7 @@ ROOT = Path(__file__).resolve().parents[1]
 SOURCE = ROOT / "src"
 EXERCISES = ROOT / "docs" / "exercises"
 MARKS: Mapping[str, int] = MappingProxyType(
-    {"reading": 1, "question": 3, "law": 1, "randomiser": 1, "stream": 2, "engine": 1}
+    {"reading": 1, "question": 3, "distribution": 1, "randomiser": 1, "stream": 2, "engine": 1}
 )
 """The largest number of existing files that a new thing of each kind should need to edit."""
 

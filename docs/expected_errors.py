@@ -68,7 +68,7 @@ epsilon 1 (`python benchmarks/which_mechanism.py --hints`), errors with the righ
 So `atoms` lowers the largest error by more than half where single values hold nearly all records, and `peaked` changes
 nothing, since the method is the same without a hint. A wrong `atoms` makes the largest error of those 10,000 records
 1.2 to 1.3 times as large, and the root mean square of few records up to 3.5 times. `spread` changes nothing: whether
-records are spread is told by what was counted (`python benchmarks/smooth_laws.py --parts hint`).
+records are spread is told by what was counted (`python benchmarks/smooth_distributions.py --parts hint`).
 """
 
 ON_SCORES = """## What still helps where scores are judged

@@ -35,7 +35,7 @@ MEANT_FOR_ALL = ("dpcurves_parties.serving",)
 JUDGES = (f"{CORE}_audit.faces", f"{CORE}_audit.deployments")
 """Rooms that import what they judge: not counted as arrows."""
 RELATIVE = re.compile(r"(What|How|Who|Where|Which|Whether|One|All)\b")
-REGISTRIES = (f"{CORE}/laws/", f"{CORE}/queries/")
+REGISTRIES = (f"{CORE}/distributions/", f"{CORE}/queries/")
 MEGABYTE = 10**6
 
 
@@ -172,9 +172,9 @@ def relative_docstrings(found: Iterable[Module]) -> Row:
 
 
 def asked_kinds(found: Iterable[Module]) -> Row:
-    """Calls of `isinstance`, and patterns, that ask for an own query or law, outside of their rooms."""
+    """Calls of `isinstance`, and patterns, that ask for an own query or distribution, outside of their rooms."""
     everything = list(found)
-    kinds = {"Query", "Law"}
+    kinds = {"Query", "OutputDistribution"}
     for _ in range(5):  # children of children
         kinds |= {
             node.name
@@ -189,7 +189,7 @@ def asked_kinds(found: Iterable[Module]) -> Row:
         for node in ast.walk(each.tree)
         if (where := _asked(node)) is not None
     )
-    return Row("isinstance on own queries or laws outside registries", str(asked), "10")
+    return Row("isinstance on own queries or distributions outside registries", str(asked), "10")
 
 
 def _asked(node: ast.AST) -> ast.AST | None:

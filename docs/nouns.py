@@ -20,11 +20,11 @@ and from the docstrings of public classes. A letter appears in code only inside 
 cited formula; then it is the letter of the source.
 """
 ROOMS = (
-    "privacy", "data", "models", "queries", "records", "noise", "ledger", "laws", "conversation", "mechanisms",
+    "privacy", "data", "models", "queries", "records", "noise", "ledger", "distributions", "conversation", "mechanisms",
     "trust", "summaries", "estimation", "smoothing", "inference", "display", "histograms", "strategies", "curves",
     "dpcurves_engines", "dpcurves_judging", "dpcurves_local",
     "dpcurves_parties.crypto", "dpcurves_parties.pairs", "dpcurves_parties.shares", "dpcurves_server",
-    "dpcurves_streams", "dpcurves_streams.laws", "dpcurves_streams.mechanisms", "dpcurves_survival",
+    "dpcurves_streams", "dpcurves_streams.distributions", "dpcurves_streams.mechanisms", "dpcurves_survival",
 )  # fmt: skip
 """Rooms of the core, and packages beside it by their whole names."""
 

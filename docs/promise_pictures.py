@@ -119,7 +119,7 @@ def bands() -> Figure:
 
 
 def integers() -> Figure:
-    """The law of two noisy counts at epsilon 1."""
+    """The distribution of two noisy counts at epsilon 1."""
     figure, ax = plt.subplots(figsize=(9, 3.2), layout="constrained")
     at, ratio = np.arange(14, 28), np.exp(-1)
     for count, colour, aside in ((20, BLUE, -0.2), (21, RED, 0.2)):

@@ -99,7 +99,7 @@ def version_line() -> str:
 NOT_SEARCHED = frozenset(
     {
         "accuracy.md",
-        "api/mechanisms-and-laws-of-streams.md",
+        "api/mechanisms-and-distributions-of-streams.md",
         "api/pairs-of-people.md",
         "audit_peers.md",
         "comparison_functions.md",

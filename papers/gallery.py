@@ -132,7 +132,7 @@ def _draw_true_roc(ax: Axes, label: NDArray[np.int64], score: FloatArray) -> Non
     ax.plot(fpr, tpr, color="black", linewidth=0.9, label="without noise")
 
 
-LAWS: dict[str, Callable[[FloatArray, FloatArray], FloatArray]] = {
+DISTRIBUTIONS: dict[str, Callable[[FloatArray, FloatArray], FloatArray]] = {
     "ideal": lambda x, error: x + error,
     "the variance grows": lambda x, error: x + error * np.sqrt(x),
     "a square is missing": lambda x, error: x + 0.01 * x**2 + error,
@@ -143,9 +143,9 @@ DRAWN_RECORDS = 5000
 def residual_plots() -> Figure:
     """Chen (2018), section 4.2.3: residuals of a line, where all is well, and where an assumption fails."""
     figure = Figure(figsize=(10.5, 11.5), layout="constrained")
-    rows = figure.subplots(len(LAWS), 3)
-    for axes, (name, law) in zip(rows, LAWS.items(), strict=True):
-        predicted, residual = _fitted(law)
+    rows = figure.subplots(len(DISTRIBUTIONS), 3)
+    for axes, (name, distribution) in zip(rows, DISTRIBUTIONS.items(), strict=True):
+        predicted, residual = _fitted(distribution)
         axes[0].scatter(predicted, residual, s=5, color="black", alpha=0.5, linewidths=0)
         axes[0].axhline(0, color="0.5", linewidth=0.8)
         axes[0].set(title=f"{name}, confidential", xlabel="predicted", ylabel="residual")
@@ -163,11 +163,11 @@ def residual_plots() -> Figure:
     return figure
 
 
-def _fitted(law: Callable[[FloatArray, FloatArray], FloatArray]) -> tuple[FloatArray, FloatArray]:
+def _fitted(distribution: Callable[[FloatArray, FloatArray], FloatArray]) -> tuple[FloatArray, FloatArray]:
     """Predictions and residuals of a line that was fitted to as many other records."""
     chance = np.random.default_rng(SEED)
     x, error = chance.uniform(1, 50, 2 * DRAWN_RECORDS), chance.normal(size=2 * DRAWN_RECORDS)
-    y = law(x, error)
+    y = distribution(x, error)
     slope, intercept = np.polyfit(x[:DRAWN_RECORDS], y[:DRAWN_RECORDS], 1)
     predicted = intercept + slope * x[DRAWN_RECORDS:]
     return predicted, y[DRAWN_RECORDS:] - predicted

@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 
 import dpcurves as dp
-from dpcurves.laws import ThresholdSums
+from dpcurves.distributions import ThresholdSums
 from dpcurves.ledger import Grant, Ledger
 
 GRID = dp.Grid(-8, 8, cells=2**32)
@@ -29,7 +29,7 @@ def session(url: str) -> dp.Session:
 
 def look(opened: dp.Session, edges: list[int]) -> dict[int, int]:
     (found,) = opened.ask(dp.CdfQuestion("x", GRID, edges=tuple(edges)), ONE, "tree").rounds
-    counts = dict(zip(found.law.require_type(ThresholdSums).path.prefix_lengths, found.values, strict=False))
+    counts = dict(zip(found.distribution.require_type(ThresholdSums).path.prefix_lengths, found.values, strict=False))
     return {edge: counts[edge] for edge in edges}
 
 

@@ -19,7 +19,7 @@ import pytest
 
 import dpcurves as dp
 from dpcurves.cli.app import build
-from dpcurves.laws import Law
+from dpcurves.distributions import OutputDistribution
 from dpcurves_sim.cli import simulate
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -224,8 +224,8 @@ def asked_for_kinds(file: Path) -> Iterator[str]:
             yield dotted(node.cls).rpartition(".")[2]
 
 
-def test_nobody_asks_which_law_it_is_but_the_files_of_laws() -> None:
-    kinds, homes = {Law.__name__}, set[str]()
+def test_nobody_asks_which_distribution_it_is_but_the_files_of_distributions() -> None:
+    kinds, homes = {OutputDistribution.__name__}, set[str]()
     classes = [(place(file), node) for file in files() for node in of_kind(file, ast.ClassDef)]
     for _ in range(4):  # children of children
         found = [(file, node) for file, node in classes if kinds & {dotted(base) for base in node.bases}]
@@ -234,7 +234,7 @@ def test_nobody_asks_which_law_it_is_but_the_files_of_laws() -> None:
     assert {"ToeplitzSums", "PairAnswers", "BufferedPrefixes"} <= kinds
     asking = {place(file) for file in files() if kinds & set(asked_for_kinds(file))}
     assert asking, "nobody asks: this test guards nothing"
-    assert {file for file in asking if not file.startswith("laws/")} <= homes
+    assert {file for file in asking if not file.startswith("distributions/")} <= homes
 
 
 RELATIVE = re.compile(r"""["'](?:Of|As|The same) """)

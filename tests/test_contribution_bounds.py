@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import dpcurves as dp
-from dpcurves.laws import Family, Noise
+from dpcurves.distributions import Family, Noise
 from dpcurves.privacy import Unit
 from dpcurves.strategies.contribution_bounds import PILOT_FRACTION, ChosenContributionBound, sample_unit_sizes
 from dpcurves.translation import translate, use_language

@@ -66,16 +66,16 @@ def test_a_new_reading_answers() -> None:
 
 
 def test_an_edit_that_does_not_fit_is_refused(tmp_path: Path) -> None:
-    (tmp_path / "laws.py").write_text("LAWS = []\nLAWS = []\n", encoding="utf-8")
+    (tmp_path / "distributions.py").write_text("DISTRIBUTIONS = []\nDISTRIBUTIONS = []\n", encoding="utf-8")
     (tmp_path / "new.py").write_text("", encoding="utf-8")
-    with pytest.raises(ExerciseError, match="laws.py: anchor occurs 2 times, not once: 'LAWS'"):
-        edited_texts(Exercise("law", (Edit("laws.py", "LAWS", after="x"),), ()), tmp_path)
-    with pytest.raises(ExerciseError, match="laws.py: anchor occurs 0 times"):
-        edited_texts(Exercise("law", (Edit("laws.py", "NAMES", after="x"),), ()), tmp_path)
+    with pytest.raises(ExerciseError, match="distributions.py: anchor occurs 2 times, not once: 'DISTRIBUTIONS'"):
+        edited_texts(Exercise("distribution", (Edit("distributions.py", "DISTRIBUTIONS", after="x"),), ()), tmp_path)
+    with pytest.raises(ExerciseError, match="distributions.py: anchor occurs 0 times"):
+        edited_texts(Exercise("distribution", (Edit("distributions.py", "NAMES", after="x"),), ()), tmp_path)
     with pytest.raises(ExerciseError, match="no such file"):
-        edited_texts(Exercise("law", (Edit("names.py", "NAMES", after="x"),), ()), tmp_path)
+        edited_texts(Exercise("distribution", (Edit("names.py", "NAMES", after="x"),), ()), tmp_path)
     with pytest.raises(ExerciseError, match="new.py: exists already"):
-        edited_texts(Exercise("law", (), ("new.py",)), tmp_path)
+        edited_texts(Exercise("distribution", (), ("new.py",)), tmp_path)
 
 
 def test_a_wrong_answer_fails() -> None:

@@ -21,7 +21,7 @@ import dpcurves as dp
 from dpcurves.conversation import ALL, CellWorkload, Needs, Release, Setting, SingleQueryWorkload, ask_workload
 from dpcurves.curves import SupportsChargedQuery
 from dpcurves.data import Axis
-from dpcurves.laws import ThresholdSums
+from dpcurves.distributions import ThresholdSums
 from dpcurves.ledger import Ledger
 from dpcurves.queries import PrefixQuery
 from dpcurves.session import plan_question
@@ -48,7 +48,7 @@ def quantiles(*p: float, grid: dp.Grid = FINE) -> dp.QuantilesQuestion:
 def seen(curve: dp.CDF) -> dict[int, int]:
     """Noisy counts by the number of slots that they take."""
     (turn,) = curve.rounds
-    return dict(zip(turn.law.require_type(ThresholdSums).path.prefix_lengths, turn.values, strict=False))
+    return dict(zip(turn.distribution.require_type(ThresholdSums).path.prefix_lengths, turn.values, strict=False))
 
 
 def in_file(folder: Path) -> str:

@@ -10,8 +10,8 @@ from quick_cases import choose_quick_cases
 from dpcurves.privacy import EACH_RECORD, AddRemove, Neighbours, PrivacyLoss, ReplaceOne, Unit
 
 CROSS = {
-    f"test[{law}-{adjacency}-{bins}]": {"law": law, "adjacency": adjacency, "bins": bins}
-    for law, adjacency, bins in itertools.product(range(9), ("add-remove", "replace-one"), (1, 2, 3))
+    f"test[{distribution}-{adjacency}-{bins}]": {"distribution": distribution, "adjacency": adjacency, "bins": bins}
+    for distribution, adjacency, bins in itertools.product(range(9), ("add-remove", "replace-one"), (1, 2, 3))
 }
 
 
@@ -26,13 +26,13 @@ def test_one_case_in_so_many_stays_and_the_same_ones_each_time() -> None:
 
 def test_each_value_of_a_cross_product_stays() -> None:
     chosen = choose_quick_cases(CROSS, 100)
-    assert len(chosen) == 9  # as many as there are laws
-    for name in ("law", "adjacency", "bins"):
+    assert len(chosen) == 9  # as many as there are distributions
+    for name in ("distribution", "adjacency", "bins"):
         assert {CROSS[case][name] for case in chosen} == {arguments[name] for arguments in CROSS.values()}
 
 
 def test_each_combination_of_kinds_that_are_named_together_stays() -> None:
-    chosen = choose_quick_cases(CROSS, 100, kinds=[("law", "adjacency"), "bins"])
+    chosen = choose_quick_cases(CROSS, 100, kinds=[("distribution", "adjacency"), "bins"])
     assert len(chosen) == 18
     assert {CROSS[case]["bins"] for case in chosen} == {1, 2, 3}
 
@@ -48,8 +48,8 @@ def test_equal_values_are_one_kind_and_true_is_not_one() -> None:
 def test_kinds_that_are_named_stay_whatever_their_number() -> None:
     cases = {str(number): {"number": number} for number in range(10)}
     assert choose_quick_cases(cases, 5, kinds=["number"]) == set(cases)
-    with pytest.raises(pytest.UsageError, match=r"kinds must be arguments of the test, got law"):
-        choose_quick_cases(cases, 5, kinds=["law"])
+    with pytest.raises(pytest.UsageError, match=r"kinds must be arguments of the test, got distribution"):
+        choose_quick_cases(cases, 5, kinds=["distribution"])
 
 
 @pytest.mark.parametrize("kinds", [None, (), ["bins"]], ids=str)

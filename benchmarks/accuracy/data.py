@@ -83,7 +83,7 @@ class Task:
 
 
 def normal(name: str, mean: float, deviation: float, draws: int, cells: int = 4096) -> Task:
-    """10,000 draws of a normal law, clipped to [-5, 5]."""
+    """10,000 draws of a normal distribution, clipped to [-5, 5]."""
     grid = Grid(-5, 5, cells=cells)
 
     def draw(number: int) -> Counts:

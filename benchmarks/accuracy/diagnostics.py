@@ -7,7 +7,7 @@ residual plot is held against 16 x 16 cells within the very bounds that it found
 
 Which scores of ROC curves constants were chosen on says `SCORES`. Constants of calibration curves were chosen on even
 scores, a hill (beta 4, 4) and a crowd (beta 1, 30), each with chances that are the score, a steep step or a wave: so
-all laws of `CHANCES`, whose scores are beta 1.2, 3, judge.
+all distributions of `CHANCES`, whose scores are beta 1.2, 3, judge.
 """
 
 from __future__ import annotations
@@ -62,8 +62,8 @@ def lines(run: Run, step: Callable[[str], None]) -> Iterator[Line]:
                     yield _line(f"ROC, {named}", "median area error over the best bins", AREA_MARK, areas)
             if run.takes(f"calibration, {named}"):
                 step(f"calibration, {named}")
-                laws = [_calibration(law, *terms, adjacency, run) for law in CHANCES]
-                yield _line(f"calibration, {named}", "error over ten bins", CALIBRATION_MARK, laws)
+                distributions = [_calibration(distribution, *terms, adjacency, run) for distribution in CHANCES]
+                yield _line(f"calibration, {named}", "error over ten bins", CALIBRATION_MARK, distributions)
         if run.takes("residual plot"):
             yield from _planes(adjacency, run, step)
 
@@ -119,12 +119,12 @@ CHANCES: dict[str, Callable[[FloatArray], FloatArray]] = {
 }
 
 
-def _calibration(law: str, records: int, epsilon: str, adjacency: dp.Neighbours, run: Run) -> Ratio:
+def _calibration(distribution: str, records: int, epsilon: str, adjacency: dp.Neighbours, run: Run) -> Ratio:
     """Mean distance, at the scores of the records, of the line through the groups from the chance to be positive."""
-    chance, ours, others = np.random.default_rng([run.seed, records, *law.encode()]), [], []
+    chance, ours, others = np.random.default_rng([run.seed, records, *distribution.encode()]), [], []
     for _ in range(run.effort.draws):
         score = chance.beta(1.2, 3, records)
-        right = CHANCES[law](score)
+        right = CHANCES[distribution](score)
         table = {"label": (chance.random(records) < right).astype(np.int64), "score": score}
         question, terms = dp.CalibrationQuestion("label", "score"), (epsilon, adjacency)
         for curve in _answers(question, table, terms, _times(run), chance):
@@ -134,7 +134,7 @@ def _calibration(law: str, records: int, epsilon: str, adjacency: dp.Neighbours,
             negative, positive = np.maximum(counts + noise, 0)
             share = np.divide(positive, positive + negative, out=np.full(GROUPS, 0.5), where=positive + negative > 0)
             others.append(_distance((np.arange(GROUPS) + 0.5) / GROUPS, share, score, right))
-    return Ratio(law, float(np.mean(ours) / np.mean(others)), _relative(ours) + _relative(others))
+    return Ratio(distribution, float(np.mean(ours) / np.mean(others)), _relative(ours) + _relative(others))
 
 
 def _distance(places: FloatArray, shares: FloatArray, score: FloatArray, right: FloatArray) -> float:
@@ -152,16 +152,16 @@ def _planes(adjacency: dp.Neighbours, run: Run, step: Callable[[str], None]) -> 
     question = dp.ResidualPlotQuestion("x", "y", 1, 1, "0.95", dp.DISJOINT_RECORDS)
     for signal in (100, 500):
         ratios, inside = [], []
-        for law, residuals in RESIDUALS.items():
+        for distribution, residuals in RESIDUALS.items():
             named = f"residual plot, n*eps {signal}, {adjacency.value}, pure"
-            step(f"{named}, {law}")
-            chance = np.random.default_rng([run.seed, signal, *law.encode()])
+            step(f"{named}, {distribution}")
+            chance = np.random.default_rng([run.seed, signal, *distribution.encode()])
             table = {"x": chance.normal(0, 3, 10 * signal), "y": residuals(chance, 10 * signal)}
             curves = list(_answers(question, table, ("0.1", adjacency), _times(run), chance))
             pairs = [_apart(curve, table, adjacency, chance) for curve in curves]
             ours, others, within = np.array(pairs).T
-            ratios.append(Ratio(law, float(ours.mean() / others.mean()), _relative(ours) + _relative(others)))
-            inside.append((law, within))
+            ratios.append(Ratio(distribution, float(ours.mean() / others.mean()), _relative(ours) + _relative(others)))
+            inside.append((distribution, within))
         if signal == 500:
             yield _line(named, f"total variation over {SIDE} x {SIDE} cells", PLANE_MARK, ratios)
         worst, shares = min(inside, key=lambda each: float(each[1].min()))

@@ -1,16 +1,16 @@
 """The regime of few records: 50 to 1,000 of them at epsilon 0.5 to 2, as in hospitals and small offices.
 
 Survival curves, distribution functions, ROC curves, calibration curves and means stand beside curves that know no data
-(a straight line; for means the middle of the bounds) and beside estimates from a few noisy numbers: an exponential law
-from two sums for survival, 6 and 10 Legendre coefficients (Tao and Sarwate 2026, arXiv 2501.06620) and a few even bins
-for distribution functions, a few even bins for ROC and calibration curves, one noisy sum for means. Each line is the
-ratio of our mean error to that of the best of these in hindsight, which one half of the releases choose and the other
-half judge, or to that of the straight line. Half of the releases are under replace-one, half under add-remove; others
-are told the number of records exactly under both, which favours them. Calibration curves are compared with a level line
-at one half: the diagonal is the claim under test, not a curve without knowledge.
+(a straight line; for means the middle of the bounds) and beside estimates from a few noisy numbers: an exponential
+distribution from two sums for survival, 6 and 10 Legendre coefficients (Tao and Sarwate 2026, arXiv 2501.06620) and a
+few even bins for distribution functions, a few even bins for ROC and calibration curves, one noisy sum for means. Each
+line is the ratio of our mean error to that of the best of these in hindsight, which one half of the releases choose and
+the other half judge, or to that of the straight line. Half of the releases are under replace-one, half under
+add-remove; others are told the number of records exactly under both, which favours them. Calibration curves are
+compared with a level line at one half: the diagonal is the claim under test, not a curve without knowledge.
 
-The laws below and the real tables chose no constant of this package. Tables are read from ``tabular`` beside the real
-histograms, cohorts of patients from the package lifelines, whose files are read without importing it
+The distributions below and the real tables chose no constant of this package. Tables are read from ``tabular`` beside
+the real histograms, cohorts of patients from the package lifelines, whose files are read without importing it
 (``pip install --no-deps lifelines`` is enough), two tables from scikit-learn. Tables that are not there are left out.
 """
 
@@ -47,22 +47,22 @@ BINS = 4, 16, 64
 RATES = np.linspace(0, 1, 201)
 Draw = np.random.Generator
 Columns = Mapping[str, FloatArray]
-Law = Callable[[Draw, int], Columns]
+Distribution = Callable[[Draw, int], Columns]
 Errors = dict[str, float]
 
 
-# Laws, written out before anything was tuned on few records.
+# Distributions, written out before anything was tuned on few records.
 
 
-def _survival(times: Callable[[Draw, int], FloatArray], until: Callable[[Draw, int], FloatArray]) -> Law:
-    def law(draw: Draw, size: int) -> Columns:
+def _survival(times: Callable[[Draw, int], FloatArray], until: Callable[[Draw, int], FloatArray]) -> Distribution:
+    def distribution(draw: Draw, size: int) -> Columns:
         time, end = times(draw, size), until(draw, size)
         return {"time": np.minimum(time, end), "event": (time <= end).astype(np.float64)}
 
-    return law
+    return distribution
 
 
-SURVIVAL: Mapping[str, Law] = {
+SURVIVAL: Mapping[str, Distribution] = {
     "gamma": _survival(lambda d, n: d.gamma(2, 9, n), lambda d, n: d.uniform(2, 45, n)),
     "heavy censoring": _survival(lambda d, n: d.gamma(1.5, 16, n), lambda d, n: d.exponential(10, n)),
     "whole numbers": _survival(
@@ -163,12 +163,12 @@ class Kind(NamedTuple):
 
     Attributes:
         asked: What the error is, in words.
-        tasks: Laws and real tables of a run, by name.
+        tasks: Distributions and real tables of a run, by name.
         errors: Errors by each way of one release.
     """
 
     asked: str
-    tasks: Callable[[Run], Mapping[str, Law]]
+    tasks: Callable[[Run], Mapping[str, Distribution]]
     errors: Callable[[Asked], Errors]
 
 
@@ -181,10 +181,17 @@ def lines(run: Run, step: Callable[[str], None]) -> Iterator[Line]:
             regime, found = f"few, {name}, n {records}, epsilon {epsilon}, pure", {}
             if not run.takes(regime):
                 continue
-            tasks = _some({task: law for task, law in kind.tasks(run).items() if records <= _most(law)}, run)
-            for task, law in tasks.items():
+            tasks = _some(
+                {
+                    task: distribution
+                    for task, distribution in kind.tasks(run).items()
+                    if records <= _most(distribution)
+                },
+                run,
+            )
+            for task, distribution in tasks.items():
                 step(f"{regime}: {task}")
-                found[task] = _measured(kind, (task, law), records, epsilon, run)
+                found[task] = _measured(kind, (task, distribution), records, epsilon, run)
             if found:
                 yield from _told(regime, kind.asked, found)
 
@@ -194,20 +201,20 @@ def _terms(run: Run) -> Sequence[tuple[int, str]]:
     return every[1:2] if run.effort.name == "tiny" else every
 
 
-def _some(tasks: Mapping[str, Law], run: Run) -> Mapping[str, Law]:
+def _some(tasks: Mapping[str, Distribution], run: Run) -> Mapping[str, Distribution]:
     names = list(tasks)
     if len(names) > run.effort.setups:
         names = names[:: len(names) // run.effort.setups][: run.effort.setups]
     return {name: tasks[name] for name in names}
 
 
-def _measured(kind: Kind, of: tuple[str, Law], records: int, epsilon: str, run: Run) -> dict[str, FloatArray]:
+def _measured(kind: Kind, of: tuple[str, Distribution], records: int, epsilon: str, run: Run) -> dict[str, FloatArray]:
     """Errors of each way, (releases,): adjacencies take turns."""
     found: dict[str, list[float]] = {}
-    task, law = of
+    task, distribution = of
     for number in range(run.effort.draws * run.effort.releases):
         draw = np.random.default_rng([run.seed, number, records, *task.encode()])
-        columns, seed = law(draw, records), int(draw.integers(2**31))
+        columns, seed = distribution(draw, records), int(draw.integers(2**31))
         smooth = task in SMOOTH or task not in VALUES
         asked = Asked(columns, epsilon, BOTH[number % 2], seed, run.effort.cells, smooth)
         for name, error in kind.errors(asked).items():
@@ -276,13 +283,13 @@ def cohort(name: str) -> Columns | None:
     return {"time": table[time] / end * SPAN, "event": (table[event] == came).astype(np.float64)}
 
 
-def _survival_tasks(run: Run) -> Mapping[str, Law]:
-    laws = dict(SURVIVAL)
+def _survival_tasks(run: Run) -> Mapping[str, Distribution]:
+    distributions = dict(SURVIVAL)
     for name in COHORTS:
         columns = cohort(name)
         if columns is not None:
-            laws[f"{name} cohort"] = partial(_thinned, columns)
-    return laws
+            distributions[f"{name} cohort"] = partial(_thinned, columns)
+    return distributions
 
 
 # Distribution functions and means.
@@ -338,18 +345,20 @@ def _mean_errors(asked: Asked) -> Errors:
     return {name: abs(each - truth) for name, each in ways.items()}
 
 
-def _value_tasks(run: Run) -> Mapping[str, Law]:
-    laws: dict[str, Law] = {name: partial(_valued, law) for name, law in VALUES.items()}
+def _value_tasks(run: Run) -> Mapping[str, Distribution]:
+    distributions: dict[str, Distribution] = {
+        name: partial(_valued, distribution) for name, distribution in VALUES.items()
+    }
     for name, (file, separator, column, lower, upper) in COLUMNS.items():
         table = _table(run.data / "tabular" / file, separator)
         if table:
-            laws[name] = partial(_thinned, {"value": (table[column] - lower) / (upper - lower)})
-    laws["tumours"] = partial(_thinned, {"value": _tumours()[0][:, 0] / 30})
-    return laws
+            distributions[name] = partial(_thinned, {"value": (table[column] - lower) / (upper - lower)})
+    distributions["tumours"] = partial(_thinned, {"value": _tumours()[0][:, 0] / 30})
+    return distributions
 
 
-def _valued(law: Callable[[Draw, int], FloatArray], draw: Draw, size: int) -> Columns:
-    return {"value": law(draw, size)}
+def _valued(distribution: Callable[[Draw, int], FloatArray], draw: Draw, size: int) -> Columns:
+    return {"value": distribution(draw, size)}
 
 
 # ROC and calibration curves.
@@ -394,14 +403,16 @@ def _binned(asked: Asked) -> dict[int, FloatArray]:
     return found
 
 
-def _score_tasks(run: Run) -> Mapping[str, Law]:
-    laws: dict[str, Law] = {name: partial(_labelled, *law) for name, law in SCORES.items()}
-    laws["tumours"] = partial(_thinned, _tumours_by_texture())
+def _score_tasks(run: Run) -> Mapping[str, Distribution]:
+    distributions: dict[str, Distribution] = {
+        name: partial(_labelled, *distribution) for name, distribution in SCORES.items()
+    }
+    distributions["tumours"] = partial(_thinned, _tumours_by_texture())
     for name in SCORED:
         scored = _scored(name, run.data / "tabular")
         if scored is not None:
-            laws[name] = partial(_thinned, scored)
-    return laws
+            distributions[name] = partial(_thinned, scored)
+    return distributions
 
 
 def _labelled(
@@ -466,10 +477,10 @@ def _thinned(columns: Columns, draw: Draw, size: int) -> Columns:
     return {name: each[kept] for name, each in columns.items()}
 
 
-def _most(law: Law) -> int:
-    """The number of records of a task: there is no end to those of a law."""
-    whole = isinstance(law, partial) and law.func is _thinned
-    return len(next(iter(law.args[0].values()))) if whole else max(RECORDS)
+def _most(distribution: Distribution) -> int:
+    """The number of records of a task: there is no end to those of a distribution."""
+    whole = isinstance(distribution, partial) and distribution.func is _thinned
+    return len(next(iter(distribution.args[0].values()))) if whole else max(RECORDS)
 
 
 def missing(run: Run) -> list[str]:

@@ -1,11 +1,12 @@
 """Forecasts in the table of regimes: what `dp.forecast` says over what is then measured, for every kind of question.
 
-Records of a law are drawn twice: the forecast is made of the one table, as of public records that are like the
+Records of a distribution are drawn twice: the forecast is made of the one table, as of public records that are like the
 confidential ones, and answers to the other are measured: errors, and half widths of intervals. Tables are drawn again
 and again until the standard error of the ratio, over tables and noise together, is `TELLING`, or as often as the run
 allows: with few answers a ratio of means is off by far more than forecasts are. Another line says how often what was
-measured lies between the ends that are forecast from made-up records, of laws that the package has no knowledge of;
-and one, for comparison, what the plan of the last turn says of counts, before post-processing, over what is measured.
+measured lies between the ends that are forecast from made-up records, of distributions that the package has no
+knowledge of; and one, for comparison, what the plan of the last turn says of counts, before post-processing, over what
+is measured.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from .shapes import SHAPES, half_of
 
 MARK, MARK_OF_WIDTHS = 1.05, 1.1
 SHARE = 0.8
-"""In so many cases errors for other laws are to lie between the ends that are forecast of made-up records."""
+"""In so many cases errors for other distributions are to lie between the ends that are forecast of made-up records."""
 TELLING = 0.02
 """Standard error of a ratio from which on no more tables are drawn."""
 FEWEST_ROUNDS, REHEARSALS = 2, 8
@@ -51,12 +52,12 @@ class Kind:
     Attributes:
         name: As users call it.
         question: One of the kind.
-        laws: What its records are drawn from: none of them stands in the package.
+        distributions: What its records are drawn from: none of them stands in the package.
     """
 
     name: str
     question: Any
-    laws: Mapping[str, Draw]
+    distributions: Mapping[str, Draw]
 
 
 def _shape(name: str) -> Draw:
@@ -70,7 +71,7 @@ def _shape(name: str) -> Draw:
 
 
 def _labelled(positive: float, right: Callable[[Any], Any]) -> Draw:
-    """Scores of a beta law, and labels that are positive as often as `right` says of a score."""
+    """Scores of a beta distribution, and labels that are positive as often as `right` says of a score."""
 
     def drawn(draw: np.random.Generator, size: int) -> Table:
         score = draw.beta(4 * positive, 4 * (1 - positive), size)
@@ -176,7 +177,7 @@ def lines(run: Run, step: Callable[[str], None]) -> Iterator[Line]:
         for adjacency in BOTH if run.effort.name == "full" else BOTH[:1]:
             regime = f"{kind.name}, {adjacency.value}, pure"
             cases = [Case(kind, size, epsilon, adjacency) for size, epsilon in _sizes(run)]
-            tried = [Tried(case, law) for case in cases for law in _laws(kind, run)]
+            tried = [Tried(case, distribution) for case in cases for distribution in _distributions(kind, run)]
             for each in _until_telling(tried, run):
                 step(f"forecast of {regime}: {each.name}, {len(each.pairs)} pairs of tables")
             yield from _of_kind(regime, tried, run)
@@ -184,15 +185,16 @@ def lines(run: Run, step: Callable[[str], None]) -> Iterator[Line]:
 
 @dataclass
 class Tried:
-    """One law at one size, and what was found: of each pair of tables the mean errors, forecast and measured."""
+    """One distribution at one size, and what was found: of each pair of tables the mean errors, forecast and
+    measured."""
 
     case: Case
-    law: str
+    distribution: str
     pairs: list[tuple[ExpectedError, ExpectedError]] = field(default_factory=list)
 
     @property
     def name(self) -> str:
-        return f"{self.law}, n {self.case.size:,}, epsilon {self.case.epsilon}"
+        return f"{self.distribution}, n {self.case.size:,}, epsilon {self.case.epsilon}"
 
     @property
     def measured(self) -> float:
@@ -219,7 +221,7 @@ class Tried:
 
     def one_more(self, draw: np.random.Generator) -> None:
         """Draw two more tables, forecast of the one, and measure on the other."""
-        tables = _halves(self.case.kind.laws[self.law](draw, 2 * self.case.size), draw)
+        tables = _halves(self.case.kind.distributions[self.distribution](draw, 2 * self.case.size), draw)
         forecast, measured = (self.case.forecast(draw, REHEARSALS, like=table).expected_errors[0] for table in tables)
         self.pairs.append((forecast, measured))
 
@@ -242,7 +244,7 @@ def _mean(tried: Sequence[Tried]) -> tuple[float, float]:
 
 
 def _halves(table: Table, draw: np.random.Generator) -> tuple[Table, Table]:
-    """Two tables of different records of one law."""
+    """Two tables of different records of one distribution."""
     order = draw.permutation(len(next(iter(table.values()))))
     first, second = ({name: each[order[start::2]] for name, each in table.items()} for start in (0, 1))
     return first, second
@@ -257,9 +259,9 @@ def _sizes(run: Run) -> tuple[tuple[int, str], ...]:
     return {"tiny": SIZES[:1], "quick": SIZES[::2]}.get(run.effort.name, SIZES)
 
 
-def _laws(kind: Kind, run: Run) -> list[str]:
-    laws = list(kind.laws)
-    return laws[: {"tiny": 1, "quick": 1}.get(run.effort.name, 2)]
+def _distributions(kind: Kind, run: Run) -> list[str]:
+    distributions = list(kind.distributions)
+    return distributions[: {"tiny": 1, "quick": 1}.get(run.effort.name, 2)]
 
 
 def _of_kind(regime: str, tried: Sequence[Tried], run: Run) -> Iterator[Line]:

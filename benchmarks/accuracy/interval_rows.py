@@ -1,4 +1,5 @@
-"""Readings whose intervals are held against errors: laws, questions, exact numbers, and marks of width over error."""
+"""Readings whose intervals are held against errors: distributions, questions, exact numbers, and marks of width over
+error."""
 
 from __future__ import annotations
 

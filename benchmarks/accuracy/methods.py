@@ -141,7 +141,7 @@ class Rule(NamedTuple):
 def rule(kappa: float, cells: int, loss: PrivacyLoss, records: int) -> Rule:
     """The power of two with the least sum of the mean squared noise of a prefix and kappa * records / (6 * intervals).
 
-    What lies in an interval is taken to be of Poisson law; kappa allows for more.
+    What lies in an interval is taken to be of Poisson distribution; kappa allows for more.
     """
     query = CountQuery((Axis(COLUMN, Grid(0, 1, cells=cells)),), CountUse.PREFIXES)
     adjacency = ReplaceOne(EACH_RECORD, records)

@@ -25,7 +25,7 @@ CELLS_A_SHAPE = 7
 """Cells of the list for each shape, beside those of the table of known regimes."""
 Density = Callable[[FloatArray], FloatArray]
 """Unnormalised density at positions between 0 and 1."""
-Law = Callable[[int], FloatArray]
+Distribution = Callable[[int], FloatArray]
 """Probability of each of so many cells."""
 
 
@@ -34,7 +34,7 @@ class PublicCell:
     """One cell of the list.
 
     Attributes:
-        shape: Name of a law in `SHAPES`.
+        shape: Name of a distribution in `SHAPES`.
         records: Number of records.
         epsilon: Privacy loss; under zero-concentrated privacy, rho is ``epsilon**2 / 2``.
         cells: Number of cells of the grid.
@@ -65,8 +65,8 @@ class PublicCell:
         return Sample(Grid(0, 1, cells=self.cells), generator.multinomial(self.records, SHAPES[self.shape](self.cells)))
 
 
-def _smooth(density: Density) -> Law:
-    """Return the law of a density, by eight positions in each cell (fewer on large grids)."""
+def _smooth(density: Density) -> Distribution:
+    """Return the distribution of a density, by eight positions in each cell (fewer on large grids)."""
 
     def weigh_cells(cells: int) -> FloatArray:
         steps = 8 if cells <= 2**16 else 1
@@ -76,8 +76,8 @@ def _smooth(density: Density) -> Law:
     return weigh_cells
 
 
-def _atoms(positions: FloatArray, masses: FloatArray, rest: Law | None = None) -> Law:
-    """Return a law with masses at positions between 0 and 1; what they leave is spread as `rest`."""
+def _atoms(positions: FloatArray, masses: FloatArray, rest: Distribution | None = None) -> Distribution:
+    """Return a distribution with masses at positions between 0 and 1; what they leave is spread as `rest`."""
 
     def weigh_cells(cells: int) -> FloatArray:
         weights = np.zeros(cells) if rest is None else (1 - masses.sum()) * rest(cells)
@@ -87,37 +87,37 @@ def _atoms(positions: FloatArray, masses: FloatArray, rest: Law | None = None) -
     return weigh_cells
 
 
-def _clipped(law: stats.rv_continuous) -> Law:
-    """Return a law of SciPy on [0, 1]; mass outside lies in the outermost cells."""
+def _clipped(distribution: stats.rv_continuous) -> Distribution:
+    """Return a distribution of SciPy on [0, 1]; mass outside lies in the outermost cells."""
 
     def weigh_cells(cells: int) -> FloatArray:
-        below = law.cdf(np.linspace(0, 1, cells + 1))
+        below = distribution.cdf(np.linspace(0, 1, cells + 1))
         below[0], below[-1] = 0.0, 1.0
         return np.diff(below)
 
     return weigh_cells
 
 
-def _round(law: Law, fine: int, heaps: int, share: float) -> Law:
-    """Return a law in which a share of the records is rounded to one of `heaps` evenly spaced positions."""
-    weights = law(fine)
+def _round(distribution: Distribution, fine: int, heaps: int, share: float) -> Distribution:
+    """Return a distribution in which a share of the records is rounded to one of `heaps` evenly spaced positions."""
+    weights = distribution(fine)
     heap = np.arange(fine) * heaps // fine
     masses = share * np.bincount(heap, weights, heaps)
-    return _atoms((np.arange(heaps) + 0.5) / heaps, masses, law)
+    return _atoms((np.arange(heaps) + 0.5) / heaps, masses, distribution)
 
 
 def _even(x: FloatArray) -> FloatArray:
     return np.ones_like(x)
 
 
-def _brackets(count: int) -> Law:
-    """Return incomes in brackets: positions grow, masses are those of a log-normal law."""
+def _brackets(count: int) -> Distribution:
+    """Return incomes in brackets: positions grow, masses are those of a log-normal distribution."""
     positions = np.linspace(0.06, 0.95, count) ** 1.6
     masses = stats.lognorm(0.8, scale=0.3).pdf(positions)
     return _atoms(positions, masses / masses.sum())
 
 
-def _named_shapes() -> dict[str, Law]:
+def _named_shapes() -> dict[str, Distribution]:
     """Return the shapes of the table of known regimes, and some common ones."""
     normal, lognormal = _clipped(stats.norm(0.5, 0.1)), _clipped(stats.lognorm(0.9, scale=0.1))
     ten = np.random.default_rng(10)
@@ -161,8 +161,8 @@ def _shares_of(weights: FloatArray) -> FloatArray:
     return np.asarray(weights / weights.sum())
 
 
-def _draw_shape(generator: np.random.Generator) -> Law:
-    """Draw a law: a random density (waves, hills, a power), atoms on it, and heaps, each or none."""
+def _draw_shape(generator: np.random.Generator) -> Distribution:
+    """Draw a distribution: a random density (waves, hills, a power), atoms on it, and heaps, each or none."""
     kind = generator.integers(3)
     waves, phases = generator.normal(size=6) / np.arange(1, 7) ** 1.2, generator.uniform(0, 2 * np.pi, 6)
     centres, widths = generator.uniform(size=4), 10 ** generator.uniform(-3, -0.7, 4)
@@ -177,16 +177,16 @@ def _draw_shape(generator: np.random.Generator) -> Law:
             return np.asarray(bells @ heights + 0.02)
         return np.asarray((x + 0.001) ** -power)
 
-    law = _smooth(density)
+    distribution = _smooth(density)
     if generator.uniform() < 0.4:
-        law = _round(law, 4096, int(generator.integers(8, 200)), float(generator.uniform(0.1, 1)))
+        distribution = _round(distribution, 4096, int(generator.integers(8, 200)), float(generator.uniform(0.1, 1)))
     atoms = int(generator.choice([0, 0, 1, 2, 5]))
     masses = generator.dirichlet(np.ones(atoms)) * generator.uniform(0.05, 0.9) if atoms else np.zeros(0)
-    return _atoms(generator.uniform(size=atoms), masses, law)
+    return _atoms(generator.uniform(size=atoms), masses, distribution)
 
 
-SHAPES: dict[str, Law] = _named_shapes()
-"""Laws by name; those of the generator are named `drawn` and a number."""
+SHAPES: dict[str, Distribution] = _named_shapes()
+"""Distributions by name; those of the generator are named `drawn` and a number."""
 SHAPES |= {f"drawn {number}": _draw_shape(np.random.default_rng([SEED, number])) for number in range(DRAWN_SHAPES)}
 
 _KNOWN: tuple[tuple[str, int, float, int], ...] = (

@@ -1,4 +1,5 @@
-"""How records may lie along a grid: laws drawn afresh, half of them to choose constants on, half to judge by."""
+"""How records may lie along a grid: distributions drawn afresh, half of them to choose constants on, half to judge
+by."""
 
 from __future__ import annotations
 
@@ -14,7 +15,7 @@ from dpcurves.data import Grid
 
 from .data import HISTOGRAMS, Counts, FloatArray, Sample
 
-Law = Callable[[np.random.Generator, int], FloatArray]
+Distribution = Callable[[np.random.Generator, int], FloatArray]
 """What part of the records each of so many cells has."""
 
 
@@ -27,20 +28,20 @@ class Half(Enum):
 
 @dataclass(frozen=True)
 class Shape:
-    """A kind of law.
+    """A kind of distribution.
 
     Attributes:
         half: See `Half`.
-        law: Draws one: places, widths and weights differ from draw to draw.
+        distribution: Draws one: places, widths and weights differ from draw to draw.
     """
 
     name: str
     half: Half
-    law: Law
+    distribution: Distribution
 
     def sample(self, records: int, cells: int, generator: np.random.Generator) -> Sample:
-        """So many records of a law of this kind."""
-        counts = generator.multinomial(records, even_out(self.law(generator, cells)))
+        """So many records of a distribution of this kind."""
+        counts = generator.multinomial(records, even_out(self.distribution(generator, cells)))
         return Sample(Grid(0, 1, cells=cells), counts)
 
 
@@ -166,9 +167,9 @@ def _long_tail(draw: np.random.Generator, cells: int) -> FloatArray:
     return 0.99 * _cut(stats.norm(0.2, draw.uniform(0.01, 0.03)), cells) + tail
 
 
-def _cut(law: object, cells: int) -> FloatArray:
-    """Parts of a continuous law in cells of [0, 1]; what lies outside is in the end cells."""
-    below = law.cdf(np.linspace(0, 1, cells + 1))  # type: ignore[attr-defined]
+def _cut(distribution: object, cells: int) -> FloatArray:
+    """Parts of a continuous distribution in cells of [0, 1]; what lies outside is in the end cells."""
+    below = distribution.cdf(np.linspace(0, 1, cells + 1))  # type: ignore[attr-defined]
     below[0], below[-1] = 0.0, 1.0
     return np.diff(below)
 
@@ -179,19 +180,19 @@ def _rounded(weights: FloatArray, step: int) -> FloatArray:
     return np.bincount(np.minimum(cells // step * step + step // 2, len(weights) - 1), weights, len(weights))
 
 
-_CHOOSE: dict[str, Law] = {
+_CHOOSE: dict[str, Distribution] = {
     "normal": _normal, "exponential": _exponential, "heavy tails": _heavy_tails, "peak": _peak, "incomes": _incomes,
     "atoms": _atoms, "rough": _rough, "blocks": _blocks, "nearly even": _nearly_even, "thin tail": _thin_tail,
 }  # fmt: skip
-_JUDGE: dict[str, Law] = {
+_JUDGE: dict[str, Distribution] = {
     "two hills": _two_hills, "beta": _beta, "log-normal": _log_normal, "peak on a plain": _peak_on_a_plain,
     "whole numbers": _whole_numbers, "heaps": _heaps, "zipf": _zipf, "zeros": _zeros, "rough fall": _rough_fall,
     "gaps": _gaps, "even": _even, "long tail": _long_tail,
 }  # fmt: skip
 SHAPES = {
-    name: Shape(name, half, law)
-    for half, laws in ((Half.CHOOSE, _CHOOSE), (Half.JUDGE, _JUDGE))
-    for name, law in laws.items()
+    name: Shape(name, half, distribution)
+    for half, distributions in ((Half.CHOOSE, _CHOOSE), (Half.JUDGE, _JUDGE))
+    for name, distribution in distributions.items()
 }
 CHOSEN_ON = frozenset({"ADULT", "INCOME", "HEPTH", "MDSAL1"})
 """Real histograms of the half to choose on; all others are judged by."""

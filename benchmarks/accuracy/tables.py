@@ -1,8 +1,9 @@
-"""51 tables of 4,096 cells that chose no constant of the package: drawn from laws, and read from public columns.
+"""51 tables of 4,096 cells that chose no constant of the package: drawn from distributions, and read from public
+columns.
 
-The list was fixed before anything was measured on it, and is not to be changed when something is chosen. Laws are drawn
-afresh; columns and streams come from `tabular` and `streams` of the folder of data sets, and are left out where they
-are not there. No law and no file here is one of those that constants were chosen on.
+The list was fixed before anything was measured on it, and is not to be changed when something is chosen. Distributions
+are drawn afresh; columns and streams come from `tabular` and `streams` of the folder of data sets, and are left out
+where they are not there. No distribution and no file here is one of those that constants were chosen on.
 """
 
 from __future__ import annotations
@@ -19,25 +20,25 @@ from dpcurves.data import Grid
 from .data import Counts, FloatArray, Sample
 
 CELLS = 4096
-Law = Callable[[np.random.Generator, int], FloatArray]
+Distribution = Callable[[np.random.Generator, int], FloatArray]
 """The share of the records in each of so many cells, up to a factor."""
 
 
 @dataclass(frozen=True)
 class Drawn:
-    """A table that is drawn from a law.
+    """A table that is drawn from a distribution.
 
     Attributes:
-        law: Places, widths and weights differ from draw to draw.
+        distribution: Places, widths and weights differ from draw to draw.
         records: How many there are.
     """
 
-    law: Law
+    distribution: Distribution
     records: int
 
     def sample(self, cells: int, generator: np.random.Generator) -> Sample:
         """So many records on so many cells."""
-        weights = self.law(generator, cells)
+        weights = self.distribution(generator, cells)
         return Sample(Grid(0, 1, cells=cells), generator.multinomial(self.records, weights / weights.sum()))
 
 
@@ -144,7 +145,7 @@ def _even(weights: FloatArray) -> FloatArray:
     return np.asarray(weights / weights.sum())
 
 
-_LAWS: dict[str, tuple[Law, int, int]] = {
+_DISTRIBUTIONS: dict[str, tuple[Distribution, int, int]] = {
     "gammas": (_gammas, 1_000, 1_000_000), "week": (_week, 30_000, 10_000_000),
     "cascade": (_cascade, 10_000, 3_000_000),
     "walk": (_walk, 3_000, 300_000), "clusters": (_clusters, 10_000, 1_000_000), "prices": (_prices, 3_000, 100_000),
@@ -160,7 +161,7 @@ _WALKERS, _WORDS, _DOORS = (
     for file in ("melbourne_pedestrians_hourly.parquet", "nab_twitter_volume_5min.csv", "calit2_inflow_30min.csv")
 )
 TABLES: dict[str, Drawn | Column | Stream] = {
-    **{f"{name}, {size}": Drawn(law, n) for name, (law, *sizes) in _LAWS.items()
+    **{f"{name}, {size}": Drawn(distribution, n) for name, (distribution, *sizes) in _DISTRIBUTIONS.items()
        for size, n in zip(("few", "many"), sizes, strict=True)},
     "earnings": Column(_CPS, "earnings", 0, 100), "age of workers": Column(_CPS, "age", 0, 128),
     "years of school": Column(_CPS, "education", 0, 32), "age of clients": Column(_BANK, "age", 0, 128),

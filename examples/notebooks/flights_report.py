@@ -169,7 +169,7 @@ print("left:", session.remaining)
 #
 # One file of HTML: the curves, what each cost, what is left, and what was refused. It runs no script and asks no other
 # host, so it can lie on an intranet, or be printed. Each curve is a JSON file, too, from which bands and quantiles can
-# be read again without this table: they need the noise law, and it stands there.
+# be read again without this table: they need the noise distribution, and it stands there.
 
 # %%
 page = display.render_report(

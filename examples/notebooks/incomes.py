@@ -26,7 +26,7 @@ people = 150_000
 region = rng.choice(REGIONS, size=people, p=[0.35, 0.15, 0.3, 0.2])
 middle = np.select([region == "north", region == "east", region == "south"], [27_000, 19_500, 24_000], 25_500)
 wages = rng.lognormal(np.log(middle), 0.55)
-owners = rng.random(people) < 0.03  # of firms: a Pareto law, as the tops of incomes have
+owners = rng.random(people) < 0.03  # of firms: a Pareto distribution, as the tops of incomes have
 income = np.where(owners, 60_000 * (1 + rng.pareto(2.2, size=people)), wages)
 heaped = rng.random(people) < 0.25  # pay that was agreed in whole thousands
 income = np.where(heaped, 1000 * np.round(income / 1000), income).round()
@@ -47,7 +47,7 @@ print(table.head().to_string(index=False))
 #
 # **The loss.** The office sets a budget of epsilon 1 for this table, for ever. How much of it does the curve need? A
 # forecast asks the question of public records that are thought to be like the confidential ones: here of a lognormal
-# law with the median and the spread that were published the year before. It opens no data and costs nothing.
+# distribution with the median and the spread that were published the year before. It opens no data and costs nothing.
 
 # %%
 grid = dp.Grid.geometric(1_000, 250_000, cells=600)

@@ -14,7 +14,7 @@ from dpcurves.arguments import InvalidArgument
 from dpcurves.privacy.loss import rho_for
 
 EXACT_UP_TO = 8  # squared sensitivity: two records of a unit, replaced
-LARGEST = 10**6  # variance up to which sums over the whole law are cheap
+LARGEST = 10**6  # variance up to which sums over the whole distribution are cheap
 DIGITS = 7
 ROUNDING = 1e-9  # of delta, kept back for the rounding of its sum
 SPAN = 12  # standard deviations; what lies farther out is below exp(-72) of what is summed

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from dpcurves.arguments import InvalidArgument, WrongArgumentType
 from dpcurves.arrays import compile_loop
 from dpcurves.conversation import Plan, UnsupportedQuery
-from dpcurves.laws import Selection
+from dpcurves.distributions import Selection
 from dpcurves.mechanisms.base import ExactTable
 from dpcurves.mechanisms.exponential import pure_epsilon, window_deviations
 from dpcurves.noise import discrete_laplace

@@ -8,13 +8,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpcurves.arrays import FloatArray
+from dpcurves.distributions import IntervalSums
+from dpcurves.distributions.haar_sums import shrinkage_factors
+from dpcurves.distributions.interval_sums import (
+    adjust_rows_to_total,
+    run_upward_pass,
+    split_by_level,
+    spread_over_cells,
+)
 from dpcurves.estimation.two_classes import insert_levels
-from dpcurves.laws import IntervalSums
-from dpcurves.laws.haar_sums import shrinkage_factors
-from dpcurves.laws.interval_sums import adjust_rows_to_total, run_upward_pass, split_by_level, spread_over_cells
 
 
-def shrunken(law: IntervalSums, values: Sequence[int] | NDArray[np.int64], total: int | None) -> FloatArray:
+def shrunken(distribution: IntervalSums, values: Sequence[int] | NDArray[np.int64], total: int | None) -> FloatArray:
     """Counts of shape (rows, cells), drawn towards an even split where noise is larger than structure.
 
     Top down, a parent's count is split evenly over its cells, plus the deviations of its children in least squares,
@@ -28,16 +33,16 @@ def shrunken(law: IntervalSums, values: Sequence[int] | NDArray[np.int64], total
     standard error: bands stand on `least_squares`.
 
     Args:
-        law: How the values scatter.
-        values: The released values, in the order of the law.
+        distribution: How the values scatter.
+        values: The released values, in the order of the distribution.
         total: See `least_squares`.
 
     Raises:
-        ValueError: the values do not fit the law, or its levels are not nested.
+        ValueError: the values do not fit the distribution, or its levels are not nested.
     """
-    readings, missing = split_by_level(law, np.asarray(values, dtype=np.float64))
+    readings, missing = split_by_level(distribution, np.asarray(values, dtype=np.float64))
     ascent = run_upward_pass(list(insert_levels(readings)))
-    totals, _ = adjust_rows_to_total(law, ascent, missing, total)
+    totals, _ = adjust_rows_to_total(distribution, ascent, missing, total)
     counts = totals[..., None]
     for layer, estimate, sums in zip(*ascent, strict=True):
         even = layer.width_fraction * layer.repeat_for_children(counts)

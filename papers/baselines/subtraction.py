@@ -11,12 +11,12 @@ from numpy.typing import NDArray
 
 from dpcurves.arguments import InvalidArgument
 from dpcurves.arrays import FloatArray
-from dpcurves.laws import IntervalSums
-from dpcurves.laws.interval_sums import split_into_parts
+from dpcurves.distributions import IntervalSums
+from dpcurves.distributions.interval_sums import split_into_parts
 from dpcurves.smoothing import NoiseGraph, build_noise_graph
 
 
-def subtracted_prefixes(law: IntervalSums, values: Sequence[int] | NDArray[np.int64]) -> FloatArray:
+def subtracted_prefixes(distribution: IntervalSums, values: Sequence[int] | NDArray[np.int64]) -> FloatArray:
     """Return unbiased numbers of records below each edge, (rows, cells + 1).
 
     For each level's width, from coarse to fine, the multiple nearest to the edge is reached from the multiple of the
@@ -24,25 +24,25 @@ def subtracted_prefixes(law: IntervalSums, values: Sequence[int] | NDArray[np.in
     cell are empty and have no noise. A public total and the missing count are not used.
 
     Raises:
-        ValueError: the values do not fit the law, or its levels are not regular, with widths that are odd multiples of
-            the next, down to 1.
+        ValueError: the values do not fit the distribution, or its levels are not regular, with widths that are odd
+            multiples of the next, down to 1.
     """
-    tables, _ = split_into_parts(law, np.asarray(values, dtype=np.float64))
-    prefixes = np.zeros((law.rows, law.cells + 1))
-    for walk, table in zip(_walks(law), tables, strict=True):
-        cumulated = np.concatenate([np.zeros((law.rows, 1)), np.cumsum(table, axis=1)], axis=1)
+    tables, _ = split_into_parts(distribution, np.asarray(values, dtype=np.float64))
+    prefixes = np.zeros((distribution.rows, distribution.cells + 1))
+    for walk, table in zip(_walks(distribution), tables, strict=True):
+        cumulated = np.concatenate([np.zeros((distribution.rows, 1)), np.cumsum(table, axis=1)], axis=1)
         prefixes += cumulated[:, walk.end] - cumulated[:, walk.start]
     return prefixes
 
 
-def subtraction_variances(law: IntervalSums) -> FloatArray:
+def subtraction_variances(distribution: IntervalSums) -> FloatArray:
     """Return the variances of `subtracted_prefixes`, (cells + 1,), which are equal for all rows.
 
     Raises:
         ValueError: as for `subtracted_prefixes`.
     """
-    variances = np.zeros(law.cells + 1)
-    for walk, level in zip(_walks(law), law.levels, strict=True):
+    variances = np.zeros(distribution.cells + 1)
+    for walk, level in zip(_walks(distribution), distribution.levels, strict=True):
         variances += np.abs(walk.end - walk.start) * level.noise.variance
     return variances
 
@@ -54,27 +54,29 @@ class _Walk(NamedTuple):
     end: NDArray[np.int64]
 
 
-def _walks(law: IntervalSums) -> Iterator[_Walk]:
-    edge = np.arange(law.cells + 1)
+def _walks(distribution: IntervalSums) -> Iterator[_Walk]:
+    edge = np.arange(distribution.cells + 1)
     previous = np.zeros_like(edge)
-    for width in _widths(law):
+    for width in _widths(distribution):
         position = (edge + width // 2) // width * width
-        nodes = -(-law.cells // width)
+        nodes = -(-distribution.cells // width)
         yield _Walk(np.minimum(previous // width, nodes), np.minimum(position // width, nodes))
         previous = position
 
 
-def _widths(law: IntervalSums) -> list[int]:
+def _widths(distribution: IntervalSums) -> list[int]:
     """Return the widths from coarse to fine."""
-    starts = [level.starts for level in law.levels]
+    starts = [level.starts for level in distribution.levels]
     widths = [
         level_starts.step
         for level_starts in starts
-        if isinstance(level_starts, range) and level_starts == range(0, law.cells, level_starts.step)
+        if isinstance(level_starts, range) and level_starts == range(0, distribution.cells, level_starts.step)
     ]
     ratios = [divmod(coarse, fine) for coarse, fine in zip(widths, [*widths[1:], 1], strict=True)]
     if len(widths) < len(starts) or widths[-1] != 1 or any(remainder or ratio % 2 == 0 for ratio, remainder in ratios):
-        raise InvalidArgument("law", "regular levels are needed, whose widths are odd multiples of the next, down to 1")
+        raise InvalidArgument(
+            "distribution", "regular levels are needed, whose widths are odd multiples of the next, down to 1"
+        )
     return widths
 
 

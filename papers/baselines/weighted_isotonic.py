@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from dpcurves.arguments import InvalidArgument
 from dpcurves.arrays import FloatArray
-from dpcurves.laws import IntervalSums
-from dpcurves.laws.interval_sums import (
+from dpcurves.distributions import IntervalSums
+from dpcurves.distributions.interval_sums import (
     Layer,
     LeastSquares,
     LevelMeasurement,
@@ -19,7 +19,7 @@ from dpcurves.laws.interval_sums import (
     split_by_level,
     spread_over_cells,
 )
-from dpcurves.laws.law import LEAST_VARIANCE
+from dpcurves.distributions.output_distribution import LEAST_VARIANCE
 
 ROUNDING = 1e-12  # of the largest count: less than nothing by so much is nothing
 
@@ -31,7 +31,9 @@ class Weighed(NamedTuple):
     variance: FloatArray
 
 
-def weighted_isotonic(law: IntervalSums, values: Sequence[int] | NDArray[np.int64], total: int | None) -> LeastSquares:
+def weighted_isotonic(
+    distribution: IntervalSums, values: Sequence[int] | NDArray[np.int64], total: int | None
+) -> LeastSquares:
     """Return the nonnegative counts that are closest to the released values, in squares over their variances.
 
     Their prefix sums are the isotonic regression of the least-squares prefixes, weighted with their covariance. Least
@@ -44,27 +46,27 @@ def weighted_isotonic(law: IntervalSums, values: Sequence[int] | NDArray[np.int6
     empty, because it moves mass into them.
 
     Args:
-        law: Law of the values.
-        values: Released values, in the order of the law.
+        distribution: Distribution of the values.
+        values: Released values, in the order of the distribution.
         total: See `least_squares`; not negative.
 
     Formal guarantees: post-processing, which costs no loss.
 
     Raises:
-        ValueError: the values do not fit the law, its levels are not nested, or the total is negative.
+        ValueError: the values do not fit the distribution, its levels are not nested, or the total is negative.
 
     >>> from fractions import Fraction
-    >>> from dpcurves.laws import Family, Tier, Noise
+    >>> from dpcurves.distributions import Family, Tier, Noise
     >>> level = Tier(range(3), Noise(Family.LAPLACE, Fraction(1)))
     >>> weighted_isotonic(IntervalSums(1, 3, (level,), missing=None), [5, -3, 1], total=9).cells.round(9)
     array([[6.5, 0. , 2.5]])
     """
     if total is not None and total < 0:
         raise InvalidArgument("total", f"at least zero is needed, got {total}")
-    readings, missing = split_by_level(law, np.asarray(values, dtype=np.float64))
+    readings, missing = split_by_level(distribution, np.asarray(values, dtype=np.float64))
     layers = build_layers([reading.bounds for reading in readings], [reading.variance for reading in readings])
     missing_count = Weighed(
-        np.reshape(missing, 1), np.full(1, law.missing.variance if law.missing is not None else 0.0)
+        np.reshape(missing, 1), np.full(1, distribution.missing.variance if distribution.missing is not None else 0.0)
     )
     fixed = np.zeros(readings[-1].values.shape, dtype=np.bool_), np.zeros(1, dtype=np.bool_)
     rounding = ROUNDING * float(max(np.abs(reading.values).max() for reading in readings))

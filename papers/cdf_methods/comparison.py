@@ -48,7 +48,7 @@ class BySize:
 
 
 def sample(records: int, deviation: float, seed: int) -> FloatArray:
-    """Rising values of a normal law around 0, clipped as in the article."""
+    """Rising values of a normal distribution around 0, clipped as in the article."""
     drawn = np.random.default_rng(seed).normal(0.0, deviation, records)
     return np.sort(np.clip(drawn, *ENDS))
 

@@ -1,7 +1,8 @@
 """Every claim of the article on four private distribution functions, measured: `python papers/cdf_methods/run.py`.
 
 Compares quantiles with noise of global and of smooth sensitivity, histograms and dichotomy with what dpcurves does, on
-samples of normal laws, and draws four figures into `out/`. No data is needed. --quick takes less than two minutes.
+samples of normal distributions, and draws four figures into `out/`. No data is needed. --quick takes less than two
+minutes.
 """
 
 from __future__ import annotations

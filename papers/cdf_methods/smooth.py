@@ -54,7 +54,7 @@ def as_nissim(epsilon: float, delta: float, quantiles: int) -> Smoothing:
 
 @lru_cache(maxsize=256)
 def composed(epsilon: float, delta: float, quantiles: int) -> Smoothing:
-    """The least noise for evenly spread records, among all beta, by Renyi divergences of Gaussian laws.
+    """The least noise for evenly spread records, among all beta, by Renyi divergences of Gaussian distributions.
 
     Where records are spread evenly a smooth sensitivity is about 1 / beta, so factor / beta is made least. Divergences
     of all quantiles add up. There is one for orders below ``1 / (1 - exp(-2 beta))`` alone: with noise whose width
@@ -68,8 +68,9 @@ def factor_for(beta: float, epsilon: float, delta: float, quantiles: int) -> flo
     """The least factor with which so many quantiles together are (epsilon, delta)-private, over a grid of orders.
 
     Neighbours have sensitivities S and S' with ``|log(S / S')| <= beta``, and quantiles at most ``min(S, S')`` apart.
-    Of order a, with v the ratio of variances, the divergence is largest at an end: for a second law that is narrower
-    every part of it rises with the ratio; for a wider one the part of the widths rises and that of the distance falls.
+    Of order a, with v the ratio of variances, the divergence is largest at an end: for a second distribution that is
+    narrower every part of it rises with the ratio; for a wider one the part of the widths rises and that of the
+    distance falls.
     """
     order = ORDERS[ORDERS * -expm1(-2 * beta) < 1]
     narrow, wide = order - (order - 1) * exp(2 * beta), order * exp(2 * beta) + 1 - order
@@ -84,8 +85,9 @@ def factor_for(beta: float, epsilon: float, delta: float, quantiles: int) -> flo
 def delta_reached(smoothing: Smoothing, epsilon: float, ratio: float) -> float:
     """The exact delta of one quantile, for the neighbour whose sensitivity is `ratio` times as large, as far as can be.
 
-    In units of S: the first law has the standard deviation s, the second r s, and they lie ``min(1, r)`` apart. Where
-    the log ratio of densities passes epsilon is where a square does; both laws are integrated from there.
+    In units of S: the first distribution has the standard deviation s, the second r s, and they lie ``min(1, r)``
+    apart. Where the log ratio of densities passes epsilon is where a square does; both distributions are integrated
+    from there.
     """
     s, r, shift = smoothing.factor, ratio, min(1.0, ratio)
     # log p(z) - log q(z) = log r - z**2 / (2 s**2) + (z + shift)**2 / (2 r**2 s**2) > epsilon
@@ -110,7 +112,7 @@ def _converted(order: FloatArray, delta: float) -> FloatArray:
 
 
 def _between(low: float, high: float) -> float:
-    """The chance of a standard normal law, also far out."""
+    """The chance of a standard normal distribution, also far out."""
     if low > 0:
         low, high = -high, -low
     upper, lower = float(log_ndtr(high)), float(log_ndtr(low))

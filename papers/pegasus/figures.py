@@ -11,9 +11,9 @@ from reproduction.measured import Findings, Measured
 from scipy.stats import rankdata
 from streams import LENGTH, MEDIAN, FloatArray, IntArray, laplace_of, released
 
-from dpcurves.laws.law import simulate_noise
+from dpcurves.distributions.output_distribution import simulate_noise
 from dpcurves.privacy import EACH_RECORD, AddRemove, PrivacyLoss
-from dpcurves_streams.laws import HierarchyCounts, NodeEstimates
+from dpcurves_streams.distributions import HierarchyCounts, NodeEstimates
 from dpcurves_streams.mechanisms import Hierarchy
 from dpcurves_streams.queries import Forest, HierarchyQuery
 from dpcurves_streams.readings import AdaptiveSmoother, AdaptiveWindowSmoother
@@ -186,12 +186,14 @@ def _groups(exact: IntArray, level: str, deviation: int, generator: np.random.Ge
 def _ours(forest: Forest, exact: IntArray, epsilon: str, generator: np.random.Generator) -> FloatArray:
     """What dpcurves shows of all nodes."""
     plan = Hierarchy().plan(HierarchyQuery.from_forest("ap", forest), PrivacyLoss.pure(epsilon), AddRemove(EACH_RECORD))
-    law = plan.law.require_type(HierarchyCounts)
-    kept = [node for node, noise in enumerate(law.noises) if noise is not None]
-    noises = [noise for noise in law.noises if noise is not None]
+    distribution = plan.distribution.require_type(HierarchyCounts)
+    kept = [node for node, noise in enumerate(distribution.noises) if noise is not None]
+    noises = [noise for noise in distribution.noises if noise is not None]
     noisy = exact[:, kept] + np.stack([simulate_noise(noise, (len(exact),), generator) for noise in noises], axis=1)
-    estimates = NodeEstimates(law.parents, np.array([np.inf if each is None else each.variance for each in law.noises]))
-    read: Any = AdaptiveSmoother(estimates.variances, len(law.noises)).estimate_all(
+    estimates = NodeEstimates(
+        distribution.parents, np.array([np.inf if each is None else each.variance for each in distribution.noises])
+    )
+    read: Any = AdaptiveSmoother(estimates.variances, len(distribution.noises)).estimate_all(
         np.stack([estimates.estimate_nodes(row) for row in noisy])
     )
     shown: FloatArray = read

@@ -1,4 +1,5 @@
-"""The law of the Grouper's decisions as chapter 5 prints it, with continuous noise, and what neighbours lose by it."""
+"""The distribution of the Grouper's decisions as chapter 5 prints it, with continuous noise, and what neighbours lose
+by it."""
 
 from __future__ import annotations
 

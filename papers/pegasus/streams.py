@@ -9,10 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpcurves.data import Categories
-from dpcurves.laws import Family, Noise
-from dpcurves.laws.law import simulate_noise
+from dpcurves.distributions import Family, Noise
+from dpcurves.distributions.output_distribution import simulate_noise
 from dpcurves.privacy import EACH_RECORD, AddRemove, PrivacyLoss
-from dpcurves_streams.laws import GroupedCounts
+from dpcurves_streams.distributions import GroupedCounts
 from dpcurves_streams.mechanisms import Pegasus
 from dpcurves_streams.mechanisms.pegasus import STATE_COLUMNS, build_fenwick_trees, decide_groups
 from dpcurves_streams.queries import GroupedTimeStepQuery
@@ -60,14 +60,17 @@ def released(counts: IntArray, epsilon: str, deviation: int, runs: int, generato
     """Lengths, means, squares and medians of groups, (time_steps, runs, 4)."""
     query = GroupedTimeStepQuery((Categories("state", ("a",)),), deviation=Fraction(deviation))
     plan = Pegasus().plan(query, PrivacyLoss.pure(epsilon), AddRemove(EACH_RECORD))
-    law, shape = plan.law.require_type(GroupedCounts), (len(counts), runs)
+    distribution, shape = plan.distribution.require_type(GroupedCounts), (len(counts), runs)
     values = np.repeat(counts[:, None], runs, axis=1)
     common, own = (
-        simulate_noise(noise, shape, generator).astype(np.int64) for noise in (law.threshold_noise, law.test_noise)
+        simulate_noise(noise, shape, generator).astype(np.int64)
+        for noise in (distribution.threshold_noise, distribution.test_noise)
     )
     trees = build_fenwick_trees(np.zeros((runs, 1), np.int64), 1 << int(counts.max()).bit_length())
-    joined = decide_groups(values, law.threshold + common, own, np.zeros((runs, STATE_COLUMNS), np.int64), trees)
-    return OpenGroups(runs).add_values(values + simulate_noise(law.noise, shape, generator), joined)
+    joined = decide_groups(
+        values, distribution.threshold + common, own, np.zeros((runs, STATE_COLUMNS), np.int64), trees
+    )
+    return OpenGroups(runs).add_values(values + simulate_noise(distribution.noise, shape, generator), joined)
 
 
 def _backward(noisy: FloatArray, back: int) -> FloatArray:

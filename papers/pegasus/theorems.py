@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 from reproduction.measured import Findings, Measured
 from sizes import Size
 
-from dpcurves.laws import Family, Noise
-from dpcurves.mechanisms.thresholds import path_price
-from dpcurves_streams.laws import GroupedCounts
+from dpcurves.distributions import Family, Noise
+from dpcurves.mechanisms.thresholds import path_sensitivity
+from dpcurves_streams.distributions import GroupedCounts
 from dpcurves_streams.mechanisms.pegasus import PARTS_OF_TUPLE, STATE_COLUMNS, build_fenwick_trees, decide_groups
 from dpcurves_streams.readings import GroupEstimator, Smoother
 from dpcurves_streams.readings.groups import smooth_in_groups
@@ -68,7 +68,7 @@ def _averages(groups: int, generator: np.random.Generator) -> float:
 
 def _privtree_loss() -> float:
     """The loss of one answer of PrivTree on binary splits at epsilon 1, at the worst count: see `PrivTree`."""
-    scale = float(path_price(2, LEVELS - 1))
+    scale = float(path_sensitivity(2, LEVELS - 1))
     decay, ratio, least = int(np.ceil(scale * np.log(2))), np.exp(-1 / scale), 50
 
     def log_stays(count: int) -> float:

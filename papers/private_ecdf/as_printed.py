@@ -5,7 +5,7 @@
   and its lines 8 and 9 say nothing of s, so that positives and negatives get the same numbers.
 - `inverse` bisects reals: where the precision is finer than the spacing of doubles it never ends.
 - `has_least_change` is equation 3 with p = 1, whose sum has no absolute values: it falls without end.
-- Noise here is a double of a Laplace law, whose low bits betray the value (Mironov 2012).
+- Noise here is a double of a Laplace distribution, whose low bits betray the value (Mironov 2012).
 """
 
 from __future__ import annotations

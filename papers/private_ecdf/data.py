@@ -1,4 +1,4 @@
-"""The paper's data: public tables, and counts of Poisson law."""
+"""The paper's data: public tables, and counts of Poisson distribution."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def table(name: str, at: Path) -> Table:
 
 
 def poisson_counts(points: int, rate: float, seed: int) -> FloatArray:
-    """Records at each point, of Poisson law (section 6.2)."""
+    """Records at each point, of Poisson distribution (section 6.2)."""
     return np.random.default_rng(seed).poisson(rate, points).astype(np.float64)
 
 

@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpcurves.arrays import compile_loop
+from dpcurves.distributions import Family, IntervalSums, Noise, Tier, least_squares_batch
 from dpcurves.histograms.table_estimator import order_by_proximity
-from dpcurves.laws import Family, IntervalSums, Noise, Tier, least_squares_batch
 from dpcurves.mechanisms.tree_strategy import find_best_shape
 
 Floats = NDArray[np.float64]

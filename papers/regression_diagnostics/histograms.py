@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from dpcurves.conversation import ALL, Evidence, Plan, Release, Setting, Step
 from dpcurves.data import Axis, Grid
+from dpcurves.distributions import NoisySums
 from dpcurves.estimation import estimate_unbiased, shrink_estimate
 from dpcurves.histograms import (
     AhpEstimator,
@@ -22,7 +23,6 @@ from dpcurves.histograms import (
     PrivTreeEstimator,
     TableEstimator,
 )
-from dpcurves.laws import NoisySums
 from dpcurves.mechanisms import AUTO, Haar, Mechanism, TreeSums
 from dpcurves.noise.randomness import Randomness
 from dpcurves.privacy import Adjacency, PrivacyLoss
@@ -83,8 +83,8 @@ def estimated(estimator: TableEstimator, mechanism: Mechanism = AUTO) -> Estimat
     return estimate
 
 
-def _unbiased(law: NoisySums, values: tuple[int, ...], total: int | None) -> Floats:
-    return estimate_unbiased(law, values, total).cells
+def _unbiased(distribution: NoisySums, values: tuple[int, ...], total: int | None) -> Floats:
+    return estimate_unbiased(distribution, values, total).cells
 
 
 def counted(mechanism: Mechanism, read: Reader = _unbiased) -> Estimate:

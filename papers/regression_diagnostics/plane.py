@@ -79,7 +79,8 @@ class Density:
 
 
 def drawn_from(density: Density, edges: Edges, chance: np.random.Generator) -> Floats:
-    """Shares of the points of a scatter in other cells: the law of points drawn one by one, evenly in each cell."""
+    """Shares of the points of a scatter in other cells: the distribution of points drawn one by one, evenly in each
+    cell."""
     across, upwards = (_overlap(own, to) for own, to in zip(density.edges, edges, strict=True))
     inside = across.T @ density.shares @ upwards
     chances = np.append(inside, max(1 - inside.sum(), 0.0))

@@ -85,14 +85,14 @@ def sensitivity(records: int) -> float:
 def least_in_ball(features: Floats, label: Floats) -> Floats:
     """The weights with the least penalised error, none longer than the radius."""
     squares = features.T @ features / len(label) + STRENGTH * np.eye(features.shape[1])
-    aim = features.T @ label / len(label)
-    low, high = 0.0, float(np.linalg.norm(aim)) / RADIUS
-    weights = np.linalg.solve(squares, aim)
+    target = features.T @ label / len(label)
+    low, high = 0.0, float(np.linalg.norm(target)) / RADIUS
+    weights = np.linalg.solve(squares, target)
     if np.linalg.norm(weights) <= RADIUS:
         return np.asarray(weights)
     for _ in range(100):  # the multiplier at which the length is the radius
         middle = (low + high) / 2
-        weights = np.linalg.solve(squares + middle * np.eye(len(aim)), aim)
+        weights = np.linalg.solve(squares + middle * np.eye(len(target)), target)
         low, high = (middle, high) if np.linalg.norm(weights) > RADIUS else (low, middle)
     return np.asarray(weights)
 

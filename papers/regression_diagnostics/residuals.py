@@ -47,14 +47,14 @@ class Separation:
 
 
 def drawn(model: str, records: int, chance: np.random.Generator) -> Records:
-    """Predictions and residuals of a line that was fitted to as many other records of the same law."""
-    x, y = _law(model, 2 * records, chance)
+    """Predictions and residuals of a line that was fitted to as many other records of the same distribution."""
+    x, y = _distribution(model, 2 * records, chance)
     slope, intercept = np.polyfit(x[:records], y[:records], 1)
     predicted = intercept + slope * x[records:]
     return Records(predicted, y[records:] - predicted)
 
 
-def _law(model: str, records: int, chance: np.random.Generator) -> tuple[Floats, Floats]:
+def _distribution(model: str, records: int, chance: np.random.Generator) -> tuple[Floats, Floats]:
     x, error = chance.uniform(1, 50, records), chance.normal(size=records)
     if model == HETEROSCEDASTIC:
         error = error * np.sqrt(x)

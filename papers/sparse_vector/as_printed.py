@@ -4,7 +4,7 @@
 - `LEE`, `STODDARD` and `CHEN` are the splits of Algorithms 2, 3 and 4, which are `gptt` with them.
 - `RESET` is what Algorithm 8 comes to for a cutoff above 1: its counter is set to zero inside the loop, so it never
   reaches the cutoff, and the algorithm never ends.
-- Noise here is a double of a Laplace law, whose low bits betray the value (Mironov 2012).
+- Noise here is a double of a Laplace distribution, whose low bits betray the value (Mironov 2012).
 """
 
 from __future__ import annotations

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from scipy.special import logsumexp
 
 from dpcurves.data import Axis, Grid
-from dpcurves.laws import Noise, ThresholdAnswers
+from dpcurves.distributions import Noise, ThresholdAnswers
 from dpcurves.mechanisms import SparseVector
 from dpcurves.privacy import EACH_RECORD, AddRemove, PrivacyLoss
 from dpcurves.queries import ThresholdComparison, ThresholdQuery
@@ -65,12 +65,15 @@ def package_loss(copies: int) -> float:
     axes = (Axis("x", Grid(0, 1, cells=1)),)
     queries = (ThresholdComparison((1,), 0),) * copies + (ThresholdComparison((-1,), -1),) * copies
     who = AddRemove(EACH_RECORD)
-    law = SparseVector().plan(ThresholdQuery(axes, queries, copies), PrivacyLoss.pure(EPSILON), who).law
-    if not isinstance(law, ThresholdAnswers):
-        raise TypeError("law: that of comparisons is needed")
+    distribution = (
+        SparseVector().plan(ThresholdQuery(axes, queries, copies), PrivacyLoss.pure(EPSILON), who).distribution
+    )
+    if not isinstance(distribution, ThresholdAnswers):
+        raise TypeError("distribution: that of comparisons is needed")
     ours, theirs = Answer(0, copies, 1, copies), Answer(1, copies, 0, copies)
     return abs(
-        ours.log_chance(law.threshold_noise, law.sum_noise) - theirs.log_chance(law.threshold_noise, law.sum_noise)
+        ours.log_chance(distribution.threshold_noise, distribution.sum_noise)
+        - theirs.log_chance(distribution.threshold_noise, distribution.sum_noise)
     )
 
 
@@ -107,7 +110,7 @@ def _log_chances(noise: Noise, least: NDArray[np.int64]) -> tuple[FloatArray, Fl
 
 
 def _log_below(z: FloatArray) -> FloatArray:
-    """The logarithm of the distribution function of a Laplace law of scale 1."""
+    """The logarithm of the distribution function of a Laplace distribution of scale 1."""
     far = -np.abs(z) - np.log(2)
     return np.where(z < 0, far, np.log1p(-np.exp(far)))
 

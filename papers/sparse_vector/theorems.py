@@ -10,7 +10,7 @@ from counterexample import Answer, printed_loss
 from reproduction.measured import Findings, Measured
 
 from dpcurves.data import Axis, Grid
-from dpcurves.laws import Family, Noise, ThresholdAnswers
+from dpcurves.distributions import Family, Noise, ThresholdAnswers
 from dpcurves.mechanisms import SparseVector
 from dpcurves.privacy import EACH_RECORD, AddRemove, PrivacyLoss
 from dpcurves.queries import ThresholdComparison, ThresholdQuery
@@ -45,29 +45,32 @@ def _package(cutoff: int, sensitivity: int) -> ThresholdAnswers:
     """At epsilon 1, of ten comparisons that one record may move either way."""
     compared = (ThresholdComparison((sensitivity,), 0), ThresholdComparison((-sensitivity,), 0)) * (QUERIES // 2)
     query = ThresholdQuery((Axis("x", Grid(0, 1, cells=1)),), compared, cutoff)
-    law = SparseVector().plan(query, PrivacyLoss.pure(1), AddRemove(EACH_RECORD)).law
-    if not isinstance(law, ThresholdAnswers):
-        raise TypeError("law: that of comparisons is needed")
-    return law
+    distribution = SparseVector().plan(query, PrivacyLoss.pure(1), AddRemove(EACH_RECORD)).distribution
+    if not isinstance(distribution, ThresholdAnswers):
+        raise TypeError("distribution: that of comparisons is needed")
+    return distribution
 
 
-def _loss(law: ThresholdAnswers, cutoff: int, copies: int) -> float:
+def _loss(distribution: ThresholdAnswers, cutoff: int, copies: int) -> float:
     """Very many queries that rise by 1 stay below, and then c that fall by 1 are above: 40 above the others."""
     ours, theirs = Answer(0, copies, 40, cutoff), Answer(1, copies, 39, cutoff)
     return abs(
-        ours.log_chance(law.threshold_noise, law.sum_noise) - theirs.log_chance(law.threshold_noise, law.sum_noise)
+        ours.log_chance(distribution.threshold_noise, distribution.sum_noise)
+        - theirs.log_chance(distribution.threshold_noise, distribution.sum_noise)
     )
 
 
-def _least_alpha(law: ThresholdAnswers, cutoff: int) -> float:
+def _least_alpha(distribution: ThresholdAnswers, cutoff: int) -> float:
     """The least alpha at which ten queries, c of them alpha above 0 and the others alpha below, err rarely enough."""
     alpha = 1
-    while _error(law, cutoff, alpha) > BETA:
+    while _error(distribution, cutoff, alpha) > BETA:
         alpha += 1
     return float(alpha)
 
 
-def _error(law: ThresholdAnswers, cutoff: int, alpha: int) -> float:
-    right = Answer(-alpha, QUERIES - cutoff, alpha, cutoff).log_chance(law.threshold_noise, law.sum_noise)
-    rate = 1 / float(law.threshold_noise.parameter)
+def _error(distribution: ThresholdAnswers, cutoff: int, alpha: int) -> float:
+    right = Answer(-alpha, QUERIES - cutoff, alpha, cutoff).log_chance(
+        distribution.threshold_noise, distribution.sum_noise
+    )
+    rate = 1 / float(distribution.threshold_noise.parameter)
     return 1 - exp(right + log((1 - exp(-rate)) / (1 + exp(-rate))))

@@ -56,7 +56,7 @@ def of_package(high: FloatArray, low: FloatArray, levels: int, epsilon: int, see
         (FirstClass.NEGATIVES, (low, high)) if len(low) >= len(high) else (FirstClass.POSITIVES, (high, low))
     )
     told = [
-        collected(Task(dp.CdfQuestion("x", grid), loss, len(each), aim=CountUse.AREA), each, 3 * seed + at)
+        collected(Task(dp.CdfQuestion("x", grid), loss, len(each), target=CountUse.AREA), each, 3 * seed + at)
         for at, each in enumerate(classes)
     ]
     with catch_warnings():

@@ -106,7 +106,8 @@ def _figure4(options: Options[Size], progress: Progress) -> Findings:
 
 
 def draw(people: int, spread: Spread, out: Path) -> None:
-    """Figure 4 by law: errors of Kendall's correlation over epsilon, for some numbers of pairs, and for all."""
+    """Figure 4 by distribution: errors of Kendall's correlation over epsilon, for some numbers of pairs, and for
+    all."""
     from matplotlib.figure import Figure
 
     epsilons, zetas = np.geomspace(0.1, 20, 24), dp.pairs.Zetas(4 * spread.one, 4 * spread.both)

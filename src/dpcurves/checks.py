@@ -162,12 +162,14 @@ def _answer_synthetically(question: Any, adjacency: Adjacency, send: Callable[[i
     budget = QuestionBudget.for_planning(PLANNED_LOSS)
 
     def send_reply(step: Step) -> Release:
-        """Return the release of a step with these integers, or with blank values if its law does not allow any
+        """Return the release of a step with these integers, or with blank values if its distribution does not allow any
         integers."""
         allotment = budget.pay(step.query.charged_query, step.budget_fraction)
         plan = trust.plan_query(step.query, allotment.loss, adjacency)
         blank = Release.make_placeholder(plan)
-        return replace(blank, values=tuple(send(len(blank.values)))) if plan.law.accepts_any_integers else blank
+        return (
+            replace(blank, values=tuple(send(len(blank.values)))) if plan.distribution.accepts_any_integers else blank
+        )
 
     return answer_steps(run_conversation(question, PLANNED_LOSS, adjacency, trust), send_reply)
 

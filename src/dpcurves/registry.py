@@ -164,7 +164,7 @@ class About:
         curators: Who publishes it.
         intended_use: What it is meant for.
         product_type: Kind of the product, of `PRODUCTS`.
-        region: Region that the data describe, or whose law applies.
+        region: Region that the data describe, or whose distribution applies.
         description: What it contains; empty: a list of the results.
         published: Day of publication.
         sector: Industry, of `SECTORS`.
@@ -226,7 +226,7 @@ TEMPLATE = """\
 # name = "Waiting times in emergency departments 2026"
 # curators = ["Name of the office that publishes"]
 # authors = ["Name of who fills in this file"]
-# region = "Country or region that the data describe, or whose law applies"
+# region = "Country or region that the data describe, or whose distribution applies"
 # intended_use = "What the results are meant for"
 # published = 2026-01-31  # the first day of publication
 

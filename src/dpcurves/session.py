@@ -137,7 +137,7 @@ def plan_question(
         """Plan the query of a step and return blank values as its release."""
         plans.append(model.plan_query(step.query, allotment.loss, round_adjacency))
         is_last = budget.remaining == 0 and find_charged_query(question) is None
-        if is_last and (plans[-1].law.size or 0) > MOST_NUMBERS_BUILT:
+        if is_last and (plans[-1].distribution.size or 0) > MOST_NUMBERS_BUILT:
             raise _AllRoundsPlanned
         return Release.make_placeholder(plans[-1])
 

@@ -138,10 +138,10 @@ def _compute_rho(low: Any, high: Any) -> float:
 
 def sample_poisson(mean: float, probability: float | None = None) -> int:
     """Return a Poisson number: from the operating system's randomness, or the quantile at `probability`."""
-    from scipy.stats import poisson as law
+    from scipy.stats import poisson as distribution
 
     uniform = (int.from_bytes(urandom(7)) + 0.5) / 2**56 if probability is None else probability
-    return int(law.ppf(uniform, mean))
+    return int(distribution.ppf(uniform, mean))
 
 
 @dataclass(frozen=True)

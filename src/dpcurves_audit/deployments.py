@@ -532,12 +532,12 @@ def ask_verification_server(data: Any) -> Mapping[str, Any]:
             (dp.NumericColumn("value", 0, 1),), name="values", relation=Relation.FIRST, units=len(data),
         )  # fmt: skip
         services.people.give_role(MACHINE, "steward", Role.STEWARD, "values")
-        steward = services.sessions.begin_session("steward").visitor
+        steward = services.sessions.begin_session("steward").principal
         services.projects.make(steward, "study", "values")
         services.projects.set_allowance(steward, "study", ONE)
         services.projects.add_member(steward, "study", "analyst")
         services.projects.set_allowance(steward, "study", ONE, "analyst")
-        analyst = services.sessions.begin_session("analyst").visitor
+        analyst = services.sessions.begin_session("analyst").principal
         question = services.questions.ask(
             analyst, "study", {"ask": "histogram", "column": "value", "grid": f"0:1:{STREAM_STEPS}"}, ONE
         )

@@ -6,7 +6,7 @@ wrong by a factor of two can stay below both. Here the loss of each pair of neig
 - *Noisy sums*: the exact sums of both data sets, and the noise that the plan adds to each. Discrete Laplace noise of
   scale b loses ``|shift| / b``, discrete Gaussian noise with parameter v loses rho ``shift**2 / (2 * v)``, and
   independent noises add up.
-- *Sums of sites*: the law of the sum of the Gaussian shares that the honest sites draw.
+- *Sums of sites*: the distribution of the sum of the Gaussian shares that the honest sites draw.
 - *Choices*: the probability of each outcome of `run`, for all tables of up to three records. Draws are replaced by a
   walk through all choices, or, for the sparse vector technique, by a sum over the common noise.
 """
@@ -29,7 +29,7 @@ import dpcurves as dp
 from dpcurves import mechanisms, queries
 from dpcurves.conversation import Plan
 from dpcurves.data import Axis, Grid, doubling_grid
-from dpcurves.laws import Family, Noise, ThresholdAnswers
+from dpcurves.distributions import Family, Noise, ThresholdAnswers
 from dpcurves.mechanisms import thresholds
 from dpcurves.mechanisms.linear import compute_exact_sums
 from dpcurves.noise import discrete_gaussian, exponential
@@ -106,9 +106,11 @@ def list_exact_losses(targets: Iterable[AuditTarget], *, quick: bool) -> Iterato
             yield ExactLoss(
                 f"blocks of a tree on demand: {setting}", loss, partial(_find_blocks_loss, loss, neighbours)
             )
-            for name, mechanism, query, find_law in _list_choices():
+            for name, mechanism, query, find_distribution in _list_choices():
                 yield ExactLoss(
-                    f"{name}: {setting}", loss, partial(_find_choice_loss, mechanism, query, find_law, loss, neighbours)
+                    f"{name}: {setting}",
+                    loss,
+                    partial(_find_choice_loss, mechanism, query, find_distribution, loss, neighbours),
                 )
         yield ExactLoss(f"nodes of a stream's totals by a tree: {loss}", loss, partial(_find_nodes_loss, loss))
 
@@ -155,7 +157,7 @@ def add_losses(left: Sequence[NoisyBlock], right: Sequence[NoisyBlock], claim: P
         right: Sums and noise of the other.
         claim: The claim; decides whether the loss is an epsilon or a rho.
 
-    >>> from dpcurves.laws import Family
+    >>> from dpcurves.distributions import Family
     >>> noise = Noise(Family.LAPLACE, Fraction(2))
     >>> add_losses([([3, 1], noise)], [([4, 3], noise)], PrivacyLoss.pure(1))
     1.5
@@ -181,19 +183,19 @@ def _find_sums_loss(sampler: Any, family: NeighbouringDatasets, claim: PrivacyLo
         sides = []
         for data in (pair.left, pair.right):
             plan, table = sampler.plan_and_tabulate(data)
-            blocks = compute_exact_sums(sampler.query.reorder_table(table), plan.law)
+            blocks = compute_exact_sums(sampler.query.reorder_table(table), plan.distribution)
             sides.append([(sums.tolist(), noise) for sums, noise in blocks])
         losses.append(add_losses(sides[0], sides[1], claim))
     return max(losses)
 
 
 MOST_DEVIATIONS = 12
-"""Standard deviations of a sum of shares beyond which its law is cut off, besides what an order shifts."""
+"""Standard deviations of a sum of shares beyond which its distribution is cut off, besides what an order shifts."""
 
 
 def _find_sites_loss(sampler: SitesSampler, family: NeighbouringDatasets) -> float:
     """Return the largest rho of sums with the Gaussian shares of the honest sites, at orders of up to 8."""
-    orders = [order for order in ORDERS if order <= 8]  # the law is cut off where larger ones would look
+    orders = [order for order in ORDERS if order <= 8]  # the distribution is cut off where larger ones would look
 
     @cache
     def find_divergence(noise: Noise, shift: int, order: float) -> float:
@@ -205,7 +207,7 @@ def _find_sites_loss(sampler: SitesSampler, family: NeighbouringDatasets) -> flo
     largest = 0.0
     for pair in family.pairs:
         (plan, left), (_, right) = (sampler.plan_and_tabulate(data) for data in (pair.left, pair.right))
-        blocks = [compute_exact_sums(sampler.query.reorder_table(table), plan.law) for table in (left, right)]
+        blocks = [compute_exact_sums(sampler.query.reorder_table(table), plan.distribution) for table in (left, right)]
         shifts = [
             (noise, abs(int(shift)))
             for (sums, noise), (others, _) in zip(*blocks, strict=True)
@@ -234,20 +236,22 @@ def list_share_variances(model: Any, noise: Noise) -> list[float]:
 
 
 def convolve_gaussians(variances: Sequence[float], reach: int) -> NDArray[np.float64]:
-    """Return the law of a sum of independent discrete Gaussians, to `MOST_DEVIATIONS` and `reach` from 0 on both sides.
+    """Return the distribution of a sum of independent discrete Gaussians, to `MOST_DEVIATIONS` and `reach` from 0 on
+    both sides.
 
-    >>> law = convolve_gaussians([1.0, 1.0], 2)
-    >>> len(law) % 2, round(float(law.sum()), 9), round(float(law[len(law) // 2]), 3)
+    >>> distribution = convolve_gaussians([1.0, 1.0], 2)
+    >>> middle = len(distribution) // 2
+    >>> len(distribution) % 2, round(float(distribution.sum()), 9), round(float(distribution[middle]), 3)
     (1, 1.0, 0.282)
     """
     half = ceil(MOST_DEVIATIONS * sqrt(sum(variances))) + reach
     steps = np.arange(-half, half + 1)
-    law = np.zeros(len(steps))
-    law[half] = 1.0
+    distribution = np.zeros(len(steps))
+    distribution[half] = 1.0
     for variance in variances:
         weights = np.exp(-(steps**2) / (2 * variance))
-        law = np.convolve(law, weights / weights.sum(), mode="same")
-    return law
+        distribution = np.convolve(distribution, weights / weights.sum(), mode="same")
+    return distribution
 
 
 def _list_tables(cells: int, neighbours: Neighbours) -> Iterator[tuple[Table, Table]]:
@@ -282,7 +286,7 @@ def _find_blocks_loss(claim: PrivacyLoss, neighbours: Neighbours) -> float:
     noises: list[Noise] = []
 
     def draw_zeros(noise: Noise, size: int, randomness: Randomness) -> Table:
-        """Return zeros in the place of noise, and record its law."""
+        """Return zeros in the place of noise, and record its distribution."""
         noises.extend([noise] * size)
         return np.zeros(size, dtype=np.int64)
 
@@ -313,20 +317,24 @@ def _find_blocks_loss(claim: PrivacyLoss, neighbours: Neighbours) -> float:
 
 def _find_nodes_loss(claim: PrivacyLoss) -> float:
     """Return the largest loss of the nodes of a stream's tree, of which all its running totals are a function."""
-    from dpcurves_streams.laws import TreeCounts
+    from dpcurves_streams.distributions import TreeCounts
     from dpcurves_streams.mechanisms import TreeCounter
     from dpcurves_streams.queries import TimeStepQuery
 
     steps = 32  # enough for several levels under both kinds of losses
     query = TimeStepQuery((dp.Categories("state", ("a",)),), steps)
-    law = TreeCounter().plan(query, claim, ADD_REMOVE.to_adjacency(EACH_RECORD, None)).law.require_type(TreeCounts)
+    distribution = (
+        TreeCounter()
+        .plan(query, claim, ADD_REMOVE.to_adjacency(EACH_RECORD, None))
+        .distribution.require_type(TreeCounts)
+    )
 
     def sum_nodes(counts: Table) -> list[NoisyBlock]:
         """Return the exact sums of the nodes of all levels and blocks, and the noise of each level."""
         blocks: list[NoisyBlock] = []
         start = 0
         while start < steps:
-            tree = law.block(start + 1).tree
+            tree = distribution.block(start + 1).tree
             inside = np.zeros(tree.widths[0], dtype=np.int64)
             part = counts[start : start + tree.widths[0]]
             inside[: len(part)] = part
@@ -341,10 +349,10 @@ def _find_nodes_loss(claim: PrivacyLoss) -> float:
 
 # Choices: probabilities of all outcomes.
 
-FindLaw = Callable[[Any, Table, Plan], dict[Any, float]]
+FindDistribution = Callable[[Any, Table, Plan], dict[Any, float]]
 
 
-def _list_choices() -> Iterator[tuple[str, Any, Any, FindLaw]]:
+def _list_choices() -> Iterator[tuple[str, Any, Any, FindDistribution]]:
     """Yield names, mechanisms, queries, and the function that returns probabilities of outcomes."""
     axis = (Axis(COLUMN, Grid(0, 1, cells=GRID_CELLS)),)
     boxes = queries.WorstBoxQuery(axis, (((0, 1),), ((1, 4),), ((0, 4),)), (0, 1, 1))
@@ -402,7 +410,7 @@ class ChoicePath:
 
         Args:
             scores: Integers, one for each decision.
-            noise: Law of the noise of a score.
+            noise: Distribution of the noise of a score.
             randomness: Without effect.
         """
         decisions = []
@@ -427,7 +435,7 @@ def walk_choices(mechanism: Any, table: Table, plan: Plan) -> dict[Any, float]:
         table: Exact numbers of a query.
         plan: The plan of the query.
     """
-    law: dict[Any, float] = {}
+    distribution: dict[Any, float] = {}
     path: ChoicePath | None = ChoicePath()
     while path is not None:
         with (
@@ -435,9 +443,9 @@ def walk_choices(mechanism: Any, table: Table, plan: Plan) -> dict[Any, float]:
             patch.object(thresholds, "is_noisily_above_zero", path.is_noisily_above_zero),
         ):
             outcome = mechanism.run(table, plan, UNUSED)
-        law[outcome] = law.get(outcome, 0.0) + path.probability
+        distribution[outcome] = distribution.get(outcome, 0.0) + path.probability
         path = path.find_next()
-    return law
+    return distribution
 
 
 def find_tails(noise: Noise, least: Table) -> NDArray[np.float64]:
@@ -456,25 +464,25 @@ def sum_over_common_noise(mechanism: Any, table: Table, plan: Plan) -> dict[Any,
     Given the common noise, comparisons are independent. The sum ends where the rest has a probability below 1e-17.
 
     Args:
-        mechanism: Without effect: the plan has the laws of the noise.
+        mechanism: Without effect: the plan has the distributions of the noise.
         table: Exact numbers of a query.
         plan: The plan of the query, with one positive answer.
     """
-    law = plan.law.require_type(ThresholdAnswers)
-    if law.size != 1:
-        raise ValueError(f"law must have one positive answer, got {law.size}")
+    distribution = plan.distribution.require_type(ThresholdAnswers)
+    if distribution.size != 1:
+        raise ValueError(f"distribution must have one positive answer, got {distribution.size}")
     query: Any = plan.query
     differences = thresholds.compute_differences(table, query.comparison_matrix)
-    scale = float(law.threshold_noise.parameter)
+    scale = float(distribution.threshold_noise.parameter)
     common = np.arange(-ceil(40 * scale), ceil(40 * scale) + 1)
     weights = np.exp(-abs(common) / scale) * np.tanh(0.5 / scale)
-    law_of_answers: dict[Any, float] = {}
+    distribution_of_answers: dict[Any, float] = {}
     for index, difference in enumerate(differences):
-        reached = find_tails(law.sum_noise, common - difference)
-        law_of_answers[index] = float(weights @ reached)
+        reached = find_tails(distribution.sum_noise, common - difference)
+        distribution_of_answers[index] = float(weights @ reached)
         weights = weights * (1 - reached)
-    law_of_answers[len(differences)] = float(weights.sum())
-    return law_of_answers
+    distribution_of_answers[len(differences)] = float(weights.sum())
+    return distribution_of_answers
 
 
 def sum_over_minimums(mechanism: Any, table: Table, plan: Plan) -> dict[Any, float]:
@@ -486,46 +494,46 @@ def sum_over_minimums(mechanism: Any, table: Table, plan: Plan) -> dict[Any, flo
     noise = thresholds.calibrate_merge_noise(plan.loss, plan.adjacency)
     scale = float(noise.parameter)
     common = np.arange(-ceil(40 * scale), ceil(40 * scale) + 1)
-    minimum_law = np.exp(-abs(common) / scale) * np.tanh(0.5 / scale)
+    minimum_distribution = np.exp(-abs(common) / scale) * np.tanh(0.5 / scale)
     counts = table[:-1]
 
     @cache
-    def find_law_from(start: int) -> dict[tuple[int, ...], float]:
+    def find_distribution_from(start: int) -> dict[tuple[int, ...], float]:
         """Return the probabilities of the decisions on the cells from `start`, where an interval begins."""
         if start == len(counts):
             return {(): 1.0}
-        law: dict[tuple[int, ...], float] = {}
-        weights = minimum_law
+        distribution: dict[tuple[int, ...], float] = {}
+        weights = minimum_distribution
         for cell in range(start, len(counts)):
             reached = find_tails(noise, query.min_records + common - counts[start : cell + 1].sum())
-            for others, probability in find_law_from(cell + 1).items():
-                law[(*(0,) * (cell - start), 1, *others)] = float(weights @ reached) * probability
+            for others, probability in find_distribution_from(cell + 1).items():
+                distribution[(*(0,) * (cell - start), 1, *others)] = float(weights @ reached) * probability
             weights = weights * (1 - reached)
-        law[(0,) * (len(counts) - start)] = float(weights.sum())
-        return law
+        distribution[(0,) * (len(counts) - start)] = float(weights.sum())
+        return distribution
 
-    return find_law_from(0)
+    return find_distribution_from(0)
 
 
 def _find_choice_loss(
-    mechanism: Any, query: Any, find_law: FindLaw, claim: PrivacyLoss, neighbours: Neighbours
+    mechanism: Any, query: Any, find_distribution: FindDistribution, claim: PrivacyLoss, neighbours: Neighbours
 ) -> float:
     """Return the largest loss of a choice over all neighbouring tables of up to `RECORDS` records."""
     plan = mechanism.plan(query, claim, _make_adjacency(neighbours))
-    laws: dict[bytes, dict[Any, float]] = {}
+    distributions: dict[bytes, dict[Any, float]] = {}
 
     def find_once(table: Table) -> dict[Any, float]:
         """Return the probabilities of outcomes, found at the first call with this table."""
         key = table.tobytes()
-        if key not in laws:
-            laws[key] = find_law(mechanism, table, plan)
-        return laws[key]
+        if key not in distributions:
+            distributions[key] = find_distribution(mechanism, table, plan)
+        return distributions[key]
 
     pairs = _list_tables(query.cells, neighbours)
-    return max(compare_laws(find_once(left), find_once(right), claim) for left, right in pairs)
+    return max(compare_distributions(find_once(left), find_once(right), claim) for left, right in pairs)
 
 
-def compare_laws(left: dict[Any, float], right: dict[Any, float], claim: PrivacyLoss) -> float:
+def compare_distributions(left: dict[Any, float], right: dict[Any, float], claim: PrivacyLoss) -> float:
     """Return the loss of two sets of probabilities of outcomes: epsilon, or rho at all of `ORDERS`; in one direction.
 
     Args:
@@ -533,7 +541,7 @@ def compare_laws(left: dict[Any, float], right: dict[Any, float], claim: Privacy
         right: Probability of each outcome with the other.
         claim: The claim; decides whether the loss is an epsilon or a rho.
 
-    >>> round(compare_laws({1: 0.75, 2: 0.25}, {1: 0.5, 2: 0.5}, PrivacyLoss.pure(1)), 3)
+    >>> round(compare_distributions({1: 0.75, 2: 0.25}, {1: 0.5, 2: 0.5}, PrivacyLoss.pure(1)), 3)
     0.405
     """
     ours = np.array([left.get(outcome, 0.0) for outcome in {**left, **right}])

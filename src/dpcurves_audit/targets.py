@@ -204,7 +204,7 @@ class NoiseSampler:
         randomness = Randomness.from_system().expand()
         outcomes = [
             np.asarray(sums, dtype=np.int64) + sample_noise(noise, number * sums.size, randomness).reshape(number, -1)
-            for sums, noise in compute_exact_sums(self.query.reorder_table(table), plan.law)
+            for sums, noise in compute_exact_sums(self.query.reorder_table(table), plan.distribution)
         ]
         return np.concatenate(outcomes, axis=1)
 
@@ -235,7 +235,7 @@ class SitesSampler(NoiseSampler):
         plan, table = self.plan_and_tabulate(data)
         randomness = Randomness.from_system().expand()
         outcomes = []
-        for sums, noise in compute_exact_sums(self.query.reorder_table(table), plan.law):
+        for sums, noise in compute_exact_sums(self.query.reorder_table(table), plan.distribution):
             shares = [
                 self.model.sample_noise_share(noise, number * sums.size, randomness)
                 for _ in range(self.model.honest_sites)

@@ -1,7 +1,7 @@
 """Forecasts of questions that judge models: the error of the first number of each question.
 
-For each question synthetic records are drawn from a reference law (`_SimulatedRecords`), answered with noise, and the
-first number is compared with that of the same records without noise:
+For each question synthetic records are drawn from a reference distribution (`_SimulatedRecords`), answered with noise,
+and the first number is compared with that of the same records without noise:
 
     error         |number - exact number|, or 1/2 if it is not known
     half width    half the width of its interval, or 1 if that is infinite
@@ -21,7 +21,7 @@ from dpcurves.arrays import FloatArray, IntArray
 from dpcurves.curves.question import parse_class_labels
 from dpcurves.data import Categories
 from dpcurves.forecasts.expected_errors import SLOW_REHEARSALS, ForecastKind, Table, require_column_name
-from dpcurves.forecasts.reference_laws import CLASSES, interpolate_grid
+from dpcurves.forecasts.reference_distributions import CLASSES, interpolate_grid
 from dpcurves.forecasts.rehearsals import LEVEL, Columns, rehearse_answers
 from dpcurves.privacy import Neighbours, PrivacyLoss
 
@@ -38,7 +38,7 @@ NOISELESS_LOSS = PrivacyLoss.pure(10**9)
 
 
 class _SimulatedRecords(NamedTuple):
-    """Records drawn from a reference law, from which the columns of each question type are made.
+    """Records drawn from a reference distribution, from which the columns of each question type are made.
 
     Attributes:
         classes: 0 or 1 for each record.
@@ -54,7 +54,8 @@ class _SimulatedRecords(NamedTuple):
 
     @classmethod
     def from_draw(cls, draw: Any) -> _SimulatedRecords:
-        """Return the records of a draw (classes, scores) of a reference law, with a correlated score and a group."""
+        """Return the records of a draw (classes, scores) of a reference distribution, with a correlated score and a
+        group."""
         classes = np.asarray(draw[0])
         score = np.asarray(draw[1], dtype=np.float64)
         index = np.arange(len(classes))
@@ -182,7 +183,7 @@ def _make_forecast(columns: Callable[[Any, Any], Table], first_number: str) -> F
     number. One that begins with "share" is told in percentage points.
     """
     return ForecastKind(
-        laws=CLASSES,
+        distributions=CLASSES,
         fill_columns=columns,
         measure_error=_compute_error,
         error_label=f"{first_number}, mean error",

@@ -46,7 +46,7 @@ def adjust_level_for_pairs(groups: int, level: float) -> float:
     >>> [round(adjust_level_for_pairs(groups, 0.95), 4) for groups in (2, 5)]
     [0.95, 0.9936]
     """
-    nodes = np.linspace(-8.0, 8.0, 1601)  # standard deviations, of an integral over the normal law
+    nodes = np.linspace(-8.0, 8.0, 1601)  # standard deviations, of an integral over the normal distribution
     density = np.exp(-(nodes**2) / 2) / sqrt(2 * np.pi)
     below = np.array([(1 + erf(x / sqrt(2))) / 2 for x in nodes])
     low, high = 0.0, 12.0  # quantiles of the range, between which it lies

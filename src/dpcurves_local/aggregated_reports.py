@@ -1,4 +1,5 @@
-"""Noise laws of aggregated reports: the server side of a frequency oracle, level by level of a tree of tilings."""
+"""Noise distributions of aggregated reports: the server side of a frequency oracle, level by level of a tree of
+tilings."""
 
 from __future__ import annotations
 
@@ -13,13 +14,20 @@ import numpy as np
 from dpcurves.arguments import InvalidArgument
 from dpcurves.arrays import FloatArray, IntArray
 from dpcurves.codec import STORED, JsonSchema, Natural
-from dpcurves.laws.interval_sums import IntervalSums, Tier
-from dpcurves.laws.law import VALUES_AT_ONCE, Family, Noise, NoisySums, Part, sum_over_intervals
+from dpcurves.distributions.interval_sums import IntervalSums, Tier
+from dpcurves.distributions.output_distribution import (
+    VALUES_AT_ONCE,
+    Family,
+    Noise,
+    NoisySums,
+    Part,
+    sum_over_intervals,
+)
 from dpcurves.queries.query import Places, places_to_array
 
 from .reported_pairs import DebiasedReports
 
-# The law of randomised reports about one tiling: public support probabilities of a report.
+# The distribution of randomised reports about one tiling: public support probabilities of a report.
 MOST_REPORTS = 2**50
 """Reports at most: sums of counts then stay exact in 64-bit integers."""
 
@@ -134,31 +142,37 @@ def _compute_covariances(
     return tuple(float(value) for value in exact)
 
 
-def simulate_errors(law: AggregatedReports, draws: int, generator: np.random.Generator) -> FloatArray:
-    """Simulate errors of `AggregatedReports.debias` under the law's shares, shape (draws, values).
+def simulate_errors(distribution: AggregatedReports, draws: int, generator: np.random.Generator) -> FloatArray:
+    """Simulate errors of `AggregatedReports.debias` under the distribution's shares, shape (draws, values).
 
     If few false reports are expected, their numbers are binomial and far from normal, so whole releases are simulated.
-    Otherwise each error is a sum over many people and is drawn from a normal law with the exact covariances.
+    Otherwise each error is a sum over many people and is drawn from a normal distribution with the exact covariances.
     """
     # 1000: expected false reports from which their binomial number is simulated as normal: its skewness is below 0.04
-    is_skewed = any(level.reports * level.p_other < 1000 for level in law.reported_levels)
+    is_skewed = any(level.reports * level.p_other < 1000 for level in distribution.reported_levels)
     # 10**9: people that are sampled without replacement at most; a limit of NumPy
-    simulate_law = _simulate_reports if is_skewed and law.whole and law.people < 10**9 else _simulate_normal_errors
-    return simulate_law(law, draws, generator)
+    simulate_distribution = (
+        _simulate_reports
+        if is_skewed and distribution.whole and distribution.people < 10**9
+        else _simulate_normal_errors
+    )
+    return simulate_distribution(distribution, draws, generator)
 
 
-def _simulate_reports(law: AggregatedReports, draws: int, generator: np.random.Generator) -> FloatArray:
+def _simulate_reports(distribution: AggregatedReports, draws: int, generator: np.random.Generator) -> FloatArray:
     """Simulate whole releases for the expected number of people in each cell: sampling by level, then randomisation."""
-    people = apportion_people(law.people, law.cell_shares)
+    people = apportion_people(distribution.people, distribution.cell_shares)
     tallies = []
     missing = []
-    for level, sample in zip(law.reported_levels, _sample_people_by_level(law, people, draws, generator), strict=True):
-        level_tallies = _sample_tallies(level, law.sum_over_answers(level, sample), generator)
+    for level, sample in zip(
+        distribution.reported_levels, _sample_people_by_level(distribution, people, draws, generator), strict=True
+    ):
+        level_tallies = _sample_tallies(level, distribution.sum_over_answers(level, sample), generator)
         tallies.append(level_tallies[:, :-1])
         missing.append(level_tallies[:, -1:])
-    truths = [law.sum_over_answers(level, people)[:-1] for level in law.reported_levels]
+    truths = [distribution.sum_over_answers(level, people)[:-1] for level in distribution.reported_levels]
     truth = np.concatenate([*truths, people[-1:]])
-    return np.asarray(law.debias_levels(tallies, missing) - truth)
+    return np.asarray(distribution.debias_levels(tallies, missing) - truth)
 
 
 def apportion_people(people: int, shares: FloatArray) -> IntArray:
@@ -172,15 +186,15 @@ def apportion_people(people: int, shares: FloatArray) -> IntArray:
 
 
 def _sample_people_by_level(
-    law: AggregatedReports, people: IntArray, draws: int, generator: np.random.Generator
+    distribution: AggregatedReports, people: IntArray, draws: int, generator: np.random.Generator
 ) -> list[IntArray]:
     """Sample the number of people of each cell at every level, (draws, cells): without replacement, or everyone."""
-    if law.about_all:
-        return [np.repeat(people[None], draws, axis=0) for _ in law.reported_levels]
+    if distribution.about_all:
+        return [np.repeat(people[None], draws, axis=0) for _ in distribution.reported_levels]
     occupied = np.flatnonzero(people)
-    samples = np.zeros((len(law.reported_levels), draws, len(occupied)), dtype=np.int64)
+    samples = np.zeros((len(distribution.reported_levels), draws, len(occupied)), dtype=np.int64)
     samples[-1] = people[occupied]
-    for index, level in enumerate(law.reported_levels[:-1]):
+    for index, level in enumerate(distribution.reported_levels[:-1]):
         remaining = samples[-1, :1] if index == 0 else samples[-1]
         samples[index] = np.concatenate(
             [
@@ -230,27 +244,29 @@ def _compute_narrowing(level: LevelReports, answers: IntArray) -> FloatArray:
     return np.asarray(np.sqrt(np.maximum(dependent, 0.0) / independent))
 
 
-def _simulate_normal_errors(law: AggregatedReports, draws: int, generator: np.random.Generator) -> FloatArray:
-    """Simulate errors from normal laws with the exact covariances of false reports and of sampling without
+def _simulate_normal_errors(distribution: AggregatedReports, draws: int, generator: np.random.Generator) -> FloatArray:
+    """Simulate errors from normal distributions with the exact covariances of false reports and of sampling without
     replacement.
     """
-    sampling_errors = _simulate_sampling_errors(law, draws, generator)
+    sampling_errors = _simulate_sampling_errors(distribution, draws, generator)
     counts = []
     missing = []
-    for index, level in enumerate(law.reported_levels):
-        shares = law.sum_over_answers(level, law.cell_shares)
+    for index, level in enumerate(distribution.reported_levels):
+        shares = distribution.sum_over_answers(level, distribution.cell_shares)
         deviations = np.sqrt(
-            np.maximum(level.find_debiased_variance(shares, sum_is_known=law.whole), 0.0) / level.reports
+            np.maximum(level.find_debiased_variance(shares, sum_is_known=distribution.whole), 0.0) / level.reports
         )
-        errors = law.people * deviations * generator.standard_normal((draws, len(shares)))
+        errors = distribution.people * deviations * generator.standard_normal((draws, len(shares)))
         if sampling_errors:
             errors += sampling_errors[index]
         counts.append(errors[:, :-1])
         missing.append(errors[:, -1:])
-    return law.combine_levels(counts, missing)
+    return distribution.combine_levels(counts, missing)
 
 
-def _simulate_sampling_errors(law: AggregatedReports, draws: int, generator: np.random.Generator) -> list[FloatArray]:
+def _simulate_sampling_errors(
+    distribution: AggregatedReports, draws: int, generator: np.random.Generator
+) -> list[FloatArray]:
     """Simulate the sampling errors of each level: its counts, scaled up, minus the counts of all people.
 
     The list is empty if every person was asked at all levels. Each level asks a sample, without replacement, of the
@@ -258,24 +274,26 @@ def _simulate_sampling_errors(law: AggregatedReports, draws: int, generator: np.
     the n has the error ``n / m * d`` plus noise with ``n * (1 - n / m)`` times the covariance ``diag(f) - f f'`` of one
     person. The recursion begins with the finest level, so each level needs only the table of its own answers.
     """
-    if len(law.reported_levels) == 1 or law.about_all:
+    if len(distribution.reported_levels) == 1 or distribution.about_all:
         return []
-    people = law.people
+    people = distribution.people
     differences = []
     errors: FloatArray | None = None
-    for finer, level in zip([None, *law.reported_levels[:0:-1]], law.reported_levels[::-1], strict=True):
-        shares = law.sum_over_answers(level, law.cell_shares)
+    for finer, level in zip(
+        [None, *distribution.reported_levels[:0:-1]], distribution.reported_levels[::-1], strict=True
+    ):
+        shares = distribution.sum_over_answers(level, distribution.cell_shares)
         fraction = level.reports / people
         deviations = np.sqrt(shares * level.reports * (1 - fraction))
         level_errors = deviations * generator.standard_normal((draws, len(shares)))
-        if law.whole:
+        if distribution.whole:
             level_errors -= shares * level_errors.sum(axis=-1, keepdims=True)
         if finer is not None and errors is not None:
-            table = errors[:, :-1].reshape(len(errors), law.rows, -1)
+            table = errors[:, :-1].reshape(len(errors), distribution.rows, -1)
             sums = np.add.reduceat(table, np.searchsorted(finer.first_cells, level.first_cells), axis=-1)
             errors = np.concatenate([sums.reshape(len(errors), -1), errors[:, -1:]], axis=-1)
             level_errors += fraction * errors
-        differences.append(law.people / level.reports * level_errors)
+        differences.append(distribution.people / level.reports * level_errors)
         errors = -level_errors if errors is None else errors - level_errors
         people = people - level.reports
     return differences[::-1]
@@ -358,8 +376,8 @@ class AggregatedReports(NoisySums):
         return Noise(Family.GAUSSIAN, Fraction(1 / sum(self._precisions)))
 
     @property
-    def nested_law(self) -> IntervalSums:
-        """Law of the debiased counts of all people: interval sums, as if noises were independent and Gaussian.
+    def nested_distribution(self) -> IntervalSums:
+        """Distribution of the debiased counts of all people: interval sums, as if noises were independent and Gaussian.
 
         The variances hold for equally frequent intervals and values that are never missing. They are dominated by false
         support, which does not depend on frequencies.
@@ -373,12 +391,13 @@ class AggregatedReports(NoisySums):
         return IntervalSums(self.rows, self.cells, levels, self.missing)
 
     def debias(self, values: FloatArray) -> FloatArray:
-        """Return unbiased counts of all people in the order of `nested_law`: (..., size) to (..., nested.size)."""
+        """Return unbiased counts of all people in the order of `nested_distribution`: (..., size) to (...,
+        nested.size)."""
         if values.shape[-1:] != (self.size,):
             raise InvalidArgument(
                 "values",
-                f"must have {self.size} entries on the last axis, one for each number of the law, got an array "
-                f"of shape {values.shape}",
+                f"must have {self.size} entries on the last axis, one for each number of the distribution, got an "
+                f"array of shape {values.shape}",
             )
         bounds = np.cumsum([self.rows * len(level.starts) for level in self.levels])
         *tallies_by_level, missing_tallies = np.split(np.asarray(values, dtype=np.float64), bounds, axis=-1)
@@ -404,7 +423,7 @@ class AggregatedReports(NoisySums):
 
     def combine_levels(self, counts: Sequence[FloatArray], missing: Sequence[FloatArray]) -> FloatArray:
         """Return the counts of all levels concatenated, and last the weighted mean of their counts of missing values,
-        in the order of `nested_law`.
+        in the order of `nested_distribution`.
         """
         if not self.whole:
             return np.concatenate(list(counts), axis=-1)
@@ -417,7 +436,7 @@ class AggregatedReports(NoisySums):
         """Return the counts of cells that fit the debiased counts of all levels best (least squares). The number of
         people is the number of reports; `total` is not used.
         """
-        return self.nested_law.reconstruct(self.debias(values), self._known_total)
+        return self.nested_distribution.reconstruct(self.debias(values), self._known_total)
 
     def prefix_variances(self, total_is_public: bool) -> FloatArray:
         """Return the variance of the count of the first m cells of a row, for m from 0 to the number of cells, if
@@ -427,7 +446,7 @@ class AggregatedReports(NoisySums):
         sample without replacement that contains every person, so for any unbiased weights the variance is smaller by
         the variance of a sample of all people.
         """
-        row = self.nested_law.prefix_variances(self.whole)
+        row = self.nested_distribution.prefix_variances(self.whole)
         if not self.whole or self.about_all:
             return row
         share = np.arange(self.cells + 1) / (self.cells * self.rows)
@@ -435,7 +454,7 @@ class AggregatedReports(NoisySums):
 
     def mean_prefix_variance(self, total_is_public: bool) -> float:
         """Return the mean of `prefix_variances`; fast if there are few different intervals."""
-        mean = self.nested_law.mean_prefix_variance(self.whole)
+        mean = self.nested_distribution.mean_prefix_variance(self.whole)
         share = np.arange(1, self.cells) / (self.cells * self.rows)
         is_sampled = self.whole and not self.about_all and self.cells > 1
         sampled = self.people * float((share * (1 - share)).mean()) if is_sampled else 0.0
@@ -455,7 +474,7 @@ class AggregatedReports(NoisySums):
             1.0,
             *(_compute_same_interval_probability(level.starts, self.cells) for level in self.reported_levels),
         ]
-        noises = (float(level.noise.variance) for level in self.nested_law.levels)
+        noises = (float(level.noise.variance) for level in self.nested_distribution.levels)
         precision = [
             self.cells / len(level.starts) / noise for level, noise in zip(self.reported_levels, noises, strict=True)
         ]
@@ -465,7 +484,8 @@ class AggregatedReports(NoisySums):
         return max(variance - (self.people / self.rows * (1 - same_interval[-1]) / 12 if is_sampled else 0.0), 0.0)
 
     def condition_on(self, values: Sequence[int]) -> AggregatedReports:
-        """Return this law with shares of cells estimated from the values: not negative, and consistent over levels."""
+        """Return this distribution with shares of cells estimated from the values: not negative, and consistent over
+        levels."""
         if not self.whole or self.shares is not None:
             return self
         cells, missing = self.reconstruct(np.asarray(values, dtype=np.float64), None)
@@ -492,7 +512,7 @@ class AggregatedReports(NoisySums):
             draws: Number of simulated releases.
             generator: Random numbers of the simulation.
         """
-        nested = self.nested_law
+        nested = self.nested_distribution
         chunk = max(1, VALUES_AT_ONCE // (2 * max(self.size, self.rows * self.cells)))
         for start in range(0, draws, chunk):
             errors = simulate_errors(self, min(chunk, draws - start), generator)
@@ -525,13 +545,13 @@ class AggregatedReports(NoisySums):
 
     @property
     def _known_total(self) -> int | None:
-        """The number of people, if the law includes all answers; else None."""
+        """The number of people, if the distribution includes all answers; else None."""
         return self.people if self.whole else None
 
     @property
     def parts(self) -> tuple[Part, ...]:
         """Number of intervals and noise of a debiased count of each level; no noise for levels without reports."""
-        noises = iter(self.nested_law.levels)
+        noises = iter(self.nested_distribution.levels)
         no_noise = Noise(Family.GAUSSIAN, Fraction(0))
         return tuple(
             Part(len(level.starts), next(noises).noise if level.reports else no_noise) for level in self.levels
@@ -540,35 +560,35 @@ class AggregatedReports(NoisySums):
     @property
     def bounds(self) -> IntArray:
         """First cells of the intervals of the finest reported level, as `IntervalSums.bounds`."""
-        return self.nested_law.bounds
+        return self.nested_distribution.bounds
 
     def apply_strategy(self, cells: Any) -> list[Any]:
         """Return the sums of cells ``(rows, cells)`` over the intervals of each level, one array per level."""
         return [sum_over_intervals(cells, level.first_cells) for level in self.levels]
 
     def with_rows(self, rows: int) -> AggregatedReports:
-        """Return the law of `rows` rows of the table, without shares of cells; their tallies are part of
+        """Return the distribution of `rows` rows of the table, without shares of cells; their tallies are part of
         a larger table.
         """
         return replace(self, rows=rows, whole=False, shares=None)
 
     def noise_by_source(self, total: int | None) -> FloatArray:
-        """Return the noise by source as `IntervalSums.noise_by_source` of `nested_law`, as if debiased counts were
-        independent.
+        """Return the noise by source as `IntervalSums.noise_by_source` of `nested_distribution`, as if debiased counts
+        were independent.
         """
-        return self.nested_law.noise_by_source(self._known_total)
+        return self.nested_distribution.noise_by_source(self._known_total)
 
     def randomised_answers(self, values: Sequence[int]) -> DebiasedReports | None:
         """Return the debiased reports of people, one number for each cell, if there is one level, of single cells of
-        one row; None for other laws."""
+        one row; None for other distributions."""
         level = self.levels[0]
         if len(self.levels) > 1 or not self.whole or self.rows > 1 or len(level.starts) < self.cells:
             return None
         return level.debias_tallies(np.asarray(values, dtype=np.float64))
 
     def count_missing_and_present(self, values: Sequence[int], total: int | None) -> tuple[float, float] | None:
-        """Return the estimated numbers of people with a missing value and with a value; None if the law is of some rows
-        only.
+        """Return the estimated numbers of people with a missing value and with a value; None if the distribution is of
+        some rows only.
         """
         if not self.whole:
             return None
@@ -592,7 +612,7 @@ class AggregatedReports(NoisySums):
 
     @classmethod
     def from_json(cls, stored: Mapping[str, Any]) -> Self:
-        """Parse the law from a stored release. Raises `KeyError` or `ValueError` if fields are missing
+        """Parse the distribution from a stored release. Raises `KeyError` or `ValueError` if fields are missing
         or inconsistent.
         """
         levels = STORED.decode(tuple[LevelReports, ...], stored["tallied"])

@@ -26,7 +26,7 @@ from math import sqrt
 import numpy as np
 
 from dpcurves.arrays import FloatArray
-from dpcurves.laws.law import LEAST_PEOPLE
+from dpcurves.distributions.output_distribution import LEAST_PEOPLE
 
 
 @dataclass(frozen=True, eq=False)

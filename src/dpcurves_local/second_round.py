@@ -255,9 +255,9 @@ class SecondRound(Task):
         budget = QuestionBudget.from_external_charge(self.hash, self.loss.as_single_release())
         query = self.plan.query
         release = reply(Step(query, Fraction(1)), budget.pay(query.charged_query, Fraction(1)))
-        law = release.plan.law.require_type(AggregatedReports)
-        (level,) = law.levels
-        bits = BitCounts(law.people, int(release.values[ONE]), float(level.gain), float(level.p_other))
+        distribution = release.plan.distribution.require_type(AggregatedReports)
+        (level,) = distribution.levels
+        bits = BitCounts(distribution.people, int(release.values[ONE]), float(level.gain), float(level.p_other))
         curve = CDF.from_json(self.curve)
         refused = repeated_people == 0 and self.names is not None and not has_drawn_names(self._name_rows)
         return self._add_losses(
@@ -313,7 +313,7 @@ class SecondRound(Task):
         if task != Task(task.question, task.loss, task.people):
             raise InvalidArgument(
                 "task",
-                "is damaged: a second round has no aim, coins or rounding; ask its author for a new copy",
+                "is damaged: a second round has no target, coins or rounding; ask its author for a new copy",
             )
         if version != VERSION or not all(isinstance(probability, int) for probability in chances):
             raise InvalidArgument(
@@ -362,16 +362,16 @@ def find_largest_ratio(plan: Plan, second: Plan, one_probabilities: Sequence[int
         second: Plan of the second report, of one bit.
         one_probabilities: Probability that a value in each cell gives a one, in multiples of ``1 / PROBABILITY_PARTS``.
     """
-    law = plan.law.require_type(AggregatedReports)
-    ratios = [randomiser.support.likelihood_ratio for randomiser in find_randomisers(law, plan.loss)]
+    distribution = plan.distribution.require_type(AggregatedReports)
+    ratios = [randomiser.support.likelihood_ratio for randomiser in find_randomisers(distribution, plan.loss)]
     (bit,) = (
         randomiser.support.likelihood_ratio
-        for randomiser in find_randomisers(second.law.require_type(AggregatedReports), second.loss)
+        for randomiser in find_randomisers(second.distribution.require_type(AggregatedReports), second.loss)
     )
-    combine = prod if law.about_all else max
+    combine = prod if distribution.about_all else max
     return max(
         Fraction(combine(ratios[number:])) * max(_list_bit_ratios(one_probabilities, level.starts, bit))
-        for number, level in enumerate(law.levels)
+        for number, level in enumerate(distribution.levels)
     )
 
 
@@ -539,17 +539,17 @@ def simulate_edge_errors(curve: CDF, population: bool) -> FloatArray:
 
     Omitted edges can be less accurate, so the errors are scaled to the largest standard deviation of any edge.
     """
-    law, total = curve.prefixes.evidence.sums, curve.prefixes.evidence.total
-    edges = len(law.bounds)
+    distribution, total = curve.prefixes.evidence.sums, curve.prefixes.evidence.total
+    edges = len(distribution.bounds)
     edges_used = np.unique(np.linspace(0, edges - 1, min(edges, KERNEL_CELLS + 1)).round().astype(np.int64))
     draws = min(KERNEL_DRAWS, choose_draws(edges))
     noise = np.concatenate(
-        [chunk[:, edges_used] for chunk in law.simulate_prefixes(total, draws, numbered_generator(6))]
+        [chunk[:, edges_used] for chunk in distribution.simulate_prefixes(total, draws, numbered_generator(6))]
     )
-    variances = law.prefix_variances(total is not None)[0][law.bounds]
+    variances = distribution.prefix_variances(total is not None)[0][distribution.bounds]
     largest = float(variances[edges_used].max())
     scale = np.sqrt(float(variances.max()) / largest) if largest > 0 else 1.0
-    shares = estimate_shares(curve)[law.bounds[edges_used]]
+    shares = estimate_shares(curve)[distribution.bounds[edges_used]]
     people = max(float(curve.count), 1.0)
     errors = scale * (noise - shares * noise[:, -1:]) / people
     if population:
@@ -605,7 +605,7 @@ def compare_area_protocols(
 ) -> tuple[AreaProtocol, ...]:
     """Return the protocols for an area, in order of increasing forecast error.
 
-    Forecasts are of tasks whose `aim` is ``CountUse.AREA``.
+    Forecasts are of tasks whose `target` is ``CountUse.AREA``.
 
     Args:
         grid: Public cells of the scores.
@@ -624,15 +624,19 @@ def compare_area_protocols(
     """
     sizes = {FirstClass.NEGATIVES: negatives, FirstClass.POSITIVES: positives}
     scores = {
-        first_class: Task(CdfQuestion("score", grid), loss, people, aim=CountUse.AREA)
+        first_class: Task(CdfQuestion("score", grid), loss, people, target=CountUse.AREA)
         for first_class, people in sizes.items()
     }
     score_variances = {
-        first_class: predict_scores_variance(task.plan.law.require_type(AggregatedReports))
+        first_class: predict_scores_variance(task.plan.distribution.require_type(AggregatedReports))
         for first_class, task in scores.items()
     }
     protocols = [AreaProtocol(None, sqrt(sum(score_variances.values())))]
-    one_bit = Task(CdfQuestion("bit", Grid(0, 1, cells=1)), loss, 1).plan.law.require_type(AggregatedReports).levels[0]
+    one_bit = (
+        Task(CdfQuestion("bit", Grid(0, 1, cells=1)), loss, 1)
+        .plan.distribution.require_type(AggregatedReports)
+        .levels[0]
+    )
     for first_class, first_size in ((FirstClass.NEGATIVES, positives), (FirstClass.POSITIVES, negatives)):
         protocols.append(
             AreaProtocol(
@@ -642,11 +646,11 @@ def compare_area_protocols(
     return tuple(sorted(protocols, key=lambda road: road.error))
 
 
-def predict_scores_variance(law: AggregatedReports) -> float:
+def predict_scores_variance(distribution: AggregatedReports) -> float:
     """Return one class's part of the variance of the area, given the scores of the other class, for evenly spread
     scores.
 
     It is the variance of the mean of the curve over all cells, for people who report about a single level or all
     levels; their scores are fixed.
     """
-    return law.area_variance() / law.people**2
+    return distribution.area_variance() / distribution.people**2

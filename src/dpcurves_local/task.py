@@ -55,7 +55,7 @@ VERSION = 1
 MOST_PEOPLE = 2**31
 """People. Largest number of people of a task."""
 KEY = re.compile("[0-9a-f]{64}")  # an inviter's public key (Ed25519) in hexadecimal digits
-_FIELDS = "local_task", "people", "loss", "question", "aim", "coins", "rounding", "invitations"
+_FIELDS = "local_task", "people", "loss", "question", "target", "coins", "rounding", "invitations"
 _LOSSES = {"epsilon": PrivacyLoss.pure, "rho": PrivacyLoss.zcdp}
 
 
@@ -145,14 +145,14 @@ class PublicCoinResponses:
         """SECRET: return the randomised bit of each person, (people, 1), at the level and index of the person's
         pseudonym. `names` are pseudonyms, (people, 8); `slots` are the slots of the values, (people,).
         """
-        law = self.plan.law.require_type(AggregatedReports)
+        distribution = self.plan.distribution.require_type(AggregatedReports)
         source = randomness.expand()
         levels, numbers = self._derive_coins(names)
         bits = np.zeros((len(slots), self.OCTETS), dtype=np.uint8)
         for number, randomiser in enumerate(self._randomisers):
             rows = np.flatnonzero(levels == number)
             index = numbers[rows] & (randomiser.index_count - 1)
-            bits[rows, 0] = randomiser.draw_bits(find_answers(law, number, slots[rows]), index, source)
+            bits[rows, 0] = randomiser.draw_bits(find_answers(distribution, number, slots[rows]), index, source)
         return bits
 
     def expand_messages(self, names: Octets, bits: Reports) -> Reports:
@@ -174,17 +174,19 @@ class PublicCoinResponses:
     def _derive_coins(self, names: Octets) -> tuple[IntArray, IntArray]:
         """Return the level of each pseudonym, (people,), and a number whose lowest bits are its index, (people,)."""
         words = np.ascontiguousarray(names).view("<u8").reshape(-1).astype(np.uint64, copy=False)
-        law = self.plan.law.require_type(AggregatedReports)
-        ends = np.cumsum([level.reports for level in law.levels])
+        distribution = self.plan.distribution.require_type(AggregatedReports)
+        ends = np.cumsum([level.reports for level in distribution.levels])
         half_word = 32  # bits of each half of a pseudonym: the upper one decides the level, the lower one the index
-        ranks = (words >> np.uint64(half_word)) * np.uint64(law.people) >> np.uint64(half_word)  # 0 to people - 1
+        ranks = (words >> np.uint64(half_word)) * np.uint64(distribution.people) >> np.uint64(
+            half_word
+        )  # 0 to people - 1
         levels = np.searchsorted(ends, ranks.astype(np.int64), side="right")
         return levels, (words & np.uint64((1 << half_word) - 1)).astype(np.int64)
 
     @property
     def _randomisers(self) -> list[HadamardResponse]:
         """The Hadamard response of each level."""
-        randomisers = find_randomisers(self.plan.law.require_type(AggregatedReports), self.plan.loss)
+        randomisers = find_randomisers(self.plan.distribution.require_type(AggregatedReports), self.plan.loss)
         return [randomiser for randomiser in randomisers if isinstance(randomiser, HadamardResponse)]
 
 
@@ -201,8 +203,8 @@ class Task(Document):
         question: A question that is answered from one table of counts, such as `CdfQuestion` or `RocQuestion`.
         loss: Privacy loss of one report.
         people: Approximate number of people who will report; tree levels and randomisers are optimised for it.
-        aim: The reading of the curve for which levels and their numbers of people are optimised: `CountUse.AREA` for an
-            area under a ROC curve. The curve can still be read, less accurately. None: the whole curve.
+        target: The reading of the curve for which levels and their numbers of people are optimised: `CountUse.AREA` for
+            an area under a ROC curve. The curve can still be read, less accurately. None: the whole curve.
         coins: `Coins.PUBLIC`: a report is one bit, of a Hadamard response whose level and index follow from the task
             and the person's name. `Coins.PRIVATE`: the device draws and sends them; other randomisers may err less.
         rounding: `Rounding.RANDOMIZED`: the device rounds a number randomly to the middle of a neighbouring cell,
@@ -211,9 +213,9 @@ class Task(Document):
             `Inviter.public_key`. None: any name may report.
 
     Raises:
-        UnsupportedQuery: the question has several rounds or a query that people cannot report; or `aim` is set and the
-            question is not about a curve; or stochastic rounding is asked for another question than a histogram.
-        ValueError: `people` is not from 1 to 2**31; or `aim`, `coins` or `rounding` is unknown.
+        UnsupportedQuery: the question has several rounds or a query that people cannot report; or `target` is set and
+            the question is not about a curve; or stochastic rounding is asked for another question than a histogram.
+        ValueError: `people` is not from 1 to 2**31; or `target`, `coins` or `rounding` is unknown.
         TypeError: `loss` is not a `PrivacyLoss`, or `people` not an integer.
 
     >>> import dpcurves as dp
@@ -229,7 +231,7 @@ class Task(Document):
     question: Any
     loss: PrivacyLoss
     people: int
-    aim: CountUse | None = field(default=None, kw_only=True)
+    target: CountUse | None = field(default=None, kw_only=True)
     coins: Coins = field(default=Coins.PRIVATE, kw_only=True)
     rounding: Rounding = field(default=Rounding.SIMPLE, kw_only=True)
     invitations: str | None = field(default=None, kw_only=True)
@@ -237,9 +239,9 @@ class Task(Document):
     def __post_init__(self) -> None:
         require_type("loss", self.loss, PrivacyLoss, "a loss, as in PrivacyLoss.pure(1),")
         convert_to_integers(self, people="people")
-        if self.aim not in (None, CountUse.AREA):
-            raise InvalidArgument("aim", "must be CountUse.AREA, for the area under a ROC curve, or None")
-        if self.aim is CountUse.AREA and isinstance(self.question, CdfQuestion) and self.question.where:
+        if self.target not in (None, CountUse.AREA):
+            raise InvalidArgument("target", "must be CountUse.AREA, for the area under a ROC curve, or None")
+        if self.target is CountUse.AREA and isinstance(self.question, CdfQuestion) and self.question.where:
             raise InvalidArgument("where", UNFILTERED)
         require_type("coins", self.coins, Coins, "Coins.PRIVATE or Coins.PUBLIC")
         require_type("rounding", self.rounding, Rounding, "Rounding.SIMPLE or Rounding.RANDOMIZED")
@@ -266,8 +268,8 @@ class Task(Document):
 
     @property
     def _trust_model(self) -> Local:
-        """The local model with the task's aim and coins."""
-        return Local(self.aim, self.coins)
+        """The local model with the task's target and coins."""
+        return Local(self.target, self.coins)
 
     @cached_property
     def report_format(self) -> ReportFormat:
@@ -292,7 +294,7 @@ class Task(Document):
 
     @cached_property
     def _stochastic_rounding(self) -> StochasticRounding | None:
-        """The law of randomised rounding of the values; None if the task rounds them deterministically."""
+        """The distribution of randomised rounding of the values; None if the task rounds them deterministically."""
         if self.rounding is not Rounding.RANDOMIZED:
             return None
         return StochasticRounding.from_question(self.question, self.plan.query.axes)
@@ -513,28 +515,28 @@ class Task(Document):
                 "task", "must have an epsilon or a rho as its loss, written as text; ask its author for a new copy"
             )
         question = question_from_json(stored.get("question", {}))
-        aim = _parse_aim(stored.get("aim"))
+        target = _parse_target(stored.get("target"))
         coins = parse_choice("coins", stored.get("coins", Coins.PRIVATE), Coins)
         rounding = parse_choice("rounding", stored.get("rounding", Rounding.SIMPLE), Rounding)
         return cls(
-            question, _LOSSES[currency](amount), stored["people"], aim=aim, coins=coins, rounding=rounding,
+            question, _LOSSES[currency](amount), stored["people"], target=target, coins=coins, rounding=rounding,
             invitations=stored.get("invitations"),
         )  # fmt: skip
 
     def to_json(self) -> str:
         """Return the document as JSON with sorted keys; its bytes decide the task's hash."""
-        aim = {} if self.aim is None else {"aim": self.aim.name.lower()}
+        target = {} if self.target is None else {"target": self.target.name.lower()}
         fields = {
             "local_task": VERSION,
             **STORED.encode_fields(self),
             "question": question_to_json(self.question),
-            **aim,
+            **target,
         }
         return json.dumps(fields, sort_keys=True)
 
 
-def _parse_aim(word: object) -> CountUse | None:
-    """Return the aim in a document; None without. Raises `ValueError` for an unknown word."""
+def _parse_target(word: object) -> CountUse | None:
+    """Return the target in a document; None without. Raises `ValueError` for an unknown word."""
     if word not in (None, CountUse.AREA.name.lower()):
-        raise InvalidArgument("aim", "must be area, or left out")
+        raise InvalidArgument("target", "must be area, or left out")
     return None if word is None else CountUse.AREA

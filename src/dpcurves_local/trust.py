@@ -95,15 +95,15 @@ def plan_reports(query: Query, loss: PrivacyLoss, adjacency: Adjacency, coins: C
         )
 
     # All choices are made from public facts, so each device makes the same ones.
-    law = _choose_law(query.rows, query.cells, counts.use, loss, adjacency.units, coins)
-    randomiser_names = ", ".join(dict.fromkeys(level.randomiser for level in law.levels))
-    levels = f"{len(law.levels)} levels" if len(law.levels) > 1 else "one level"
-    if law.about_all:
+    distribution = _choose_distribution(query.rows, query.cells, counts.use, loss, adjacency.units, coins)
+    randomiser_names = ", ".join(dict.fromkeys(level.randomiser for level in distribution.levels))
+    levels = f"{len(distribution.levels)} levels" if len(distribution.levels) > 1 else "one level"
+    if distribution.about_all:
         levels += ", all by each person"
     if coins is Coins.PUBLIC:
         levels += ", by public coins"
     mechanism = f"{randomiser_names} responses about {levels}"
-    return Plan(query, loss, adjacency, mechanism, law, sqrt(_predict_error(law, counts.use)))
+    return Plan(query, loss, adjacency, mechanism, distribution, sqrt(_predict_error(distribution, counts.use)))
 
 
 def convert_to_epsilon(loss: PrivacyLoss) -> Fraction:
@@ -117,18 +117,24 @@ def convert_to_epsilon(loss: PrivacyLoss) -> Fraction:
 
 
 @lru_cache(maxsize=64)  # a pure function of public facts
-def build_randomisers(law: AggregatedReports, epsilon: Fraction) -> tuple[Randomiser, ...]:
+def build_randomisers(distribution: AggregatedReports, epsilon: Fraction) -> tuple[Randomiser, ...]:
     """Return the randomiser of each level; its last answer is "missing"."""
-    return tuple(make_randomiser(level.randomiser, law.rows * len(level.starts) + 1, epsilon) for level in law.levels)
+    return tuple(
+        make_randomiser(level.randomiser, distribution.rows * len(level.starts) + 1, epsilon)
+        for level in distribution.levels
+    )
 
 
-def find_randomisers(law: AggregatedReports, loss: PrivacyLoss) -> tuple[Randomiser, ...]:
+def find_randomisers(distribution: AggregatedReports, loss: PrivacyLoss) -> tuple[Randomiser, ...]:
     """Return the randomiser of each level under this loss of a person."""
-    return build_randomisers(law, convert_to_epsilon(loss * Fraction(1, len(law.levels)) if law.about_all else loss))
+    return build_randomisers(
+        distribution,
+        convert_to_epsilon(loss * Fraction(1, len(distribution.levels)) if distribution.about_all else loss),
+    )
 
 
 @lru_cache(maxsize=64)  # a pure function of public facts
-def _choose_law(  # noqa: PLR0917
+def _choose_distribution(  # noqa: PLR0917
     rows: int, cells: int, use: CountUse, loss: PrivacyLoss, people: int, coins: Coins
 ) -> AggregatedReports:
     """Return the levels, their numbers of people and randomisers with the least predicted error, from public facts."""
@@ -146,7 +152,7 @@ def _choose_law(  # noqa: PLR0917
         and len(widths) > 1
         and convert_to_epsilon(loss * Fraction(1, len(widths))) >= LEAST_EPSILON
     ]
-    return min([*split, *together], key=lambda law: _predict_error(law, use))
+    return min([*split, *together], key=lambda distribution: _predict_error(distribution, use))
 
 
 _WAYS: dict[Coins, tuple[type[Randomiser], ...]] = {Coins.PRIVATE: RANDOMISERS, Coins.PUBLIC: (HadamardResponse,)}
@@ -177,8 +183,8 @@ def _compute_widths(cells: int, levels: int) -> tuple[int, ...]:
 
 
 def _build_tree(table: _LevelTable, widths: tuple[int, ...], tilt: Fraction) -> AggregatedReports:
-    """Return the law of a tree with these widths, each person reporting about one level; people are divided in the
-    ratio `tilt`.
+    """Return the distribution of a tree with these widths, each person reporting about one level; people are divided in
+    the ratio `tilt`.
     """
     reports = _split_people(table.people, len(widths), tilt)
     levels = (_build_level(table, width, count) for width, count in zip(widths, reports, strict=True))
@@ -186,7 +192,7 @@ def _build_tree(table: _LevelTable, widths: tuple[int, ...], tilt: Fraction) -> 
 
 
 def _build_level(table: _LevelTable, width: int, reports: int, max_octets: int = LONGEST_REPORT) -> LevelReports:
-    """Return the law of one level: the randomiser with the least error whose reports are short enough."""
+    """Return the distribution of one level: the randomiser with the least error whose reports are short enough."""
     starts = range(0, table.cells, width)
     randomiser = choose_randomiser(table.rows * len(starts) + 1, table.epsilon, max_octets, table.randomisers)
     return LevelReports(starts, reports, randomiser.NAME, *randomiser.support)
@@ -219,15 +225,15 @@ def _split_people(people: int, levels: int, tilt: Fraction) -> list[int]:
     return [1 + after - before for before, after in pairwise(ends)]
 
 
-def _predict_error(law: AggregatedReports, use: CountUse) -> float:
+def _predict_error(distribution: AggregatedReports, use: CountUse) -> float:
     """Return what `use` minimises: the mean variance of prefix counts, the variance of their mean, or the variance of a
     cell's count.
     """
     if use is CountUse.AREA:
-        return law.area_variance()
+        return distribution.area_variance()
     if use is CountUse.PREFIXES:
-        return law.mean_prefix_variance(total_is_public=True)
-    return law.nested_law.levels[-1].noise.variance
+        return distribution.mean_prefix_variance(total_is_public=True)
+    return distribution.nested_distribution.levels[-1].noise.variance
 
 
 # SECRET. The data holder of the local model: one person with one value.
@@ -256,15 +262,15 @@ class Local:
     is shuffled. A false report can shift a count by at most the weight of one report.
 
     Attributes:
-        aim: Quantity computed from the cumulative counts of a question; None: the counts themselves. It affects which
-            levels people report about, and how many report about each, but not the loss of a report.
+        target: Quantity computed from the cumulative counts of a question; None: the counts themselves. It affects
+            which levels people report about, and how many report about each, but not the loss of a report.
         coins: Source of the random bits that do not depend on the value: the person, or public.
         INSTEAD: Advice to a caller whose session would open all records.
     """
 
     INSTEAD: ClassVar[str] = "people answer a dp.local.Task, one report each, and dp.local.aggregate reads the curve"
 
-    aim: CountUse | None = None
+    target: CountUse | None = None
     coins: Coins = Coins.PRIVATE
 
     @property
@@ -290,23 +296,24 @@ class Local:
             loss: Privacy loss of each person.
             adjacency: What is protected, with the public number of people.
         """
-        plan = plan_reports(self._apply_aim(query), loss, adjacency, self.coins)
-        if plan.law.require_type(AggregatedReports).people > MOST_PEOPLE:
+        plan = plan_reports(self._apply_target(query), loss, adjacency, self.coins)
+        if plan.distribution.require_type(AggregatedReports).people > MOST_PEOPLE:
             raise UnsupportedQuery("people", f"must be at most {MOST_PEOPLE} people; divide them among several tasks")
         return replace(plan, made_by=f"each person at home: {plan.made_by}")
 
-    def _apply_aim(self, query: Query) -> Query:
-        """Return the query with the use that the aim states. Raises `UnsupportedQuery` if the question asks for no
+    def _apply_target(self, query: Query) -> Query:
+        """Return the query with the use that the target states. Raises `UnsupportedQuery` if the question asks for no
         curve.
         """
-        if self.aim is None:
+        if self.target is None:
             return query
         counts = query.as_kind(CountQuery)
         if counts is None or counts.use is not CountUse.PREFIXES:
             raise UnsupportedQuery(
-                "aim", f"{self.aim.value} is computed from a curve, and the question asks for none; leave the aim out"
+                "target",
+                f"{self.target.value} is computed from a curve, and the question asks for none; leave the target out",
             )
-        return replace(counts, use=self.aim)
+        return replace(counts, use=self.target)
 
     def run(self, plan: Plan, holders: Sequence[Person], allotment: Allotment, randomness: Randomness) -> Release:
         """Run all people at once in one process, for simulations.
@@ -343,29 +350,31 @@ def make_messages(plan: Plan, slots: IntArray, randomness: Randomness) -> Report
     Raises:
         ValueError: a number is not a slot of the table.
     """
-    law = plan.law.require_type(AggregatedReports)
-    if slots.size and not 0 <= slots.min() <= slots.max() <= law.rows * law.cells:
+    distribution = plan.distribution.require_type(AggregatedReports)
+    if slots.size and not 0 <= slots.min() <= slots.max() <= distribution.rows * distribution.cells:
         raise InvalidArgument("value", "must lie in a cell of the task's grid, or be missing: correct the value")
-    if law.about_all:
+    if distribution.about_all:
         level_messages = [
-            randomiser.draw(find_answers(law, number, slots), randomness)
+            randomiser.draw(find_answers(distribution, number, slots), randomness)
             for number, randomiser in enumerate(_find_plan_randomisers(plan))
         ]
         return np.concatenate(level_messages, axis=1)
-    ends = np.cumsum([level.reports for level in law.levels])
-    levels = np.searchsorted(ends, sample_uniform(law.people, len(slots), randomness), side="right")
+    ends = np.cumsum([level.reports for level in distribution.levels])
+    levels = np.searchsorted(ends, sample_uniform(distribution.people, len(slots), randomness), side="right")
     messages = np.zeros((len(slots), count_message_octets(plan)), dtype=np.uint8)
     messages[:, 0] = levels
     for number, randomiser in enumerate(_find_plan_randomisers(plan)):
         rows = np.flatnonzero(levels == number)
-        messages[rows, 1 : 1 + randomiser.octets] = randomiser.draw(find_answers(law, number, slots[rows]), randomness)
+        messages[rows, 1 : 1 + randomiser.octets] = randomiser.draw(
+            find_answers(distribution, number, slots[rows]), randomness
+        )
     return messages
 
 
 def count_message_octets(plan: Plan) -> int:
     """Return the length of a message in bytes, equal for all messages."""
     lengths = [randomiser.octets for randomiser in _find_plan_randomisers(plan)]
-    return sum(lengths) if plan.law.require_type(AggregatedReports).about_all else 1 + max(lengths)
+    return sum(lengths) if plan.distribution.require_type(AggregatedReports).about_all else 1 + max(lengths)
 
 
 class LevelBatch(NamedTuple):
@@ -396,7 +405,7 @@ class ReportAggregator:
         self._tallies = [np.zeros(randomiser.answers, dtype=np.int64) for randomiser in self._ways]
         self.reports = [0] * len(self._ways)
         self.refused = 0
-        self._about_all = plan.law.require_type(AggregatedReports).about_all
+        self._about_all = plan.distribution.require_type(AggregatedReports).about_all
 
     def mark_valid_messages(self, messages: Reports) -> BoolArray:
         """Return a mask of the rows ``(rows, octets)`` that are valid messages under this plan."""
@@ -486,27 +495,33 @@ def adjust_plan(plan: Plan, reports: Sequence[int]) -> Plan:
     Raises:
         ValueError: there are no people.
     """
-    law = plan.law.require_type(AggregatedReports)
-    levels = tuple(replace(level, reports=count) for level, count in zip(law.levels, reports, strict=True))
-    adjusted_law = replace(law, levels=levels)
-    return replace(plan, law=adjusted_law, adjacency=ReplaceOne(plan.adjacency.unit, adjusted_law.people))
+    distribution = plan.distribution.require_type(AggregatedReports)
+    levels = tuple(replace(level, reports=count) for level, count in zip(distribution.levels, reports, strict=True))
+    adjusted_distribution = replace(distribution, levels=levels)
+    return replace(
+        plan,
+        distribution=adjusted_distribution,
+        adjacency=ReplaceOne(plan.adjacency.unit, adjusted_distribution.people),
+    )
 
 
 def _find_plan_randomisers(plan: Plan) -> tuple[Randomiser, ...]:
     """Return the randomiser of each level of a plan."""
-    return find_randomisers(plan.law.require_type(AggregatedReports), plan.loss)
+    return find_randomisers(plan.distribution.require_type(AggregatedReports), plan.loss)
 
 
-def find_answers(law: AggregatedReports, number: int, slots: IntArray) -> IntArray:
+def find_answers(distribution: AggregatedReports, number: int, slots: IntArray) -> IntArray:
     """Return the intervals of a level that hold these slots, row by row; the last answer is "missing".
 
     Args:
-        law: The levels.
+        distribution: The levels.
         number: Number of the level.
         slots: Slot of each person, in row-major order. SECRET.
     """
-    level = law.levels[number]
-    row, cell = np.divmod(slots, law.cells)
+    level = distribution.levels[number]
+    row, cell = np.divmod(slots, distribution.cells)
     interval = np.searchsorted(level.first_cells, cell, side="right") - 1
     intervals = len(level.starts)
-    return np.where(slots == law.rows * law.cells, law.rows * intervals, row * intervals + interval)
+    return np.where(
+        slots == distribution.rows * distribution.cells, distribution.rows * intervals, row * intervals + interval
+    )

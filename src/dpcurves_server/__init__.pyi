@@ -1,14 +1,14 @@
+from .principals import MACHINE, Principal, Right, Role, Subject, may
 from .remote import Remote
 from .services import Services
-from .visitors import MACHINE, Right, Role, Subject, Visitor, may
 
 __all__ = [
     "MACHINE",
+    "Principal",
     "Remote",
     "Right",
     "Role",
     "Services",
     "Subject",
-    "Visitor",
     "may",
 ]  # fmt: skip

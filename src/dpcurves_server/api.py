@@ -25,11 +25,11 @@ from .audit_log import MOST_EVENTS, event_to_json
 from .datasets import Dataset
 from .middleware import OF_PICTURES
 from .planner import PlannedRound, parse_row_share, respond_when_planned
+from .principals import Principal
 from .questions import AskedQuestion, QuestionPlan, loss_to_json, redact_question
 from .releases import DRAWN, Answer, StoredModel, render_page, render_statement
 from .renderer import MADE, collect_file_inputs, find_drawn_type, wait_for_drawing, wait_until_drawn
 from .services import Services
-from .visitors import Visitor
 
 
 def dataset_to_json(dataset: Dataset) -> dict[str, Any]:
@@ -45,8 +45,8 @@ def dataset_to_json(dataset: Dataset) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def project_to_json(services: Services, who: Visitor, name: str) -> dict[str, Any]:
-    """A project, and the visitor's remaining budget in it."""
+def project_to_json(services: Services, who: Principal, name: str) -> dict[str, Any]:
+    """A project, and the principal's remaining budget in it."""
     project = services.projects.get(who, name)
     remaining = services.projects.remaining(who, name) if name in who.projects else None
     return {
@@ -85,8 +85,8 @@ def amount_to_json(amount: Amount) -> dict[str, str]:
     return {"amount": amount.digits, "currency": amount.currency.value}
 
 
-def asked_question_to_json(who: Visitor, asked: AskedQuestion) -> dict[str, Any]:
-    """The status of a question, with the names that the visitor may see."""
+def asked_question_to_json(who: Principal, asked: AskedQuestion) -> dict[str, Any]:
+    """The status of a question, with the names that the principal may see."""
     asked = redact_question(who, asked)
     return {
         "id": asked.id, "project": asked.project or None, "dataset": asked.dataset, "version": asked.version,
@@ -96,7 +96,7 @@ def asked_question_to_json(who: Visitor, asked: AskedQuestion) -> dict[str, Any]
     }  # fmt: skip
 
 
-def plan_to_json(who: Visitor, question_plan: QuestionPlan) -> dict[str, Any]:
+def plan_to_json(who: Principal, question_plan: QuestionPlan) -> dict[str, Any]:
     """The cost and the expected error of a question."""
     earlier = question_plan.earlier_question
     return {
@@ -253,7 +253,7 @@ ERRORS: dict[int | str, dict[str, Any]] = {
     status: {"description": words}
     for status, words in {
         400: "refused; one line states the reason", 401: "not authenticated", 403: "the role lacks this right",
-        404: "absent, or hidden from this visitor", 409: "conflicts with the present state",
+        404: "absent, or hidden from this principal", 409: "conflicts with the present state",
         413: "request body too long", 429: "too many requests",
     }.items()
 }  # fmt: skip
@@ -263,14 +263,14 @@ LARGEST_ENTRY = 2**60
 """Entry number. Largest one in a request: it fits a database integer."""
 
 
-def authenticate_visitor(request: Request) -> Visitor:
-    """Return the authenticated visitor of a request (a dependency of routes).
+def authenticate_principal(request: Request) -> Principal:
+    """Return the authenticated principal of a request (a dependency of routes).
 
     Raises:
         ProtocolError: The request has no valid session or token.
     """
-    visitor: Visitor = request.app.state.front.authenticate(request)
-    return visitor
+    principal: Principal = request.app.state.front.authenticate(request)
+    return principal
 
 
 def find_services(request: Request) -> Services:
@@ -279,7 +279,7 @@ def find_services(request: Request) -> Services:
     return services
 
 
-Who = Annotated[Visitor, Depends(authenticate_visitor)]
+Who = Annotated[Principal, Depends(authenticate_principal)]
 Open = Annotated[Services, Depends(find_services)]
 
 
@@ -330,13 +330,13 @@ def get_statement(dataset: str, who: Who, services: Open) -> dict[str, Any]:
 
 @ROUTER.get("/projects")
 def list_projects(who: Who, services: Open) -> list[dict[str, Any]]:
-    """The projects that the visitor may see."""
+    """The projects that the principal may see."""
     return [project_to_json(services, who, project.name) for project in services.projects.all(who)]
 
 
 @ROUTER.get("/projects/{project}")
 def get_project(project: str, who: Who, services: Open) -> dict[str, Any]:
-    """A project, and the visitor's remaining privacy budget in it."""
+    """A project, and the principal's remaining privacy budget in it."""
     return project_to_json(services, who, project)
 
 

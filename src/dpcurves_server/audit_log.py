@@ -2,7 +2,7 @@
 
 Events are sealed entries of the ledger's hash chain (`dpcurves.ledger`); `Archive.run_logged` writes each in the
 transaction of the change that it reports. An auditor reads the whole log and verifies it, a steward reads the events of
-one data set, and nobody else reads any (`visitors`).
+one data set, and nobody else reads any (`principals`).
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from sqlalchemy import select
 from dpcurves.ledger import EventEntry, VerificationResult
 from dpcurves.ledger.chain import EVENTS
 
+from .principals import NOTHING, Principal, Right, Subject, require
 from .store import Archive
-from .visitors import NOTHING, Right, Subject, Visitor, require
 
 MOST_EVENTS = 1000
 """Largest number of events on a page of the audit log."""
@@ -29,18 +29,18 @@ class AuditLog:
         self._archive = archive
 
     def events(
-        self, who: Visitor, after: int = 0, limit: int = MOST_EVENTS, dataset: str | None = None
+        self, who: Principal, after: int = 0, limit: int = MOST_EVENTS, dataset: str | None = None
     ) -> tuple[EventEntry, ...]:
         """Return the audit log in order of time: all of it for an auditor, the events of one dataset for its steward.
 
         Arguments:
-            who: The visitor.
+            who: The principal.
             after: The entry number after which the page begins.
             limit: Events, at most `MOST_EVENTS`.
             dataset: The dataset; None for the whole log.
 
         Raises:
-            ProtocolError: The visitor may not see the log.
+            ProtocolError: The principal may not see the log.
         """
         if dataset is None:
             require(who, Right.AUDIT, NOTHING)
@@ -48,30 +48,30 @@ class AuditLog:
             require(who, Right.SEE_LOG, Subject(dataset))
         return self._archive.ledger.events(after, min(max(limit, 1), MOST_EVENTS), dataset)
 
-    def latest_events(self, who: Visitor, limit: int, dataset: str) -> tuple[EventEntry, ...]:
+    def latest_events(self, who: Principal, limit: int, dataset: str) -> tuple[EventEntry, ...]:
         """Return the last `limit` events of a dataset, in order of time.
 
         Raises:
-            ProtocolError: The visitor may not see the log.
+            ProtocolError: The principal may not see the log.
         """
         require(who, Right.SEE_LOG, Subject(dataset))
         newest = select(EVENTS.c.entry).where(EVENTS.c.dataset == dataset).order_by(EVENTS.c.entry.desc()).limit(limit)
         entries = self._archive.read_snapshot(lambda connection: connection.execute(newest).scalars().all())
         return self.events(who, min(entries, default=1) - 1, limit, dataset)
 
-    def iterate_lines(self, who: Visitor) -> Iterator[str]:
-        """Yield the whole log, a line of JSON per event. Raises `ProtocolError` for other visitors than auditors."""
+    def iterate_lines(self, who: Principal) -> Iterator[str]:
+        """Yield the whole log, a line of JSON per event. Raises `ProtocolError` for other principals than auditors."""
         after = 0
         while events := self.events(who, after):
             for entry in events:
                 yield json.dumps(event_to_json(entry))
             after = events[-1].entry
 
-    def verify(self, who: Visitor, head: str | None = None) -> VerificationResult:
+    def verify(self, who: Principal, head: str | None = None) -> VerificationResult:
         """Recompute all seals of the hash chain.
 
         Raises:
-            ProtocolError: The visitor is not an auditor.
+            ProtocolError: The principal is not an auditor.
             ValueError: A row was altered without the key; the message names the first.
         """
         require(who, Right.AUDIT, NOTHING)

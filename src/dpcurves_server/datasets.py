@@ -27,9 +27,9 @@ from dpcurves.privacy import Adjacency, AdjacencyWithoutBound, Unit
 from dpcurves_parties.serving.messages import ProtocolError
 
 from .declared_columns import Declared, columns_from_json, has_unknown_range
+from .principals import Principal, Right, Subject, not_found, require
 from .store import Archive, format_now
 from .tables import DATASETS
-from .visitors import Right, Subject, Visitor, not_found, require
 
 if TYPE_CHECKING:
     from dpcurves.records.counting import Records
@@ -189,7 +189,7 @@ class Datasets:
 
     def add(
         self,
-        who: Visitor,
+        who: Principal,
         account: Account,
         source: Source,
         columns: Sequence[Declared],
@@ -212,7 +212,7 @@ class Datasets:
             description: A public description.
 
         Raises:
-            ProtocolError: The visitor is not the machine, or the relation contradicts the version or the account.
+            ProtocolError: The principal is not the machine, or the relation contradicts the version or the account.
             ValueError: The account exists with other facts, or the records lack a declared column or the unit's.
         """
         require(who, Right.KEEP_DATASETS)
@@ -246,57 +246,57 @@ class Datasets:
         event = Event(who.name, "registered a version of dataset", name, name)
         return self._dataset_from_row(self._archive.run_logged(event, insert_version))
 
-    def all(self, who: Visitor) -> tuple[Dataset, ...]:
-        """Return the current version of each dataset. Raises `ProtocolError` if the visitor may not list datasets."""
+    def all(self, who: Principal) -> tuple[Dataset, ...]:
+        """Return the current version of each dataset. Raises `ProtocolError` if the principal may not list datasets."""
         require(who, Right.SEE_DATASETS)
         rows = self._archive.read_snapshot(lambda connection: connection.execute(select(DATASETS)).all())
         latest = {row.name: row for row in sorted(rows, key=lambda row: (row.name, row.version))}
         return tuple(self._dataset_from_row(row) for row in latest.values())
 
-    def get(self, who: Visitor, name: str, version: int | None = None) -> Dataset:
+    def get(self, who: Principal, name: str, version: int | None = None) -> Dataset:
         """Return a version of a dataset; None means the current version.
 
         Raises:
-            ProtocolError: The visitor may not list datasets, or the version does not exist.
+            ProtocolError: The principal may not list datasets, or the version does not exist.
         """
         require(who, Right.SEE_DATASETS)
         return self._dataset_from_row(
             self._archive.read_snapshot(lambda connection: _require_version(connection, name, version))
         )
 
-    def balance(self, who: Visitor, name: str) -> Balance:
+    def balance(self, who: Principal, name: str) -> Balance:
         """Return the spent and the remaining budget of a dataset's account.
 
         Raises:
-            ProtocolError: The visitor may not see the budget, or the dataset does not exist.
+            ProtocolError: The principal may not see the budget, or the dataset does not exist.
         """
         require(who, Right.SEE_BUDGETS, Subject(name))
         return self._archive.ledger.balance(self._account(name))
 
-    def statement(self, who: Visitor, name: str) -> Statement:
+    def statement(self, who: Principal, name: str) -> Statement:
         """Return all charges and allowances of a dataset's account.
 
         Raises:
-            ProtocolError: The visitor may not see the budget, or the dataset does not exist.
+            ProtocolError: The principal may not see the budget, or the dataset does not exist.
         """
         require(who, Right.SEE_BUDGETS, Subject(name))
         return self._archive.ledger.statement(self._account(name))
 
-    def views(self, who: Visitor, name: str) -> dict[str, View]:
+    def views(self, who: Principal, name: str) -> dict[str, View]:
         """Return the views that are stored with the account of a dataset's current version, by name. They hold text,
         never data.
 
         Raises:
-            ProtocolError: The visitor may not list datasets, or the dataset does not exist.
+            ProtocolError: The principal may not list datasets, or the dataset does not exist.
         """
         require(who, Right.SEE_DATASETS)
         return parse_view_definitions(self._archive.ledger.view_definitions(self._account(name)))
 
-    def source(self, who: Visitor, name: str, version: int) -> Source:
+    def source(self, who: Principal, name: str, version: int) -> Source:
         """SECRET. Return the location of the records, for workers.
 
         Raises:
-            ProtocolError: The visitor is not the machine, or the version does not exist.
+            ProtocolError: The principal is not the machine, or the version does not exist.
         """
         require(who, Right.KEEP_DATASETS)
         row = self._archive.read_snapshot(lambda connection: _require_version(connection, name, version))

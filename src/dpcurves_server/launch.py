@@ -41,10 +41,10 @@ from .middleware import SecurityMiddleware
 from .pages.page_context import Site
 from .pages.site import build_routes, preload
 from .people import RateLimiter
+from .principals import MACHINE
 from .queue import Queue, WorkerRole
 from .services import Services
 from .store import Archive
-from .visitors import MACHINE
 
 UNFORESEEN = "server: internal error; the request was not carried out"
 
@@ -268,7 +268,7 @@ class VerificationServer:
         gc.freeze()  # excludes imported modules from garbage collection pauses
         workers = Workers(self.store, choose_roles(self.workers), self.interval)
         services = Services(self.store, workers.notify)
-        authenticator = Authenticator(services, visitor_rate=RateLimiter(self.per_minute))
+        authenticator = Authenticator(services, principal_rate=RateLimiter(self.per_minute))
         workers.start()
         services.studio.start()
         try:

@@ -32,10 +32,10 @@ from .local_table import PERSON, LedgerLock, LocalTable
 from .middleware import SAFE, Receive, Send
 from .pages.local_pages import LOCAL_PAGES, LocalSite
 from .pages.site import build_routes, preload
-from .people import BrowserSession, find_visitor
+from .people import BrowserSession, find_principal
+from .principals import MACHINE, Principal
 from .queue import WorkerRole
 from .services import Services
-from .visitors import MACHINE, Visitor
 
 HOST = "127.0.0.1"
 NO_TOKEN = (
@@ -171,8 +171,8 @@ class LocalAuthenticator(Authenticator):
 
     def find_session(self, request: Request) -> BrowserSession:
         """Return the session of the local user, with the present project, if the table is registered."""
-        visitor = self.services.archive.read_snapshot(lambda connection: find_visitor(connection, PERSON))
-        return BrowserSession("", self.csrf, visitor if visitor is not None else Visitor(PERSON))
+        principal = self.services.archive.read_snapshot(lambda connection: find_principal(connection, PERSON))
+        return BrowserSession("", self.csrf, principal if principal is not None else Principal(PERSON))
 
 
 def create_local_app(

@@ -15,8 +15,8 @@ from dpcurves.privacy import PrivacyLoss
 
 from .datasets import Dataset, Relation
 from .local_table import PERSON, LocalTable, set_allowances
+from .principals import MACHINE
 from .services import Services
-from .visitors import MACHINE
 
 
 @dataclass(frozen=True, slots=True)

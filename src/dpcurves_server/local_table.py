@@ -24,7 +24,7 @@ from dpcurves.privacy import Neighbours, PrivacyLoss, Unit
 
 from .datasets import DUCKDB_ENDINGS, Relation, Source
 from .declared_columns import Declared
-from .visitors import MACHINE
+from .principals import MACHINE
 
 if TYPE_CHECKING:
     from dpcurves.records.source import Column

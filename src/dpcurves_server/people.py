@@ -21,9 +21,9 @@ from dpcurves.ledger.account import LONGEST_ACCOUNT_NAME, require_name
 from dpcurves_parties.serving.messages import ProtocolError
 from dpcurves_parties.serving.task_app import RateLimiter as RateLimiter
 
+from .principals import Principal, Right, Role, Subject, not_found, require
 from .store import Archive, format_now, has_row
 from .tables import ADDRESSES, DATASETS, MEMBERS, PEOPLE, ROLES, SESSIONS, SUBJECTS, TOKENS
-from .visitors import Right, Role, Subject, Visitor, not_found, require
 
 SHORTEST_PASSWORD = 12
 """Characters: the shortest password."""
@@ -118,11 +118,11 @@ class People:
         self._passwords = passwords
         self._throttle = SignInThrottle()
 
-    def add(self, who: Visitor, name: str, password: str) -> None:
+    def add(self, who: Principal, name: str, password: str) -> None:
         """Create an account without roles.
 
         Raises:
-            ProtocolError: The visitor may not, the name exists, or the password is too short.
+            ProtocolError: The principal may not, the name exists, or the password is too short.
         """
         require(who, Right.KEEP_PEOPLE)
         require_name("person", name)
@@ -141,7 +141,7 @@ class People:
 
         self._archive.run_logged(Event(who.name, "made person", name), insert_person)
 
-    def set_password(self, who: Visitor, name: str, password: str, old_password: str = "") -> None:
+    def set_password(self, who: Principal, name: str, password: str, old_password: str = "") -> None:
         """Set the password of an account, or one's own. All sessions and tokens of the account end.
 
         Arguments:
@@ -151,8 +151,8 @@ class People:
             old_password: The old one, which persons give for their own account: a session left open is not enough.
 
         Raises:
-            ProtocolError: The visitor may not, the account does not exist, the password is too short, the old one is
-                wrong, or the account is a steward's or an auditor's and the visitor is not the machine.
+            ProtocolError: The principal may not, the account does not exist, the password is too short, the old one is
+                wrong, or the account is a steward's or an auditor's and the principal is not the machine.
         """
         is_own = who.name == name and not who.uses_token and not who.is_machine
         if is_own:
@@ -162,7 +162,7 @@ class People:
         facts = {"password": self._passwords.hash_password(password)}
 
         def update_password(connection: Connection) -> None:
-            """Store the new hash. Raises `ProtocolError` if the visitor may not change this account."""
+            """Store the new hash. Raises `ProtocolError` if the principal may not change this account."""
             _require_person(connection, name)
             if not is_own and KEEPERS & _find_roles(connection, name):
                 require(who, Right.NAME_KEEPERS)
@@ -183,7 +183,7 @@ class People:
             raise ProtocolError("old password", "wrong; type the password that you signed in with", 403)
         self._throttle.reset(name)
 
-    def set_subject(self, who: Visitor, name: str, issuer: str, subject: str) -> None:
+    def set_subject(self, who: Principal, name: str, issuer: str, subject: str) -> None:
         """Link an account to a subject of an identity provider. All sessions and tokens of the account end.
 
         Arguments:
@@ -193,8 +193,8 @@ class People:
             subject: The subject identifier there; empty removes the link.
 
         Raises:
-            ProtocolError: The visitor may not, the account does not exist, another account has the subject, or the
-                account is a steward's or an auditor's and the visitor is not the machine.
+            ProtocolError: The principal may not, the account does not exist, another account has the subject, or the
+                account is a steward's or an auditor's and the principal is not the machine.
         """
         require(who, Right.KEEP_PEOPLE)
         for text in (issuer, *([subject] if subject else [])):
@@ -217,27 +217,27 @@ class People:
 
         self._archive.run_logged(Event(who.name, "said who is, to an issuer,", name), replace_subject)
 
-    def lock(self, who: Visitor, name: str) -> None:
+    def lock(self, who: Principal, name: str) -> None:
         """Lock an account, and end its sessions and tokens.
 
         Raises:
-            ProtocolError: The visitor may not, the account does not exist, or it is the visitor's own.
+            ProtocolError: The principal may not, the account does not exist, or it is the principal's own.
         """
         require(who, Right.KEEP_PEOPLE)
         if who.name == name:
             raise ProtocolError("person", "you cannot lock your own account; ask another operator", 409)
         self._set_locked(who, name, "locked", {"locked": True})
 
-    def unlock(self, who: Visitor, name: str) -> None:
-        """Unlock an account. Raises `ProtocolError` if the visitor may not, or the account does not exist."""
+    def unlock(self, who: Principal, name: str) -> None:
+        """Unlock an account. Raises `ProtocolError` if the principal may not, or the account does not exist."""
         require(who, Right.KEEP_PEOPLE)
         self._set_locked(who, name, "unlocked", {"locked": False})
 
-    def give_role(self, who: Visitor, name: str, role: Role, dataset: str = "") -> None:
+    def give_role(self, who: Principal, name: str, role: Role, dataset: str = "") -> None:
         """Make an account operator, auditor, or steward of a dataset. Analysts are added to projects instead.
 
         Raises:
-            ProtocolError: The visitor may not, the account does not exist, the role cannot be given here, or the
+            ProtocolError: The principal may not, the account does not exist, the role cannot be given here, or the
                 account would combine operator with steward or auditor.
         """
         _require_may_assign(who, role)
@@ -257,8 +257,8 @@ class People:
 
         self._archive.run_logged(Event(who.name, f"gave role {role.value}", name, dataset), insert_role)
 
-    def remove_role(self, who: Visitor, name: str, role: Role, dataset: str = "") -> None:
-        """Remove a role. Raises `ProtocolError` if the visitor may not, or the account does not exist."""
+    def remove_role(self, who: Principal, name: str, role: Role, dataset: str = "") -> None:
+        """Remove a role. Raises `ProtocolError` if the principal may not, or the account does not exist."""
         _require_may_assign(who, role)
         _require_assignable(role, dataset)
 
@@ -269,8 +269,8 @@ class People:
 
         self._archive.run_logged(Event(who.name, f"took role {role.value}", name, dataset), delete_role)
 
-    def all(self, who: Visitor) -> tuple[Person, ...]:
-        """Return all accounts, sorted by name. Raises `ProtocolError` for other visitors than operators."""
+    def all(self, who: Principal) -> tuple[Person, ...]:
+        """Return all accounts, sorted by name. Raises `ProtocolError` for other principals than operators."""
         require(who, Right.KEEP_PEOPLE)
 
         def select_people(connection: Connection) -> tuple[Person, ...]:
@@ -280,7 +280,7 @@ class People:
 
         return self._archive.read_snapshot(select_people)
 
-    def _set_locked(self, who: Visitor, name: str, action: str, facts: Mapping[str, object]) -> None:
+    def _set_locked(self, who: Principal, name: str, action: str, facts: Mapping[str, object]) -> None:
         """Lock or unlock an account, end its sessions and tokens, and log the action."""
 
         def update_lock(connection: Connection) -> None:
@@ -291,13 +291,13 @@ class People:
         self._archive.run_logged(Event(who.name, action, name), update_lock)
 
 
-def find_visitor(connection: Connection, name: str) -> Visitor | None:
-    """Return the visitor of an account with its current roles; None if it is locked or does not exist."""
+def find_principal(connection: Connection, name: str) -> Principal | None:
+    """Return the principal of an account with its current roles; None if it is locked or does not exist."""
     person = connection.execute(select(PEOPLE.c.locked).where(PEOPLE.c.name == name)).first()
     if person is None or person.locked:
         return None
     account = _load_person(connection, name, False, "")
-    return Visitor(
+    return Principal(
         name,
         account.is_operator,
         account.is_auditor,
@@ -333,8 +333,8 @@ def _find_roles(connection: Connection, name: str) -> set[str]:
     return set(connection.execute(select(ROLES.c.role).where(ROLES.c.person == name)).scalars())
 
 
-def _require_may_assign(who: Visitor, role: Role) -> None:
-    """Refuse a visitor who may not assign this role. Raises `ProtocolError`."""
+def _require_may_assign(who: Principal, role: Role) -> None:
+    """Refuse a principal who may not assign this role. Raises `ProtocolError`."""
     require(who, Right.KEEP_PEOPLE)
     if role.value in KEEPERS:
         require(who, Right.NAME_KEEPERS)
@@ -427,12 +427,12 @@ class BrowserSession:
     Attributes:
         cookie: The session cookie.
         csrf: The CSRF token in every form of the session.
-        visitor: The signed-in visitor.
+        principal: The signed-in principal.
     """
 
     cookie: str
     csrf: str
-    visitor: Visitor
+    principal: Principal
 
 
 @dataclass(frozen=True, slots=True)
@@ -524,10 +524,10 @@ class Sessions:
         if not is_known_address:
             self._patience_of_names.count_attempt(key[0])
         is_verified = self._passwords.verify_password(hashed, password)
-        visitor = (
-            self._archive.read_snapshot(lambda connection: find_visitor(connection, name)) if is_verified else None
+        principal = (
+            self._archive.read_snapshot(lambda connection: find_principal(connection, name)) if is_verified else None
         )
-        if visitor is None or hashed is None:
+        if principal is None or hashed is None:
             self._failures.log(UNKNOWN_NAME if hashed is None else name)
             raise ProtocolError("sign-in", WRONG, 403)
         self._patience.reset(key)
@@ -535,7 +535,7 @@ class Sessions:
             self._patience_of_names.reset(key[0])
         renewed = self._passwords.renew_hash(hashed, password)
         self._archive.write(lambda connection: _remember_sign_in(connection, name, digest, hashed, renewed))
-        return self._begin_session(visitor)
+        return self._begin_session(principal)
 
     def begin_session(self, name: str) -> BrowserSession:
         """Begin a session of an account that was authenticated elsewhere.
@@ -543,10 +543,10 @@ class Sessions:
         Raises:
             ProtocolError: The account does not exist, or is locked.
         """
-        visitor = self._archive.read_snapshot(lambda connection: find_visitor(connection, name))
-        if visitor is None:
+        principal = self._archive.read_snapshot(lambda connection: find_principal(connection, name))
+        if principal is None:
             raise ProtocolError("sign-in", WRONG, 403)
-        return self._begin_session(visitor)
+        return self._begin_session(principal)
 
     def begin_for_subject(self, issuer: str, subject: str) -> BrowserSession:
         """Begin a session for a subject of an identity provider. Unknown subjects get no account.
@@ -556,12 +556,12 @@ class Sessions:
         """
         query = select(SUBJECTS.c.person).filter_by(issuer=issuer, subject=subject)
         name = self._archive.read_snapshot(lambda connection: connection.execute(query).scalars().first())
-        visitor = (
-            None if name is None else self._archive.read_snapshot(lambda connection: find_visitor(connection, name))
+        principal = (
+            None if name is None else self._archive.read_snapshot(lambda connection: find_principal(connection, name))
         )
-        if visitor is None:
+        if principal is None:
             raise ProtocolError("sign-in", UNKNOWN, 403)
-        return self._begin_session(visitor, "signed in by another authority")
+        return self._begin_session(principal, "signed in by another authority")
 
     def find(self, cookie: str) -> BrowserSession | None:
         """Return the session of a cookie, with current roles; None if it does not exist or has ended."""
@@ -571,8 +571,8 @@ class Sessions:
             row = connection.execute(select(SESSIONS).where(SESSIONS.c.digest == hash_secret(cookie))).first()
             if row is None or row.ends <= time.time():
                 return None
-            visitor = find_visitor(connection, row.person)
-            return None if visitor is None else BrowserSession(cookie, row.csrf, visitor)
+            principal = find_principal(connection, row.person)
+            return None if principal is None else BrowserSession(cookie, row.csrf, principal)
 
         return self._archive.read_snapshot(find_session)
 
@@ -581,7 +581,7 @@ class Sessions:
         ended = delete(SESSIONS).where(SESSIONS.c.digest == hash_secret(cookie))
         self._archive.write(lambda connection: connection.execute(ended).rowcount)
 
-    def _begin_session(self, visitor: Visitor, action: str = "signed in") -> BrowserSession:
+    def _begin_session(self, principal: Principal, action: str = "signed in") -> BrowserSession:
         """Store a session of 12 hours under the hash of a new cookie, log it, and return it."""
         cookie = secrets.token_urlsafe(32)
         csrf = secrets.token_urlsafe(32)
@@ -589,7 +589,7 @@ class Sessions:
         ends = int(time.time()) + 12 * 3600
         facts = {
             "digest": hash_secret(cookie),
-            "person": visitor.name,
+            "person": principal.name,
             "csrf": csrf,
             "made_at": format_now(),
             "ends": ends,
@@ -600,8 +600,8 @@ class Sessions:
             connection.execute(delete(SESSIONS).where(SESSIONS.c.ends <= time.time()))
             connection.execute(insert(SESSIONS), facts)
 
-        self._archive.run_logged(Event(visitor.name, action, visitor.name), insert_session)
-        return BrowserSession(cookie, csrf, visitor)
+        self._archive.run_logged(Event(principal.name, action, principal.name), insert_session)
+        return BrowserSession(cookie, csrf, principal)
 
 
 class Tokens:
@@ -610,11 +610,11 @@ class Tokens:
     def __init__(self, archive: Archive) -> None:
         self._archive = archive
 
-    def make(self, who: Visitor, project: str, label: str, days: int) -> str:
+    def make(self, who: Principal, project: str, label: str, days: int) -> str:
         """Create a token and return its secret, which is not stored.
 
         Raises:
-            ProtocolError: The visitor is not an analyst of the project, or `days` is out of range.
+            ProtocolError: The principal is not an analyst of the project, or `days` is out of range.
         """
         require(who, Right.KEEP_TOKENS, Subject(project=project))
         require_name("label", label)
@@ -640,35 +640,36 @@ class Tokens:
         self._archive.run_logged(Event(who.name, "made token", f"{name} for {project}"[:200]), insert_token)
         return secret
 
-    def all(self, who: Visitor) -> tuple[Token, ...]:
-        """Return the visitor's tokens, without their secrets."""
+    def all(self, who: Principal) -> tuple[Token, ...]:
+        """Return the principal's tokens, without their secrets."""
         return self._archive.read_snapshot(lambda connection: _find_tokens(connection, who.name))
 
-    def revoke(self, who: Visitor, token: str) -> None:
-        """Revoke one of the visitor's tokens. Raises `ProtocolError` if the visitor has no token of this id."""
+    def revoke(self, who: Principal, token: str) -> None:
+        """Revoke one of the principal's tokens. Raises `ProtocolError` if the principal has no token of this id."""
 
         def delete_token(connection: Connection) -> None:
-            """Delete the token. Raises `ProtocolError` (not found) if the visitor has none of this id."""
+            """Delete the token. Raises `ProtocolError` (not found) if the principal has none of this id."""
             is_own_token = (TOKENS.c.id == token, TOKENS.c.person == who.name)
             if not connection.execute(delete(TOKENS).where(*is_own_token)).rowcount:
                 raise not_found("token")
 
         self._archive.run_logged(Event(who.name, "took back token", token[:200] or "none"), delete_token)
 
-    def find(self, secret: str) -> Visitor | None:
-        """Return the visitor a token acts for, restricted to its project; None if it does not exist or has expired."""
+    def find(self, secret: str) -> Principal | None:
+        """Return the principal a token acts for, restricted to its project; None if it does not exist or has
+        expired."""
 
-        def find_visitor_of_token(connection: Connection) -> Visitor | None:
+        def find_principal_of_token(connection: Connection) -> Principal | None:
             """Return the token's person with rights in its project only; None if it has expired."""
             row = connection.execute(select(TOKENS).where(TOKENS.c.digest == hash_secret(secret))).first()
             if row is None or row.ends <= time.time():
                 return None
-            visitor = find_visitor(connection, row.person)
-            if visitor is None:
+            principal = find_principal(connection, row.person)
+            if principal is None:
                 return None
-            projects = visitor.projects & {row.project}
+            projects = principal.projects & {row.project}
             return replace(
-                visitor,
+                principal,
                 is_operator=False,
                 is_auditor=False,
                 stewarded_datasets=frozenset(),
@@ -676,7 +677,7 @@ class Tokens:
                 uses_token=True,
             )
 
-        return self._archive.read_snapshot(find_visitor_of_token)
+        return self._archive.read_snapshot(find_principal_of_token)
 
 
 def hash_secret(secret: str) -> str:

@@ -277,7 +277,7 @@ class Planner:
             self._rate.count_requests(person)
             self._waiting.setdefault(person, deque()).append((key, job))
             future = self._futures[key] = Future[None]()
-            future.set_running_or_notify_cancel()  # a visitor who leaves must not cancel what others await
+            future.set_running_or_notify_cancel()  # a client who leaves must not cancel what others await
             if self._thread is None:
                 self._thread = threading.Thread(target=self._work, name="plans", daemon=True)
                 self._thread.start()

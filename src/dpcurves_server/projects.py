@@ -18,10 +18,10 @@ from dpcurves.ledger.account import require_name
 from dpcurves.privacy import PrivacyLoss
 from dpcurves_parties.serving.messages import ProtocolError
 
-from .people import find_visitor
+from .people import find_principal
+from .principals import Principal, Right, Subject, may, not_found, require
 from .store import Archive, format_now, has_row
 from .tables import DATASETS, MEMBERS, PEOPLE, PROJECTS, QUESTIONS
-from .visitors import Right, Subject, Visitor, may, not_found, require
 
 MOST_OPEN = 500
 """Waiting questions of a project, above which further questions are refused."""
@@ -38,7 +38,7 @@ class Project:
     Attributes:
         name: The name.
         dataset: The dataset that it queries.
-        people: Names of its analysts; empty if the visitor may not see them.
+        people: Names of its analysts; empty if the principal may not see them.
         description: A public description.
         made_at: Creation time.
     """
@@ -61,11 +61,12 @@ class Projects:
     def __init__(self, archive: Archive) -> None:
         self._archive = archive
 
-    def make(self, who: Visitor, name: str, dataset: str, description: str = "") -> None:
+    def make(self, who: Principal, name: str, dataset: str, description: str = "") -> None:
         """Create a project of a dataset, without analysts.
 
         Raises:
-            ProtocolError: The visitor is not the dataset's steward, the dataset does not exist, or the name is in use.
+            ProtocolError: The principal is not the dataset's steward, the dataset does not exist, or the name is in
+                use.
         """
         require(who, Right.KEEP_PROJECTS, Subject(dataset))
         require_name("project", name)
@@ -81,11 +82,11 @@ class Projects:
 
         self._archive.run_logged(Event(who.name, "made project", name, dataset), insert_project)
 
-    def add_member(self, who: Visitor, project: str, person: str) -> None:
+    def add_member(self, who: Principal, project: str, person: str) -> None:
         """Add an account to a project, as an analyst.
 
         Raises:
-            ProtocolError: The visitor is not the dataset's steward, or the account does not exist.
+            ProtocolError: The principal is not the dataset's steward, or the account does not exist.
         """
         dataset_project = find_project_for(self._archive, who, project, Right.KEEP_PROJECTS)
 
@@ -101,11 +102,11 @@ class Projects:
             Event(who.name, "admitted to project", f"{person}: {project}"[:200], dataset_project.dataset), insert_member
         )
 
-    def remove_member(self, who: Visitor, project: str, person: str) -> None:
+    def remove_member(self, who: Principal, project: str, person: str) -> None:
         """Remove an analyst from a project. Their questions stay with the project.
 
         Raises:
-            ProtocolError: The visitor is not the dataset's steward.
+            ProtocolError: The principal is not the dataset's steward.
         """
         dataset_project = find_project_for(self._archive, who, project, Right.KEEP_PROJECTS)
         is_member = (MEMBERS.c.project == project, MEMBERS.c.person == person)
@@ -114,8 +115,8 @@ class Projects:
             event, lambda connection: connection.execute(delete(MEMBERS).where(*is_member)).rowcount
         )
 
-    def all(self, who: Visitor) -> tuple[Project, ...]:
-        """Return the projects that the visitor may see."""
+    def all(self, who: Principal) -> tuple[Project, ...]:
+        """Return the projects that the principal may see."""
 
         def select_projects(connection: Connection) -> list[Project]:
             """Return all projects by name."""
@@ -127,13 +128,13 @@ class Projects:
             _redact_members(who, project) for project in projects if may(who, Right.SEE_PROJECT, project.subject)
         )
 
-    def get(self, who: Visitor, project: str) -> Project:
-        """Return a project. Raises `ProtocolError` if it does not exist or is hidden from the visitor."""
+    def get(self, who: Principal, project: str) -> Project:
+        """Return a project. Raises `ProtocolError` if it does not exist or is hidden from the principal."""
         return _redact_members(who, find_project_for(self._archive, who, project, Right.SEE_PROJECT))
 
     def set_allowance(
         self,
-        who: Visitor,
+        who: Principal,
         project: str,
         limit: PrivacyLoss,
         analyst: str | None = None,
@@ -142,7 +143,7 @@ class Projects:
         """Set the allowance of a project within the cap, or of an analyst within the project.
 
         Raises:
-            ProtocolError: The visitor is not the dataset's steward, or the analyst is not in the project.
+            ProtocolError: The principal is not the dataset's steward, or the analyst is not in the project.
             ValueError: See `Ledger.allow`.
         """
         dataset_project = find_project_for(self._archive, who, project, Right.SET_BUDGETS)
@@ -152,11 +153,11 @@ class Projects:
         event = Event(who.name, f"set allowance to {limit}", target[:200], dataset_project.dataset)
         self._archive.ledger.allow(Allowance(self._account(dataset_project), project, limit, analyst), rule, event)
 
-    def remaining(self, who: Visitor, project: str) -> MemberBalance | None:
-        """Return the visitor's remaining budget in a project; None if no allowance was set.
+    def remaining(self, who: Principal, project: str) -> MemberBalance | None:
+        """Return the principal's remaining budget in a project; None if no allowance was set.
 
         Raises:
-            ProtocolError: The visitor is not an analyst of the project.
+            ProtocolError: The principal is not an analyst of the project.
         """
         dataset_project = find_project_for(self._archive, who, project, Right.SEE_OWN_BUDGET)
         try:
@@ -166,7 +167,7 @@ class Projects:
                 return None
             raise
 
-    def require_allowance(self, who: Visitor, project: str) -> None:
+    def require_allowance(self, who: Principal, project: str) -> None:
         """Refuse a question that no allowance could pay for, or a further question of a project with too many waiting.
 
         Raises:
@@ -188,7 +189,7 @@ class Projects:
         Raises:
             NoLongerMember: The author is no longer an analyst of the project.
         """
-        author = find_visitor(connection, member.analyst)
+        author = find_principal(connection, member.analyst)
         if author is None or member.project not in author.projects:
             raise NoLongerMember(
                 "person",
@@ -202,8 +203,8 @@ class Projects:
         return self._archive.read_snapshot(lambda connection: str(connection.execute(query).scalars().first()))
 
 
-def find_project_for(archive: Archive, who: Visitor, project: str, right: Right) -> Project:
-    """Return a project if the visitor has this right on it. Raises `ProtocolError` otherwise."""
+def find_project_for(archive: Archive, who: Principal, project: str, right: Right) -> Project:
+    """Return a project if the principal has this right on it. Raises `ProtocolError` otherwise."""
     dataset_project = archive.read_snapshot(lambda connection: find_project(connection, project))
     require(who, right, dataset_project.subject)
     return dataset_project
@@ -218,8 +219,8 @@ def find_project(connection: Connection, name: str) -> Project:
     return Project(name, row.dataset, tuple(sorted(people)), row.description, row.made_at)
 
 
-def _redact_members(who: Visitor, project: Project) -> Project:
-    """Return the project, without its analysts if the visitor may not see them."""
+def _redact_members(who: Principal, project: Project) -> Project:
+    """Return the project, without its analysts if the principal may not see them."""
     if may(who, Right.SEE_PEOPLE_OF_PROJECT, project.subject):
         return project
     return Project(project.name, project.dataset, (), project.description, project.made_at)

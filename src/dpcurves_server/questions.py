@@ -5,8 +5,8 @@
     paid    -> counted     a worker has stored the answer
     counted -> answered    at the next publication time
 
-What visitors see is the status at the last publication time, a public clock, so that it does not show how long counting
-took. Three identifiers say which questions are equal:
+What principals see is the status at the last publication time, a public clock, so that it does not show how long
+counting took. Three identifiers say which questions are equal:
 
     request_id     project, version of the dataset, query and loss: charged once
     question_id    a request and the question that reads it: listed once
@@ -37,11 +37,11 @@ from dpcurves.shortcuts import parse_loss
 from .dataset_views import VIEW, question_on_view_from_json
 from .datasets import Dataset, Datasets
 from .planner import PlanJob, PlannedRounds, Planner
+from .principals import Principal, Right, Subject, may, not_found, require
 from .projects import Project, Projects, find_project_for
 from .schema_alignment import align_with_schema
 from .store import Archive, format_now
 from .tables import QUESTIONS, RELEASES
-from .visitors import Right, Subject, Visitor, may, not_found, require
 
 MOST_LISTED = 500
 """Questions: a listing shows at most this many, the newest."""
@@ -195,7 +195,7 @@ class Questions:
 
     def plan(
         self,
-        who: Visitor,
+        who: Principal,
         project: str,
         question_json: Mapping[str, Any],
         loss: PrivacyLoss,
@@ -212,7 +212,7 @@ class Questions:
 
         Raises:
             PlanPending: The question is large, and its plan is being made.
-            ProtocolError: The visitor is not an analyst of the project, or asks for too many plans.
+            ProtocolError: The principal is not an analyst of the project, or asks for too many plans.
             ValueError: The question is invalid, reads a column that the dataset does not declare, or names no view.
             UnsupportedQuery: No mechanism can answer the question.
         """
@@ -238,7 +238,7 @@ class Questions:
             payer, dataset, question, loss, plans, notes, id, request, remaining, earlier, is_paid, published_answers
         )
 
-    def ask(self, who: Visitor, project: str, question_json: Mapping[str, Any], loss: PrivacyLoss) -> AskedQuestion:
+    def ask(self, who: Principal, project: str, question_json: Mapping[str, Any], loss: PrivacyLoss) -> AskedQuestion:
         """Put a question into the queue. A question that the project has asked for this loss is returned, and is free.
 
         A worker charges it before any record is read, against the allowances of analyst and project and the cap.
@@ -272,11 +272,11 @@ class Questions:
             self._call()
         return self.get(who, planned.id)
 
-    def get(self, who: Visitor, id: str) -> AskedQuestion:
+    def get(self, who: Principal, id: str) -> AskedQuestion:
         """Return a question with its status at the last publication time.
 
         Raises:
-            ProtocolError: The question does not exist, or is hidden from the visitor.
+            ProtocolError: The question does not exist, or is hidden from the principal.
         """
         question = self._archive.read_snapshot(lambda connection: find_question(connection, id))
         if question is None:
@@ -285,23 +285,23 @@ class Questions:
         require(who, right, question.subject)
         return question
 
-    def all(self, who: Visitor, project: str) -> tuple[AskedQuestion, ...]:
+    def all(self, who: Principal, project: str) -> tuple[AskedQuestion, ...]:
         """Return the questions of a project, newest first.
 
         Raises:
-            ProtocolError: The project does not exist, or is hidden from the visitor.
+            ProtocolError: The project does not exist, or is hidden from the principal.
         """
         find_project_for(self._archive, who, project, Right.SEE_QUESTIONS)
         return list_questions(self._archive, QUESTIONS.c.project == project)
 
-    def count_before(self, who: Visitor, asked: AskedQuestion) -> int:
+    def count_before(self, who: Principal, asked: AskedQuestion) -> int:
         """Return the number of earlier questions of the same project that still wait.
 
         Formal guarantees: it is computed from the published states that every analyst of the project sees. It depends
         neither on counting times, which may depend on records, nor on other projects.
 
         Raises:
-            ProtocolError: The project's questions are hidden from the visitor.
+            ProtocolError: The project's questions are hidden from the principal.
         """
         waiting = [
             question for question in self.all(who, asked.project) if question.state in (State.QUEUED, State.PAID)
@@ -309,7 +309,7 @@ class Questions:
         ids = [question.id for question in waiting]
         return len(ids) - 1 - ids.index(asked.id) if asked.id in ids else 0
 
-    def queue(self, who: Visitor, dataset: str) -> tuple[AskedQuestion, ...]:
+    def queue(self, who: Principal, dataset: str) -> tuple[AskedQuestion, ...]:
         """Return the questions of a dataset, newest first. Raises `ProtocolError` if they are hidden."""
         require(who, Right.SEE_QUEUE, Subject(dataset))
         return list_questions(self._archive, QUESTIONS.c.dataset == dataset)
@@ -366,13 +366,13 @@ def describe_subject(id: str, question: object) -> str:
     return f"{id[:16]}: {escape_for_terminal(question)}"[:LONGEST_ACCOUNT_NAME]
 
 
-def redact_person(who: Visitor, person: str, subject: Subject) -> str:
-    """Return an author's name if it is the visitor's own or the visitor may see the project's analysts, else ""."""
+def redact_person(who: Principal, person: str, subject: Subject) -> str:
+    """Return an author's name if it is the principal's own or the principal may see the project's analysts, else ""."""
     return person if person == who.name or may(who, Right.SEE_PEOPLE_OF_PROJECT, subject) else ""
 
 
-def redact_question(who: Visitor, asked: AskedQuestion) -> AskedQuestion:
-    """Return a question without the names that the visitor may not see.
+def redact_question(who: Principal, asked: AskedQuestion) -> AskedQuestion:
+    """Return a question without the names that the principal may not see.
 
     Analysts of other projects see a published release, but neither its project nor its author.
     """

@@ -3,7 +3,7 @@
     lease_next        a worker leases a question for `LEASE_SECONDS`: queued ones before paid ones
     mark_paid, mark_refused, store_answer    under a valid lease; a stored answer is never replaced
     schedule_retry    after a failed count, with growing pauses
-    publish_states    what visitors see, on the public schedule
+    publish_states    what principals see, on the public schedule
 
 Questions are charged in the order in which they were asked, and counted in turns of people and projects, so that many
 slow questions of one person delay another's by at most one. A charged question that failed is counted again under the
@@ -30,10 +30,10 @@ from dpcurves.privacy import PrivacyLoss
 from dpcurves_parties.serving.database import write_transaction
 from dpcurves_parties.serving.messages import ProtocolError
 
+from .principals import Principal, Right, not_found, require
 from .questions import AskedQuestion, Questions, State, describe_subject, loss_from_text
 from .store import Archive, has_row
 from .tables import DATASETS, QUESTIONS, RELEASES
-from .visitors import Right, Visitor, not_found, require
 
 # States: `queued -> paid -> counted -> answered`, or `queued -> refused`.
 #
@@ -313,13 +313,13 @@ class Stewardship:
         self._questions = questions
         self._call = notify
 
-    def withdraw(self, who: Visitor, id: str) -> None:
+    def withdraw(self, who: Principal, id: str) -> None:
         """Withdraw a question if its request is uncharged and no worker has leased it.
 
         The grants are checked in the transaction that locks the chain, so a charge comes entirely before or after.
 
         Raises:
-            ProtocolError: The visitor is not the dataset's steward, the question does not exist, or it was no longer
+            ProtocolError: The principal is not the dataset's steward, the question does not exist, or it was no longer
                 waiting at the last publication time.
         """
         question = self._require_waiting(who, id)
@@ -334,7 +334,7 @@ class Stewardship:
 
         self._archive.run_logged(_log_event(who, "wanted taken back", question), withdraw_question)
 
-    def retry(self, who: Visitor, id: str) -> None:
+    def retry(self, who: Principal, id: str) -> None:
         """Retry now a paid question that waits for its retry, or whose worker has held it for 60 seconds.
 
         Raises:
@@ -351,8 +351,8 @@ class Stewardship:
         self._archive.run_logged(_log_event(who, "wanted counted again", question), return_stuck_lease)
         self._call()
 
-    def _require_waiting(self, who: Visitor, id: str) -> AskedQuestion:
-        """Return the question. Raises `ProtocolError` unless the visitor manages its dataset and it still waits."""
+    def _require_waiting(self, who: Principal, id: str) -> AskedQuestion:
+        """Return the question. Raises `ProtocolError` unless the principal manages its dataset and it still waits."""
         question = self._questions.get(who, id)
         require(who, Right.KEEP_QUEUE, question.subject)
         if question.state in (State.ANSWERED, State.REFUSED):
@@ -374,6 +374,6 @@ def _is_charged(connection: Connection, question: AskedQuestion) -> bool:
     return has_row(connection, GRANTS, dataset=account, request=question.request)
 
 
-def _log_event(who: Visitor, action: str, question: AskedQuestion) -> Event:
-    """Return the audit event of a visitor's action on a question."""
+def _log_event(who: Principal, action: str, question: AskedQuestion) -> Event:
+    """Return the audit event of a principal's action on a question."""
     return Event(who.name, action, describe_subject(question.id, question.purpose), question.dataset)

@@ -29,11 +29,11 @@ from dpcurves.publication import assign_file_names, describe_results_privacy
 from dpcurves.translation import name_language, use_language
 from dpcurves_parties.serving.messages import ProtocolError
 
+from .principals import Principal, Right, Subject, may, not_found, require
 from .projects import find_project_for
 from .questions import WITH_RELEASES, AskedQuestion, State, list_questions, question_from_row, redact_person
 from .store import Archive, format_now
 from .tables import MODELS, QUESTIONS, RELEASES
-from .visitors import Right, Subject, Visitor, may, not_found, require
 
 # Picture and table of an answer: post-processing, which workers do when no question waits.
 LEVEL = 0.95
@@ -136,11 +136,11 @@ class Releases:
     def __init__(self, archive: Archive) -> None:
         self._archive = archive
 
-    def get(self, who: Visitor, id: str) -> Answer:
+    def get(self, who: Principal, id: str) -> Answer:
         """Look up a release.
 
         Raises:
-            ProtocolError: The release does not exist, is hidden from the visitor, or is not shown yet.
+            ProtocolError: The release does not exist, is hidden from the principal, or is not shown yet.
         """
         answer = self._archive.read_snapshot(lambda connection: _find_answer(connection, id))
         if (
@@ -156,7 +156,7 @@ class Releases:
         query = select(RELEASES.c.id).where(RELEASES.c.id == id, RELEASES.c.svg == "")
         return self._archive.read_snapshot(lambda connection: connection.execute(query).first()) is None
 
-    def get_with_drawing(self, who: Visitor, id: str) -> Answer:
+    def get_with_drawing(self, who: Principal, id: str) -> Answer:
         """Return a release with its picture and table, drawn here if no worker has drawn them, one at a time.
 
         Raises:
@@ -172,31 +172,31 @@ class Releases:
         finally:
             _HERE.release()
 
-    def all(self, who: Visitor, project: str) -> tuple[AskedQuestion, ...]:
+    def all(self, who: Principal, project: str) -> tuple[AskedQuestion, ...]:
         """Return the answered questions of a project, newest first.
 
         Raises:
-            ProtocolError: The project does not exist, or is hidden from the visitor.
+            ProtocolError: The project does not exist, or is hidden from the principal.
         """
         find_project_for(self._archive, who, project, Right.SEE_RELEASES)
         return list_questions(self._archive, QUESTIONS.c.project == project, ANSWERED)
 
-    def list_published(self, who: Visitor, dataset: str) -> tuple[AskedQuestion, ...]:
+    def list_published(self, who: Principal, dataset: str) -> tuple[AskedQuestion, ...]:
         """Return the questions of a dataset with published answers, newest first.
 
         Raises:
-            ProtocolError: The visitor may not see published releases.
+            ProtocolError: The principal may not see published releases.
         """
         require(who, Right.SEE_PUBLISHED)
         return list_questions(
             self._archive, QUESTIONS.c.dataset == dataset, RELEASES.c.published_at.is_not(None), ANSWERED
         )
 
-    def publish(self, who: Visitor, id: str) -> None:
+    def publish(self, who: Principal, id: str) -> None:
         """Publish a release to all who may list the datasets. This cannot be undone.
 
         Raises:
-            ProtocolError: The visitor is not the dataset's steward, or the release does not exist.
+            ProtocolError: The principal is not the dataset's steward, or the release does not exist.
         """
         answer = self._archive.read_snapshot(lambda connection: _find_answer(connection, id))
         if answer is None or answer.asked_question.state is not State.ANSWERED:
@@ -230,8 +230,8 @@ def _answer_from_row(row: Row[Any]) -> Answer:
     return Answer(question_from_row(row), row.curve, row.svg, row.csv, facts, row.published_at, row.published_by)
 
 
-def _may_see(who: Visitor, asked: AskedQuestion) -> bool:
-    """Return True if the visitor may see a release: of the project, or published."""
+def _may_see(who: Principal, asked: AskedQuestion) -> bool:
+    """Return True if the principal may see a release: of the project, or published."""
     return may(who, Right.SEE_RELEASES, asked.subject) or (asked.is_published and may(who, Right.SEE_PUBLISHED))
 
 
@@ -242,7 +242,7 @@ class StoredModel:
     Attributes:
         digest: SHA-256 of the model.
         name: The name, unique in the project.
-        person: The analyst who added it; empty if the visitor may not see it.
+        person: The analyst who added it; empty if the principal may not see it.
         made_at: Time of adding.
         text: The model as JSON.
     """
@@ -299,11 +299,11 @@ class Models:
     def __init__(self, archive: Archive) -> None:
         self._archive = archive
 
-    def add(self, who: Visitor, project: str, text: str) -> StoredModel:
+    def add(self, who: Principal, project: str, text: str) -> StoredModel:
         """Store a model, unless the project has it.
 
         Raises:
-            ProtocolError: The visitor is not an analyst of the project, the project has too many models, or the name
+            ProtocolError: The principal is not an analyst of the project, the project has too many models, or the name
                 is in use.
             ValueError: The text is not a valid model.
         """
@@ -341,30 +341,30 @@ class Models:
             Event(who.name, "handed in model", words, dataset_project.dataset), insert_model
         )
 
-    def get(self, who: Visitor, project: str, digest: str) -> StoredModel:
-        """Return a model. Raises `ProtocolError` if it does not exist or is hidden from the visitor."""
+    def get(self, who: Principal, project: str, digest: str) -> StoredModel:
+        """Return a model. Raises `ProtocolError` if it does not exist or is hidden from the principal."""
         subject = find_project_for(self._archive, who, project, Right.SEE_QUESTIONS).subject
         model = self._archive.read_snapshot(lambda connection: _find_model(connection, project, digest))
         if model is None:
             raise not_found("model")
         return _redact_owner(who, model, subject)
 
-    def index_by_name(self, who: Visitor, project: str) -> ModelsByName:
+    def index_by_name(self, who: Principal, project: str) -> ModelsByName:
         """Return the models of a project by name, loaded on access.
 
         Raises:
-            ProtocolError: The project does not exist, or is hidden from the visitor.
+            ProtocolError: The project does not exist, or is hidden from the principal.
         """
         find_project_for(self._archive, who, project, Right.SEE_QUESTIONS)
         names = select(MODELS.c.name).where(MODELS.c.project == project).order_by(MODELS.c.made_at, MODELS.c.digest)
         model_names = self._archive.read_snapshot(lambda connection: connection.execute(names).scalars().all())
         return ModelsByName(self._archive, project, tuple(dict.fromkeys(map(str, model_names))))
 
-    def all(self, who: Visitor, project: str) -> tuple[StoredModel, ...]:
+    def all(self, who: Principal, project: str) -> tuple[StoredModel, ...]:
         """Return the models of a project in the order of adding.
 
         Raises:
-            ProtocolError: The project does not exist, or is hidden from the visitor.
+            ProtocolError: The project does not exist, or is hidden from the principal.
         """
         subject = find_project_for(self._archive, who, project, Right.SEE_QUESTIONS).subject
         query = select(MODELS).where(MODELS.c.project == project).order_by(MODELS.c.made_at, MODELS.c.digest)
@@ -384,8 +384,8 @@ def _find_model(connection: Connection, project: str, digest: str) -> StoredMode
     return None if row is None else _model_from_row(row)
 
 
-def _redact_owner(who: Visitor, model: StoredModel, subject: Subject) -> StoredModel:
-    """Return the model, without its owner if the visitor may not see them."""
+def _redact_owner(who: Principal, model: StoredModel, subject: Subject) -> StoredModel:
+    """Return the model, without its owner if the principal may not see them."""
     return replace(model, person=redact_person(who, model.person, subject))
 
 

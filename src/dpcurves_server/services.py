@@ -27,7 +27,7 @@ from .synthetic import SyntheticTables
 class Services:
     """The services of one server, over one database. They open no records.
 
-    Each method checks the rights of its visitor.
+    Each method checks the rights of its principal.
 
     Arguments:
         url: The database: ``sqlite:///server.db``, or ``postgresql+psycopg://...``. It holds ledger and queue.

@@ -30,9 +30,9 @@ from dpcurves_parties.serving.messages import ProtocolError
 from .datasets import Dataset, Datasets
 from .declared_columns import MOST_ROWS, USUAL_ROWS, dummy_table, pack_table
 from .lookalikes import Resemblance, compare_tables
+from .principals import MACHINE, Principal, Right, Subject, require
 from .store import Archive, format_now
 from .tables import PROPOSED, SYNTHETIC
-from .visitors import MACHINE, Right, Subject, Visitor, require
 
 Result = TypeVar("Result")
 
@@ -150,7 +150,7 @@ class SyntheticTables:
         self._datasets = datasets
 
     def propose_table(
-        self, who: Visitor, dataset: Dataset, table: bytes, statement: str, *, despite_equal_rows: bool = False
+        self, who: Principal, dataset: Dataset, table: bytes, statement: str, *, despite_equal_rows: bool = False
     ) -> None:
         """Store a synthetic table that another person confirms, in place of the earlier proposal.
 
@@ -162,7 +162,7 @@ class SyntheticTables:
             despite_equal_rows: Propose it although many of its rows are rows of the confidential table.
 
         Raises:
-            ProtocolError: The visitor is not the dataset's steward, or the table is too large.
+            ProtocolError: The principal is not the dataset's steward, or the table is too large.
             ValueError: The statement is missing, the table does not fit the schema, or it resembles the confidential
                 one.
         """
@@ -190,11 +190,11 @@ class SyntheticTables:
         event = Event(who.name, "proposed a synthetic table for", subject, dataset.name)
         self._archive.run_logged(event, insert_table)
 
-    def describe_proposal(self, who: Visitor, dataset: str, version: int) -> SyntheticProposal | None:
+    def describe_proposal(self, who: Principal, dataset: str, version: int) -> SyntheticProposal | None:
         """Return the table that waits for a second person, or None.
 
         Raises:
-            ProtocolError: The visitor may not confirm tables of the dataset.
+            ProtocolError: The principal may not confirm tables of the dataset.
         """
         require(who, Right.CONFIRM_SYNTHETIC, Subject(dataset))
         row = self._archive.read_snapshot(lambda connection: _find_proposed(connection, dataset, version))
@@ -203,16 +203,16 @@ class SyntheticTables:
         resemblance = Resemblance(row.resemblance)
         return SyntheticProposal(row.statement, row.made_at, row.person, resemblance, _short_digest(row.packed))
 
-    def confirm_table(self, who: Visitor, dataset: Dataset, digest: str) -> None:
+    def confirm_table(self, who: Principal, dataset: Dataset, digest: str) -> None:
         """Show a proposed table to all who see the dataset, in place of the earlier one.
 
         Arguments:
             who: The confirming person, not the proposer: a steward of the dataset, or an auditor.
             dataset: The version of the dataset.
-            digest: The digest of the proposal that the visitor has seen.
+            digest: The digest of the proposal that the principal has seen.
 
         Raises:
-            ProtocolError: The visitor may not confirm it, proposed it, or has seen another proposal.
+            ProtocolError: The principal may not confirm it, proposed it, or has seen another proposal.
         """
         require(who, Right.CONFIRM_SYNTHETIC, Subject(dataset.name))
         version = {"dataset": dataset.name, "version": dataset.version}
@@ -235,11 +235,11 @@ class SyntheticTables:
         event = Event(who.name, "put a synthetic table beside", subject, dataset.name)
         self._archive.run_logged(event, move_table)
 
-    def download(self, who: Visitor, dataset: str, version: int) -> bytes | None:
+    def download(self, who: Principal, dataset: str, version: int) -> bytes | None:
         """Return the synthetic table of a version as CSV, and log who has it; None if it has no table.
 
         Raises:
-            ProtocolError: The visitor may not list datasets.
+            ProtocolError: The principal may not list datasets.
         """
         table = self.find(who, dataset, version)
         if table is None:
@@ -248,18 +248,18 @@ class SyntheticTables:
         self._archive.run_logged(event, lambda connection: None)
         return table.to_csv()
 
-    def describe(self, who: Visitor, dataset: str, version: int) -> SyntheticDescription | None:
+    def describe(self, who: Principal, dataset: str, version: int) -> SyntheticDescription | None:
         """Return the description of a version's synthetic table, without reading the table; None if it has no table.
 
         Raises:
-            ProtocolError: The visitor may not list datasets.
+            ProtocolError: The principal may not list datasets.
         """
         require(who, Right.SEE_DATASETS)
         query = select(SYNTHETIC.c.statement, SYNTHETIC.c.made_at).filter_by(dataset=dataset, version=version)
         row = self._archive.read_snapshot(lambda connection: connection.execute(query).first())
         return None if row is None else SyntheticDescription(row.statement, row.made_at)
 
-    def find(self, who: Visitor, dataset: str, version: int) -> SyntheticTable | None:
+    def find(self, who: Principal, dataset: str, version: int) -> SyntheticTable | None:
         """Return the synthetic table of a version, or None. Raises `ProtocolError` without the right to it."""
         require(who, Right.SEE_DATASETS)
         query = select(SYNTHETIC).filter_by(dataset=dataset, version=version)

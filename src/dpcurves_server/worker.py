@@ -34,12 +34,12 @@ from dpcurves.session import Session
 from dpcurves_parties.serving.messages import disable_core_dumps
 
 from .datasets import PLACES, Dataset, Datasets
+from .principals import MACHINE
 from .projects import NoLongerMember, Projects
 from .questions import State, question_id, request_id
 from .queue import Job, LeaseLost, Queue, WorkerRole
 from .releases import render_csv, render_svg
 from .store import Archive
-from .visitors import MACHINE
 
 UNREADABLE = "the records cannot be read now, and nothing was charged; ask again later"
 MISFIT = (

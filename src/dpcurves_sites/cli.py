@@ -125,7 +125,7 @@ class PlanTerms:
         loss = self.price.loss()
         plans = task.terms.plan_question(question, loss)
         show_plans(question, loss, task.terms.adjacency, plans)
-        for alpha in {plan.law.alpha(ALPHA_RISK) for plan in plans}:
+        for alpha in {plan.distribution.alpha(ALPHA_RISK) for plan in plans}:
             if not isnan(alpha):
                 print_to_console(make_console(), f"{ALPHA}: {alpha:.4g}")
         print_to_console(make_console(), f"question: {fingerprint_question(question)}", f"trust: {task.model}")

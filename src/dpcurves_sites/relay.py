@@ -414,7 +414,7 @@ def _plan_vector_length(request: RoundRequest, task: FederationTask) -> int:
     """Return the integers per vector of a round; 0 for a request that sites will refuse."""
     try:
         plan, _ = request.plan_round(task)
-        return plan.law.size or 0
+        return plan.distribution.size or 0
     except (ArgumentError, ValueError, TypeError, KeyError, LookupError, RecursionError, OverflowError):
         return 0
 

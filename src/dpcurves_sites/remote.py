@@ -66,7 +66,7 @@ class ApprovalRequest(NamedTuple):
         return (
             f"question: {self.question} (fingerprint {self.fingerprint})",
             f"price: {self.loss} in total, {self.plan.loss} for this round, under request {self.request!r}",
-            f"leaves the site: {self.plan.law.size} masked numbers, {self.plan.made_by}",
+            f"leaves the site: {self.plan.distribution.size} masked numbers, {self.plan.made_by}",
         )
 
 

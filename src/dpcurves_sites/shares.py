@@ -7,7 +7,7 @@
 
 `gaussian_parameter` raises the variance until the stated rho holds including that factor.
 
-Formal guarantees: laws are exact; proofs at `sample_polya_differences` and `gaussian_overhead`.
+Formal guarantees: distributions are exact; proofs at `sample_polya_differences` and `gaussian_overhead`.
 
 References: Goryczka and Xiong 2017 (Polya shares); Canonne, Kamath and Steinke 2020; Kairouz, Liu and Steinke 2021.
 
@@ -47,19 +47,19 @@ def sample_polya_differences(scale: Fraction, shape: Fraction, size: int, random
     r**k``. With shape 1 it is geometric, and the difference of two is discrete Laplace of that scale. Shapes of
     independent variables add up, so n shares of shape ``1 / n`` sum exactly to discrete Laplace noise.
 
-    Formal guarantees: the law is exact; floating point decides nothing. *Proof.* The generating function of a Polya
-    variable is ``((1 - r) / (1 - r z))**a = exp(a * sum_k r**k / k * (z**k - 1))``: it is the sum of the points of a
-    Poisson process on k = 1, 2, ... of intensity ``a r**k / k`` at k, and powers of it multiply, which is why shapes
-    add up. That process is obtained by thinning a dominating process (keeping points independently, with a probability
-    that depends on k, gives a Poisson process of the intensity times that probability). Let J be the least number with
-    ``2**J >= scale``. Below ``2**J``, each block of the integers from ``2**j`` to below ``2**(j + 1)`` has a Poisson
-    number of points, of mean a, uniformly spread: intensity ``a / 2**j``. A point is kept with probability ``2**j / k *
-    r**k``, at most 1. For the integers from ``2**J``, a Poisson number of points of mean a have block ``j = J + i``
-    with probability ``2**-(i + 1)``: their intensity is ``a / 2**(i + 1) / 2**j``, and a point is kept with probability
-    ``2**(i + 1) * 2**j / k * r**k``, at most ``2**(i + 1) * exp(-2**i)``, below 1. In both cases, ``a r**k / k``
-    remains. The numbers of points are drawn by inversion, blocks and places from random bits, and a point is kept if a
-    uniform number is below its probability: if 64 bits and a double do not prove the comparison, both are refined until
-    they do. A sum that does not fit 64 bits, with probability below exp(-2**11), wraps around.
+    Formal guarantees: the distribution is exact; floating point decides nothing. *Proof.* The generating function of a
+    Polya variable is ``((1 - r) / (1 - r z))**a = exp(a * sum_k r**k / k * (z**k - 1))``: it is the sum of the points
+    of a Poisson process on k = 1, 2, ... of intensity ``a r**k / k`` at k, and powers of it multiply, which is why
+    shapes add up. That process is obtained by thinning a dominating process (keeping points independently, with a
+    probability that depends on k, gives a Poisson process of the intensity times that probability). Let J be the least
+    number with ``2**J >= scale``. Below ``2**J``, each block of the integers from ``2**j`` to below ``2**(j + 1)`` has
+    a Poisson number of points, of mean a, uniformly spread: intensity ``a / 2**j``. A point is kept with probability
+    ``2**j / k * r**k``, at most 1. For the integers from ``2**J``, a Poisson number of points of mean a have block ``j
+    = J + i`` with probability ``2**-(i + 1)``: their intensity is ``a / 2**(i + 1) / 2**j``, and a point is kept with
+    probability ``2**(i + 1) * 2**j / k * r**k``, at most ``2**(i + 1) * exp(-2**i)``, below 1. In both cases, ``a r**k
+    / k`` remains. The numbers of points are drawn by inversion, blocks and places from random bits, and a point is kept
+    if a uniform number is below its probability: if 64 bits and a double do not prove the comparison, both are refined
+    until they do. A sum that does not fit 64 bits, with probability below exp(-2**11), wraps around.
 
     Arguments:
         scale: The scale of the Laplace noise to which shares of shapes with sum 1 add up.
@@ -74,10 +74,12 @@ def sample_polya_differences(scale: Fraction, shape: Fraction, size: int, random
     array([-1,  0,  0, -6,  0,  0,  0,  1])
     """
     # 2**50: scale of the Laplace noise at most, so that sums of many noises fit 64 bits
-    law = PolyaBlocks(require_positive_fraction("scale", scale, 2**50), require_positive_fraction("shape", shape, 1))
+    distribution = PolyaBlocks(
+        require_positive_fraction("scale", scale, 2**50), require_positive_fraction("shape", shape, 1)
+    )
     noise = np.zeros(require_draw_count(size), dtype=np.int64)
     for start in range(0, noise.size, INTEGERS_AT_ONCE):
-        _add_points(noise[start : start + INTEGERS_AT_ONCE], law, randomness)
+        _add_points(noise[start : start + INTEGERS_AT_ONCE], distribution, randomness)
     return noise
 
 
@@ -86,7 +88,7 @@ class PolyaBlocks:
     """The proposal blocks of points and their acceptance probabilities.
 
     Attributes:
-        scale: The ratio of the Polya law is ``exp(-1 / scale)``.
+        scale: The ratio of the Polya distribution is ``exp(-1 / scale)``.
         shape: The mean number of proposed points per block, and in the whole tail.
     """
 
@@ -139,28 +141,31 @@ class PoissonNumber:
 
 @lru_cache(maxsize=64)  # a pure function of a public number
 def _build_poisson_table(mean: Fraction) -> InversionTable:
-    """Return the exact inversion table of a Poisson law, cached, because it is refined while numbers are drawn."""
+    """Return the exact inversion table of a Poisson distribution, cached, because it is refined while numbers are
+    drawn."""
     return InversionTable(PoissonNumber(mean))
 
 
-def _add_points(noise: NDArray[np.int64], law: PolyaBlocks, randomness: Randomness) -> None:
+def _add_points(noise: NDArray[np.int64], distribution: PolyaBlocks, randomness: Randomness) -> None:
     """SECRET: draw the points of both signs of each integer, and add the accepted ones to `noise` in place."""
-    block_count = law.first_tail_block + 1  # the blocks below the tail, plus one for the tail
-    point_counts = _build_poisson_table(law.shape).sample(noise.size * 2 * block_count, randomness)
+    block_count = distribution.first_tail_block + 1  # the blocks below the tail, plus one for the tail
+    point_counts = _build_poisson_table(distribution.shape).sample(noise.size * 2 * block_count, randomness)
     streams = np.repeat(np.arange(point_counts.size), point_counts)
     blocks = streams % block_count
-    blocks[blocks == law.first_tail_block] += _sample_geometric(int((blocks == law.first_tail_block).sum()), randomness)
+    blocks[blocks == distribution.first_tail_block] += _sample_geometric(
+        int((blocks == distribution.first_tail_block).sum()), randomness
+    )
     signs = 1 - 2 * (streams // block_count % 2)
     owners = streams // (2 * block_count)
     # 61: exponent of the largest block whose integers fit signed 64 bits; points of higher blocks are drawn one by one
     small = blocks <= 61
     integers = _sample_integers(blocks[small], randomness)
-    accepted = _sample_acceptances(blocks[small], integers, law, randomness)
+    accepted = _sample_acceptances(blocks[small], integers, distribution, randomness)
     np.add.at(noise, owners[small][accepted], (signs[small] * integers)[accepted])
     for index in np.flatnonzero(~small):
         block = int(blocks[index])
         integer = (1 << block) + randomness.sample_below(1 << block)
-        if decide_acceptance(law, block, integer, int(randomness.sample_words(1)[0]), randomness):
+        if decide_acceptance(distribution, block, integer, int(randomness.sample_words(1)[0]), randomness):
             wrapped = (int(noise[owners[index]]) + int(signs[index]) * integer + 2**63) % 2**64 - 2**63
             noise[owners[index]] = wrapped
 
@@ -185,29 +190,31 @@ def _sample_integers(blocks: NDArray[np.int64], randomness: Randomness) -> NDArr
 
 
 def _sample_acceptances(
-    blocks: NDArray[np.int64], integers: NDArray[np.int64], law: PolyaBlocks, randomness: Randomness
+    blocks: NDArray[np.int64], integers: NDArray[np.int64], distribution: PolyaBlocks, randomness: Randomness
 ) -> NDArray[np.bool_]:
     """Decide for each point whether it is accepted: by doubles where these prove the comparison, else exactly."""
     words = randomness.sample_words(blocks.size)
-    factors = np.ldexp(1.0 / integers, (blocks + np.maximum(0, blocks - law.first_tail_block + 1)).astype(np.intc))
-    probabilities = factors * np.exp(integers / -float(law.scale))
+    factors = np.ldexp(
+        1.0 / integers, (blocks + np.maximum(0, blocks - distribution.first_tail_block + 1)).astype(np.intc)
+    )
+    probabilities = factors * np.exp(integers / -float(distribution.scale))
     uniform = words / 2.0**WORD_BITS
     accepted: NDArray[np.bool_] = uniform < probabilities
     # 2.0**-40: distance from a floating-point probability beyond which a comparison with a uniform number is proven
     # correct
     for index in np.flatnonzero(np.abs(uniform - probabilities) < 2.0**-40):
         accepted[index] = decide_acceptance(
-            law, int(blocks[index]), int(integers[index]), int(words[index]), randomness
+            distribution, int(blocks[index]), int(integers[index]), int(words[index]), randomness
         )
     return accepted
 
 
-def decide_acceptance(law: PolyaBlocks, block: int, integer: int, word: int, randomness: Randomness) -> bool:
+def decide_acceptance(distribution: PolyaBlocks, block: int, integer: int, word: int, randomness: Randomness) -> bool:
     """Return True if a uniform number with leading bits `word` is below the acceptance probability of a point; exact,
     by further random bits where needed.
 
     Args:
-        law: The blocks, with their acceptance probabilities.
+        distribution: The blocks, with their acceptance probabilities.
         block: Number of the block.
         integer: The proposed integer in it.
         word: First binary digits of a uniform number.
@@ -215,7 +222,7 @@ def decide_acceptance(law: PolyaBlocks, block: int, integer: int, word: int, ran
     """
     bits = WORD_BITS
     while True:
-        low, high = law.bound_acceptance(block, integer, bits)
+        low, high = distribution.bound_acceptance(block, integer, bits)
         if word + 1 <= low:
             return True
         if word >= high:
@@ -237,10 +244,11 @@ _PROOF_CANDIDATES = [2.0**power for power in range(-40, 41)]  # candidates for b
 def gaussian_overhead(variance: float, shares: int) -> float:
     """Bound the relative excess loss of a sum of discrete Gaussians over a discrete Gaussian of the same variance.
 
-    Let P be the law of the sum of n independent discrete Gaussians of variance parameter ``variance / n`` each. Moved
-    by an integer d, it is ``(1 + overhead) * d**2 / (2 * variance)``-zero-concentrated, as a discrete Gaussian is
-    without the overhead (Canonne, Kamath and Steinke 2020, Theorem 14). Sums that do not differ lose nothing, so the
-    losses of several sums add up with the same overhead. (Kairouz, Liu and Steinke 2021, Theorem 1, sums over all.)
+    Let P be the distribution of the sum of n independent discrete Gaussians of variance parameter ``variance / n``
+    each. Moved by an integer d, it is ``(1 + overhead) * d**2 / (2 * variance)``-zero-concentrated, as a discrete
+    Gaussian is without the overhead (Canonne, Kamath and Steinke 2020, Theorem 14). Sums that do not differ lose
+    nothing, so the losses of several sums add up with the same overhead. (Kairouz, Liu and Steinke 2021, Theorem 1,
+    sums over all.)
 
     *Proof.* Let V be the variance and g(y) = exp(-y**2 / 2V). First, P is proportional to ``g(y) phi(y)`` with
     ``|ln phi| <= H`` everywhere: adding the (k + 1)-th to the sum of k, complete the square. The remainder is a sum
@@ -253,9 +261,9 @@ def gaussian_overhead(variance: float, shares: int) -> float:
     ``g(y + s d) phi(y)**(1 + s) phi(y - d)**-s`` and over ``g phi``, which is at most ``exp(2 (1 + s) H)``, for the sum
     of a Gaussian over integers is largest with an integer as its centre. So the divergence is at most ``1 + s`` times
     ``d**2 / 2V + 2H / b``. *For 0 < s <= b*: K is 0 at -1 and at 0, so ``K(s) = s (s + 1) / 2 * K''(t)`` for some t
-    from -1 to s, by the remainder of linear interpolation. ``K''(t)`` is the variance of L under the law that is
-    proportional to ``g(y + t d) phi(y)**(1 + t) phi(y - d)**-t``, whose density over the Gaussian of centre ``-t d`` on
-    the integers is at most ``exp(2 (1 + 2b) H)``. L is linear in y, with slope ``d / V``, plus at most 2H. The mean
+    from -1 to s, by the remainder of linear interpolation. ``K''(t)`` is the variance of L under the distribution that
+    is proportional to ``g(y + t d) phi(y)**(1 + t) phi(y - d)**-t``, whose density over the Gaussian of centre ``-t d``
+    on the integers is at most ``exp(2 (1 + 2b) H)``. L is linear in y, with slope ``d / V``, plus at most 2H. The mean
     square of ``y + t d`` under that Gaussian is at most ``V (1 + e)``, by Poisson's summation again, with
     ``1 + e = (1 + 2 sum_j (4 pi**2 V j**2 - 1) Q_j) / (1 - 2 sum_j Q_j)`` and ``Q_j = exp(-2 pi**2 V j**2)``. So by
     Minkowski the variance of L is at most ``exp(2 (1 + 2b) H) (|d| sqrt((1 + e) / V) + 2H)**2``. Both bounds, in parts

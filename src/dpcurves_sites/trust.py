@@ -32,8 +32,8 @@ from dpcurves.conversation import (
     UnsupportedQuery,
     Workload,
 )
-from dpcurves.laws import CountLaw, Family, Law, Noise, NoisySums, Tier
-from dpcurves.laws.law import round_error
+from dpcurves.distributions import CountDistribution, Family, Noise, NoisySums, OutputDistribution, Tier
+from dpcurves.distributions.output_distribution import round_error
 from dpcurves.ledger import Allotment
 from dpcurves.mechanisms.auto import LINEAR
 from dpcurves.mechanisms.base import LazyMechanism
@@ -267,9 +267,9 @@ class SecureSum:
                 "question",
                 f"must be linear in the records, which {type(query).__name__} is not; ask for counts or sums",
             )
-        law = _map_noises(plan.law, lambda noise: self._share_noise(noise, loss))
-        error = round_error(plan.error * sqrt(_compute_variance_growth(plan.law, law)))
-        return replace(plan, law=law, made_by=f"{self}: {plan.made_by}", error=error)
+        distribution = _map_noises(plan.distribution, lambda noise: self._share_noise(noise, loss))
+        error = round_error(plan.error * sqrt(_compute_variance_growth(plan.distribution, distribution)))
+        return replace(plan, distribution=distribution, made_by=f"{self}: {plan.made_by}", error=error)
 
     def __str__(self) -> str:
         """Describe the trust model, as plans and curves print it.
@@ -330,7 +330,9 @@ class SecureSum:
             tree: LazyMechanism = LazyTree(self.sample_noise_share)
             noisy = tree.answer(count_prefixes, plan, memory, randomness)
             return np.array([number % RING for number in noisy], dtype=np.uint64)
-        exact = compute_exact_sums(query.reorder_table(tabulate(records, query)), plan.law.require_type(NoisySums))  # type: ignore[type-abstract]
+        exact = compute_exact_sums(
+            query.reorder_table(tabulate(records, query)), plan.distribution.require_type(NoisySums)
+        )  # type: ignore[type-abstract]
         summands = [
             clip_to_ring(sums, self.sites) + self.sample_noise_share(noise, sums.size, randomness)
             for sums, noise in exact
@@ -350,8 +352,8 @@ class SecureSum:
         return shares.sample_gaussian_share(noise.parameter, self.honest_sites, size, randomness)
 
     def _share_noise(self, noise: Noise, loss: PrivacyLoss) -> Noise:
-        """Return the law of the sum of all sites' noise shares, given a curator's noise. Raises `UnsupportedQuery` if
-        it does not fit 64 bits or differs too much from a discrete Gaussian.
+        """Return the distribution of the sum of all sites' noise shares, given a curator's noise. Raises
+        `UnsupportedQuery` if it does not fit 64 bits or differs too much from a discrete Gaussian.
         """
         laplace = noise.family is Family.LAPLACE
         if noise.parameter > (LARGEST_DEVIATION if laplace else LARGEST_DEVIATION**2):
@@ -382,9 +384,9 @@ def clip_to_ring(sums: NDArray[Any], sites: int) -> IntArray:
     return clipped
 
 
-def _map_noises(law: Law, change: Any) -> Law:
-    """Return a copy of a law with every noise replaced by `change` of it, also inside tuples and tiers."""
-    copied: Any = law
+def _map_noises(distribution: OutputDistribution, change: Any) -> OutputDistribution:
+    """Return a copy of a distribution with every noise replaced by `change` of it, also inside tuples and tiers."""
+    copied: Any = distribution
 
     def map_value(value: Any) -> Any:
         """Return a field's value with its noises replaced."""
@@ -397,12 +399,14 @@ def _map_noises(law: Law, change: Any) -> Law:
                 return tuple(map_value(item) for item in value)
         return value
 
-    changed: Law = replace(copied, **{field.name: map_value(getattr(law, field.name)) for field in fields(copied)})
+    changed: OutputDistribution = replace(
+        copied, **{field.name: map_value(getattr(distribution, field.name)) for field in fields(copied)}
+    )
     return changed
 
 
-def _compute_variance_growth(before: Law, after: Law) -> float:
-    """Return the largest ratio of the variances of corresponding noises of two laws; 1 without noises."""
+def _compute_variance_growth(before: OutputDistribution, after: OutputDistribution) -> float:
+    """Return the largest ratio of the variances of corresponding noises of two distributions; 1 without noises."""
     variances: list[float] = []
 
     def record_variance(noise: Noise) -> Noise:
@@ -453,7 +457,7 @@ def derive_round(roster: Roster, plan: Plan, allotment: Allotment) -> SumRound:
     """
     facts = f"{plan.fingerprint}\n{allotment.part}\n{allotment.request}".encode()
     digest = sha256(b"dpcurves sites turn 1\n" + facts).digest()
-    size = plan.law.require_type(CountLaw).size  # type: ignore[type-abstract]
+    size = plan.distribution.require_type(CountDistribution).size  # type: ignore[type-abstract]
     return SumRound(roster, int.from_bytes(digest[:8], "little"), digest, size)
 
 

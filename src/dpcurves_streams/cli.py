@@ -411,18 +411,21 @@ def _print_uncounted_noise(screen: Any, plan: Plan) -> None:
     """Print the standard deviation of the totals of uncounted tuples, and the fraction of the loss for users beyond the
     cap if there is one.
     """
-    from .laws import CountsAndUncountedTotals
+    from .distributions import CountsAndUncountedTotals
 
     # steps of the forecast if no end is declared
-    law = plan.law.require_type(CountsAndUncountedTotals)
+    distribution = plan.distribution.require_type(CountsAndUncountedTotals)
     time_steps = getattr(plan.query, "time_steps", None) or 1024
-    totals = f"of a total of uncounted tuples, by reason: {law.uncounted.mean_variance(time_steps) ** 0.5:.4g}"
+    totals = f"of a total of uncounted tuples, by reason: {distribution.uncounted.mean_variance(time_steps) ** 0.5:.4g}"
     print_to_console(
         screen, f"standard deviation of the noise {totals} (without extra loss: a tuple is counted or has a reason)"
     )
-    if law.users_beyond_cap is not None:
-        users = f"of the total of users beyond the cap: {law.users_beyond_cap.mean_variance(time_steps) ** 0.5:.4g}"
-        print_to_console(screen, f"standard deviation of the noise {users} ({law.beyond_fraction} of the loss)")
+    if distribution.users_beyond_cap is not None:
+        deviation = distribution.users_beyond_cap.mean_variance(time_steps) ** 0.5
+        users = f"of the total of users beyond the cap: {deviation:.4g}"
+        print_to_console(
+            screen, f"standard deviation of the noise {users} ({distribution.beyond_fraction} of the loss)"
+        )
 
 
 def _multiply_loss(loss: Any, events: int) -> Any:

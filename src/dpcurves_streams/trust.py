@@ -1,6 +1,6 @@
 """Central model of streams: a curator sees the tuples and adds noise to their counts at every time step.
 
-    plan           public: law and loss of all steps, before any tuple
+    plan           public: distribution and loss of all steps, before any tuple
     open_stream    the state before the first step, or from the store
     step           the release of the next closed window, and the state after it
 

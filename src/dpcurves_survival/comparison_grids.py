@@ -29,12 +29,12 @@ from dpcurves.arguments import (
 )
 from dpcurves.arrays import FloatArray, IntArray
 from dpcurves.data import Categories, Grid, Outside
+from dpcurves.distributions import NoisySums
 from dpcurves.forecasts.compared_groups import count_compared_records, recommend_cells
-from dpcurves.forecasts.reference_laws import PLACES, Bits, Generator, Places, interpolate_grid
+from dpcurves.forecasts.reference_distributions import PLACES, Bits, Generator, Places, interpolate_grid
 from dpcurves.forecasts.rehearsals import LEVEL
 from dpcurves.inference import public_generator
 from dpcurves.inference.simulation import simulate_cell_noise
-from dpcurves.laws import NoisySums
 from dpcurves.privacy import EACH_RECORD, Neighbours, PrivacyLoss
 from dpcurves.session import plan_question
 
@@ -50,7 +50,7 @@ class Tuning:
     cells: tuple[int, ...] = (6, 12, 24, 48, 96)  # numbers of cells to try, besides the number of the question
     draws: int = 400  # simulated draws of the noise
     releases: int = 9  # simulated releases for each number of cells; the median half width is taken
-    simulated_records: int = 20_000  # records of the public law, from which expected counts are taken
+    simulated_records: int = 20_000  # records of the public distribution, from which expected counts are taken
     gain: float = 1.25  # ratio of half widths from which other cells are recommended
 
 
@@ -99,8 +99,8 @@ def forecast_comparison(
 ) -> tuple[ComparisonForecast, ...]:
     """Forecast how exactly two arms are compared with each number of cells, from public numbers alone.
 
-    Answers are simulated for two equal arms of records from a public law, half of whom may be censored. Nothing
-    confidential is read, and no budget is spent. `min` by `half_width` finds the best grid.
+    Answers are simulated for two equal arms of records from a public distribution, half of whom may be censored.
+    Nothing confidential is read, and no budget is spent. `min` by `half_width` finds the best grid.
 
     Args:
         question: The question; its grid gives the range of times. Categories are not used.
@@ -148,9 +148,9 @@ def forecast_comparison(
         released = adjacency.to_adjacency(EACH_RECORD, count if adjacency.has_public_units else None)
         (plan,) = plan_question(replace(question, grid=grid, by=ARM), loss, released)
         counts = _count_expected_records(grid, time, event, count / 2)
-        law = plan.law.require_type(NoisySums)  # type: ignore[type-abstract]
-        total = None if law.missing is None else plan.query.public_total(released.public_record_count)
-        noise = simulate_cell_noise(law, total, tuning.draws, random)
+        distribution = plan.distribution.require_type(NoisySums)  # type: ignore[type-abstract]
+        total = None if distribution.missing is None else plan.query.public_total(released.public_record_count)
+        noise = simulate_cell_noise(distribution, total, tuning.draws, random)
         half_widths = []
         for release in noise[: tuning.releases]:
             arms = [

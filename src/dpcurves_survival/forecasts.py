@@ -6,8 +6,8 @@ estimate from exact counts of the same records:
     curves          root mean square difference over edges: Kaplan-Meier, Turnbull, incidences
     area            absolute difference
 
-Formal guarantees: no confidential record is read; a released curve may give the law of the records
-(`law_from_curve`).
+Formal guarantees: no confidential record is read; a released curve may give the distribution of the records
+(`distribution_from_curve`).
 """
 
 from __future__ import annotations
@@ -31,12 +31,12 @@ from dpcurves.forecasts.expected_errors import (
     require_column_name,
 )
 from dpcurves.forecasts.more_questions import synthesise_weights, weight_steps
-from dpcurves.forecasts.reference_laws import (
+from dpcurves.forecasts.reference_distributions import (
     CLASSES,
     PLACES,
     Bits,
     Generator,
-    Law,
+    RecordDistribution,
     interpolate_grid,
     normalise_weights,
     sample_within_cells,
@@ -76,7 +76,7 @@ def survival_error(question: Any, curve: Survival, records: Columns, steps: Floa
 
 
 SURVIVAL_FORECAST = ForecastKind(
-    laws=TIMES, fill_columns=_time_columns, measure_error=survival_error,
+    distributions=TIMES, fill_columns=_time_columns, measure_error=survival_error,
     error_label="share that survives, root mean square",
     half_width=lambda curve, population: float(rehearsals.band_half_widths(curve, population)[1:].mean()),
     interval_label="the band, on average", uninformative_width=quarter_of_shares, rehearsals=SLOW_REHEARSALS,
@@ -243,7 +243,7 @@ def _model_error(question: Any, model: SurvivalModel, records: Columns) -> float
 
 
 OF_MODELS = ForecastKind(
-    laws=CLASSES, fill_columns=_model_columns, measure_error=_model_error, error_label=AREA,
+    distributions=CLASSES, fill_columns=_model_columns, measure_error=_model_error, error_label=AREA,
     half_width=_auc_half_width, interval_label="the area", uninformative_width=quarter_of_shares,
     rehearsals=AREA_REHEARSALS,
 )  # fmt: skip
@@ -273,15 +273,15 @@ FORECASTS: Mapping[type[Any], ForecastKind] = MappingProxyType({
 PLAN_NOTES: Mapping[type[Any], Callable[..., tuple[str, ...]]] = MappingProxyType({SurvivalQuestion: describe_plan})
 
 
-def law_from_curve(question: Any, curve: Survival) -> tuple[Law, float] | None:
+def distribution_from_curve(question: Any, curve: Survival) -> tuple[RecordDistribution, float] | None:
     """Return a sampler of records like a released survival curve and their estimated number, or None if the question
     has no time and event columns of this kind."""
     if not (hasattr(question, "time") and hasattr(question, "event_value")):
         return None
-    return _time_law_from_curve(question, curve), float(curve.at_risk[0])
+    return _time_distribution_from_curve(question, curve), float(curve.at_risk[0])
 
 
-def _time_law_from_curve(question: Any, curve: Survival) -> Law:
+def _time_distribution_from_curve(question: Any, curve: Survival) -> RecordDistribution:
     """Return a sampler of records whose event times follow the curve and whose censoring times follow the numbers at
     risk divided by the curve."""
     names = np.array(event_categories(question).values)
@@ -311,4 +311,6 @@ def _time_law_from_curve(question: Any, curve: Survival) -> Law:
     return sample_records
 
 
-LIKE: Mapping[type[Any], Callable[[Any, Any], tuple[Law, float] | None]] = MappingProxyType({Survival: law_from_curve})
+LIKE: Mapping[type[Any], Callable[[Any, Any], tuple[RecordDistribution, float] | None]] = MappingProxyType(
+    {Survival: distribution_from_curve}
+)

@@ -74,8 +74,8 @@ class GroupScores(NamedTuple):
 def compute_group_scores(events: FloatArray, at_risk: FloatArray, weights: FloatArray | float = 1.0) -> GroupScores:
     """Return the log-rank scores of k groups (Mantel 1966; Peto and Peto 1972).
 
-    The covariance of a cell is the covariance of a multivariate hypergeometric law: the events of the cell are a random
-    sample of the records at risk. Numbers at risk below zero, which noise may give, are taken as zero.
+    The covariance of a cell is the covariance of a multivariate hypergeometric distribution: the events of the cell are
+    a random sample of the records at risk. Numbers at risk below zero, which noise may give, are taken as zero.
 
     Args:
         events: Events of each group in each cell, (..., groups, cells).

@@ -95,7 +95,7 @@ class ScoreErrors(NamedTuple):
     Attributes:
         noise: Draws, (draws, blocks).
         mean: Expected scores, which add up to 0, (blocks,).
-        normal_draws: Draws of the standard normal law, (draws, blocks + 2).
+        normal_draws: Draws of the standard normal distribution, (draws, blocks + 2).
         sampling_variances: Sampling variances, (blocks,).
         information: Decrease of each score per unit of the log ratio, (blocks,).
         departure: See `Tuning`.
@@ -156,7 +156,7 @@ class ScoredRiskTables:
         noise_of_records: Simulated noise, (2, draws, cells).
         tied: Whether all events of a cell are simultaneous and precede its censoring.
         has_only_exits: Whether there are no entries, so that numbers at risk are nonincreasing.
-        normal_draws: Draws of the standard normal law, (draws, cells + 2).
+        normal_draws: Draws of the standard normal distribution, (draws, cells + 2).
         tuning: Parameters of the estimator.
     """
 

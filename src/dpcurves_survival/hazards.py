@@ -1,12 +1,12 @@
 """Events and records at risk from noisy counts of few records: empirical Bayes over smooth, rough and constant hazards.
 
 Events and censored records of all cells are modelled together. Each has a hazard whose logarithm is a Gaussian process:
-a level, a slope in the logarithm of time (a Weibull law), a smooth part and an independent part per cell, some or all
-of them. Records leave by both hazards, so counts are multinomial around their expectation, plus the released noise.
-Standard deviations and length scales are averaged by the marginal likelihood of the release (Laplace's approximation;
-Rasmussen and Williams 2006, chapters 3 and 5). The curve is for the records, not for a population: the part of the
-difference between counts and expectation that is not noise is kept, so without noise counts are unchanged. This is
-post-processing of released counts and of the public noise law.
+a level, a slope in the logarithm of time (a Weibull distribution), a smooth part and an independent part per cell, some
+or all of them. Records leave by both hazards, so counts are multinomial around their expectation, plus the released
+noise. Standard deviations and length scales are averaged by the marginal likelihood of the release (Laplace's
+approximation; Rasmussen and Williams 2006, chapters 3 and 5). The curve is for the records, not for a population: the
+part of the difference between counts and expectation that is not noise is kept, so without noise counts are unchanged.
+This is post-processing of released counts and of the public noise distribution.
 """
 
 from __future__ import annotations
@@ -87,14 +87,14 @@ EVENT_PRIORS = (
     HazardPrior(0.5, 0.0, 0.0, 1.0, 0.0, straight=True),
 )  # fmt: skip
 """Priors of the log hazard of events, whose posterior means are averaged by their probability; the numbers are the
-fields of `HazardPrior`, chosen on the laws of `benchmarks/survival_few.py`."""
+fields of `HazardPrior`, chosen on the distributions of `benchmarks/survival_few.py`."""
 CENSORING_PRIORS = (
     HazardPrior(1.0, 0.4, 0.0, 1.0, 0.0),
     HazardPrior(1.0, 0.4, 0.8, 0.2, 0.0),
     HazardPrior(1.0, 0.4, 0.0, 1.0, 1.5),
 )
-"""Priors of the log hazard of censoring, chosen on the laws of `benchmarks/survival_few.py`; the numbers are the fields
-of `HazardPrior`."""
+"""Priors of the log hazard of censoring, chosen on the distributions of `benchmarks/survival_few.py`; the numbers are
+the fields of `HazardPrior`."""
 
 
 class NoisyCounts(NamedTuple):

@@ -124,8 +124,8 @@ def estimate_cumulative_hazard(table: AtRisk, known: BoolArray) -> FloatArray:
 class SurvivalSamplingErrors(NamedTuple):
     """Draws of sampling errors of log survival, for the population.
 
-    Given its events, the conditional survival of a cell has a beta law (beta product confidence procedure, Fay,
-    Brittain and Proschan 2013), in place of Greenwood's variance. Just before the next event, survival of the
+    Given its events, the conditional survival of a cell has a beta distribution (beta product confidence procedure,
+    Fay, Brittain and Proschan 2013), in place of Greenwood's variance. Just before the next event, survival of the
     population is lowest: one more event is counted.
 
     Attributes:
@@ -173,7 +173,8 @@ def sample_waiting_times(has_event: BoolArray, generator: np.random.Generator) -
 class HazardSamplingErrors(NamedTuple):
     """Draws of sampling errors of cause-specific hazards, for the population.
 
-    The law is the law of `SurvivalSamplingErrors`; the fractions at risk with an event of each cause are Dirichlet.
+    The distribution is the distribution of `SurvivalSamplingErrors`; the fractions at risk with an event of each cause
+    are Dirichlet.
 
     Attributes:
         hazards: Errors of the hazard of each cause in each cell, (draws, causes, cells).
@@ -468,8 +469,8 @@ def log_rank(
 
     Each draw is a parametric bootstrap: it takes the estimated number of records of each group, gives them events at
     the pooled hazards and censoring as in their group, and adds noise. If records enter later, the sampling error of
-    the score is drawn from the normal law of its variance instead. Without noise the statistic equals the textbook
-    statistic, nearly chi-squared with 1 degree of freedom. Scores and variances of strata add up.
+    the score is drawn from the normal distribution of its variance instead. Without noise the statistic equals the
+    textbook statistic, nearly chi-squared with 1 degree of freedom. Scores and variances of strata add up.
 
     Args:
         strata: Both groups in each stratum.
@@ -750,7 +751,7 @@ def interval_over_orders(
     if population:
         return -upper_quantile(-low, (1 + level) / 2), upper_quantile(high, (1 + level) / 2)
     widths = [float(np.ptp(np.quantile(values, (0.25, 0.75)))) for values in (low, high) if np.isfinite(values).all()]
-    spread = max(widths, default=0.0) / (2 * NormalDist().inv_cdf(0.75))  # standard deviation of a normal law
+    spread = max(widths, default=0.0) / (2 * NormalDist().inv_cdf(0.75))  # standard deviation of a normal distribution
     lower = float(np.median(low))
     upper = float(np.median(high))
     apart = 0.0 if lower == upper else upper - lower  # both may be infinite

@@ -627,7 +627,7 @@ def estimate_turnbull_masses(
     """
     size = counts.shape[-1]
     even = np.full((*counts.shape[:-2], size), 1 / size)
-    mixed = 0.1  # weight of the uniform law: a cell of mass 0 would keep it
+    mixed = 0.1  # weight of the uniform distribution: a cell of mass 0 would keep it
     mass = even if start is None else (1 - mixed) * start + mixed * even
     whole = np.maximum(counts.sum(axis=(-2, -1)), LEAST_DIVISOR)[..., None]
     for _ in range(max_iterations):

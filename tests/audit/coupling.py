@@ -1,9 +1,10 @@
 """Couplings of two runs of a protocol: other secret inputs, other coins, the same noisy answer and the same view.
 
-What a party sees has a law that its own input and the noisy answer determine if, for two inputs and coins of noise with
-one answer, there is a map of all other coins that keeps their measure and the view. Coins are scripted here; hashes and
-ciphers that a proof takes for random functions are so, too: in the second run they have other values at points that the
-party has never met, and only there. The maps add a constant to uniform numbers, so that equal views prove equal laws.
+What a party sees has a distribution that its own input and the noisy answer determine if, for two inputs and coins of
+noise with one answer, there is a map of all other coins that keeps their measure and the view. Coins are scripted here;
+hashes and ciphers that a proof takes for random functions are so, too: in the second run they have other values at
+points that the party has never met, and only there. The maps add a constant to uniform numbers, so that equal views
+prove equal distributions.
 """
 
 from __future__ import annotations

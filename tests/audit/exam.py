@@ -98,12 +98,12 @@ def thresholds(epsilon: float = 1.0, cutoff: int = 3, queries: int = 8) -> Itera
     long = families.answers(2 * queries, adjacency=dp.REPLACE_ONE)
     shown = BatchSampler(svt(1 / half, 1 / half, 1, shown=True))
     yield Case("SVT of Lyu, Su and Li, 3", shown, long, claim, inf, 100_000)
-    laws = {
+    distributions = {
         "SVT of Lyu, Su and Li, 4": (svt(4 / epsilon, 4 / (3 * epsilon), cutoff), (1 + 6 * cutoff) / 4 * epsilon),
         "SVT of Lyu, Su and Li, 5": (svt(1 / half, 0, queries), inf),
         "SVT of Lyu, Su and Li, 6": (svt(1 / half, 1 / half, queries), inf),
     }
-    for name, (release, true) in laws.items():
+    for name, (release, true) in distributions.items():
         yield Case(name, BatchSampler(release), family, claim, true, 50_000)
     chapter = printed("sparse_vector")
 
@@ -161,9 +161,9 @@ def partitions(cells: int = 4) -> Iterator[Case]:
     """DAWA's reference partition, and the same one as PriRP takes it, under replace-one.
 
     True: the loss by the event that each cell is a bucket of its own. That says of each noisy cost, with costs of 2 for
-    a cell, that the noise is above a number, in the tail of its law: in an empty row to whose middle a record comes
-    these numbers fall by 1, 1 and 1.5, at scales of 2.5, 2.5 and 3; where a record of a row of ones moves to the next
-    cell, by 1, 2, 1 and 2 at 2.5, 2.5, 2.5 and 3.
+    a cell, that the noise is above a number, in the tail of its distribution: in an empty row to whose middle a record
+    comes these numbers fall by 1, 1 and 1.5, at scales of 2.5, 2.5 and 3; where a record of a row of ones moves to the
+    next cell, by 1, 2, 1 and 2 at 2.5, 2.5, 2.5 and 3.
     """
     chapter = printed("regression_diagnostics")
 

@@ -481,14 +481,14 @@ class Shifted:
     key: Any
     shift: Callable[[Any, Any], Sequence[int]] | None
 
-    def derive_path_noise(self, law: Any, at: Sequence[int]) -> list[int]:
-        return self._with(self.key.derive_path_noise(law, at), law, at)
+    def derive_path_noise(self, distribution: Any, at: Sequence[int]) -> list[int]:
+        return self._with(self.key.derive_path_noise(distribution, at), distribution, at)
 
-    def derive_sum_noise(self, law: Any) -> list[int]:
-        return self._with(self.key.derive_sum_noise(law), law, None)
+    def derive_sum_noise(self, distribution: Any) -> list[int]:
+        return self._with(self.key.derive_sum_noise(distribution), distribution, None)
 
-    def _with(self, drawn: Sequence[int], law: Any, at: Any) -> list[int]:
-        more = [0] * len(drawn) if self.shift is None else self.shift(law, at)
+    def _with(self, drawn: Sequence[int], distribution: Any, at: Any) -> list[int]:
+        more = [0] * len(drawn) if self.shift is None else self.shift(distribution, at)
         return [one + other for one, other in zip(drawn, more, strict=True)]
 
 
@@ -514,15 +514,19 @@ def counts_coupled(  # noqa: PLR0917
         pair = tuple(each[BLOCK * number : BLOCK * (number + 1)] for each in seeds)
         Rewriting(encoding, expansion, cell, (pair[0], pair[1]), view, public[number]).rewrite()
 
-    def exact(rows: Any, law: Any, at: Any) -> list[int]:
+    def exact(rows: Any, distribution: Any, at: Any) -> list[int]:
         if at is not None:
             return [int((rows < each).sum()) for each in at]
-        cells = np.bincount(rows, minlength=encoding.slots + 1)[: encoding.slots].reshape(law.rows, law.cells)
-        sums = [number for part in law.apply_strategy(cells) for number in part.ravel().tolist()]
-        return sums if law.missing is None else [*sums, -int(cells.sum())]
+        cells = np.bincount(rows, minlength=encoding.slots + 1)[: encoding.slots].reshape(
+            distribution.rows, distribution.cells
+        )
+        sums = [number for part in distribution.apply_strategy(cells) for number in part.ravel().tolist()]
+        return sums if distribution.missing is None else [*sums, -int(cells.sum())]
 
-    def shift(law: Any, at: Any) -> list[int]:
-        return [one - other for one, other in zip(exact(old, law, at), exact(new, law, at), strict=True)]
+    def shift(distribution: Any, at: Any) -> list[int]:
+        return [
+            one - other for one, other in zip(exact(old, distribution, at), exact(new, distribution, at), strict=True)
+        ]
 
     servers.shifts = {1 - view: shift}
 

@@ -136,8 +136,8 @@ class Pinned:
             """Draw the noise of one run alone: a choice takes more of it or less."""
             return Randomness(Coins(1000 + next(runs)).random_bytes, is_seeded=False)
 
-        def sums(table: Any, law: Any) -> Any:
-            found = list(exact(table, law))
+        def sums(table: Any, distribution: Any) -> Any:
+            found = list(exact(table, distribution))
             return self.of(found)
 
         def prefixes(own: Any, count: Any, plan: Any, memory: Any, randomness: Any) -> Any:

@@ -40,7 +40,7 @@ def answer(generator: np.random.Generator) -> Many:
     return lambda data, k: (len(data) > 0) ^ (generator.random(k) > 1 / (1 + np.exp(-1)))
 
 
-def test_limits_of_chances_are_those_of_the_binomial_law() -> None:
+def test_limits_of_chances_are_those_of_the_binomial_distribution() -> None:
     low, high = float(find_probability_lower_bound(7, 50, 0.01)), float(find_probability_upper_bound(7, 50, 0.01))
     assert binom.sf(6, 50, low) == pytest.approx(0.01)
     assert binom.cdf(7, 50, high) == pytest.approx(0.01)

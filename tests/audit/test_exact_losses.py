@@ -1,4 +1,5 @@
-"""Exact losses of noisy sums and choices: none exceeds its claim, planted faults do, and laws agree with draws."""
+"""Exact losses of noisy sums and choices: none exceeds its claim, planted faults do, and distributions agree with
+draws."""
 
 from __future__ import annotations
 
@@ -12,7 +13,7 @@ import numpy as np
 import pytest
 
 import dpcurves as dp
-from dpcurves.laws import Family, Noise
+from dpcurves.distributions import Family, Noise
 from dpcurves.mechanisms import exponential, lazy_tree, linear, thresholds
 from dpcurves.noise import discrete_gaussian
 from dpcurves.noise.randomness import Randomness
@@ -104,20 +105,20 @@ def test_half_of_the_noise_of_sites_exceeds_their_claim(monkeypatch: pytest.Monk
     assert item.exceeds_claim(item.find_largest())
 
 
-def test_laws_of_choices_agree_with_draws() -> None:
+def test_distributions_of_choices_agree_with_draws() -> None:
     """Each frequency of 2,000 draws is within 5 standard deviations: a false alarm among 60 outcomes is below 1e-4."""
     draws, randomness = 2000, Randomness.from_seed(5)
     table = np.array([2, 0, 1, 0, 1])
-    for name, mechanism, query, find_law in exact_losses._list_choices():
+    for name, mechanism, query, find_distribution in exact_losses._list_choices():
         plan = mechanism.plan(query, dp.PrivacyLoss.pure(2), AddRemove(EACH_RECORD))
         counts = table if query.cells == 4 else np.append(table, [0] * (query.cells - 4))
-        law = find_law(mechanism, counts, plan)
-        assert sum(law.values()) == pytest.approx(1, abs=1e-9), name
+        distribution = find_distribution(mechanism, counts, plan)
+        assert sum(distribution.values()) == pytest.approx(1, abs=1e-9), name
         drawn = Counter(mechanism.run(counts, plan, randomness) for _ in range(draws))
         if name in ("sparse vector", "private bounds"):
             drawn = Counter({outcome[0]: number for outcome, number in drawn.items()})
-        assert set(drawn) <= set(law), name
-        for outcome, probability in law.items():
+        assert set(drawn) <= set(distribution), name
+        for outcome, probability in distribution.items():
             error = 5 * sqrt(draws * probability * (1 - probability)) + 3
             assert drawn[outcome] == pytest.approx(draws * probability, abs=error), (name, outcome)
 

@@ -107,7 +107,7 @@ def test_doubles_are_told_from_a_lattice() -> None:
 
 
 def test_what_shows_in_two_numbers_together_is_found_by_learned_scores() -> None:
-    """Signs of two numbers agree on one data set alone, and each number has the same law on both."""
+    """Signs of two numbers agree on one data set alone, and each number has the same distribution on both."""
     chance = np.random.default_rng(9)
 
     def release(data: Sequence[float], k: int) -> NDArray[np.float64]:

@@ -26,15 +26,15 @@ def benchmark() -> SimpleNamespace:
 
 
 def test_list_holds_at_most_400_cells_of_45_shapes_a_third_of_them_drawn(benchmark: SimpleNamespace) -> None:
-    cells, laws = benchmark.cells.CELLS, benchmark.cells.SHAPES
+    cells, distributions = benchmark.cells.CELLS, benchmark.cells.SHAPES
     assert len(cells) <= 400
-    assert len(laws) >= 40
-    assert {cell.shape for cell in cells} == set(laws)
-    assert 3 * sum(name.startswith("drawn") for name in laws) >= len(laws)
+    assert len(distributions) >= 40
+    assert {cell.shape for cell in cells} == set(distributions)
+    assert 3 * sum(name.startswith("drawn") for name in distributions) >= len(distributions)
     assert {cell.neighbours for cell in cells} == {"replace-one", "add-remove"}
     assert {cell.is_pure for cell in cells} == {True, False}
-    for law in laws.values():
-        weights = law(64)
+    for distribution in distributions.values():
+        weights = distribution(64)
         assert weights.sum() == pytest.approx(1)
         assert weights.min() >= 0
 

@@ -90,7 +90,7 @@ def test_an_area_in_two_rounds_and_its_plan(run: Run, tmp_path: Path) -> None:
     high.write_text("\n".join(["s", *(str(each % 10 + 2) for each in range(300))]))
     asked = ("--column", "s", "--grid", "0:12:12", "--people", 400, "--epsilon", 8, "--out", task)
     assert run("local", "task", "--kernel", "auc", *asked).exit_code == 0
-    assert '"aim": "area"' in task.read_text()
+    assert '"target": "area"' in task.read_text()
     assert run("local", "randomize", low, "--task", task, "--out", bits).exit_code == 0
     found = ("--of", "negatives", "--people", 300, "--out", second)
     published = run("local", "publish", bits, "--task", task, *found)

@@ -10,7 +10,7 @@ import pytest
 from click.testing import Result
 
 import dpcurves as dp
-from dpcurves.laws import ThresholdAnswers
+from dpcurves.distributions import ThresholdAnswers
 
 Run = Callable[..., Result]
 
@@ -112,8 +112,8 @@ def test_a_plan_of_bounds_says_how_many_records_they_may_miss(run: Run) -> None:
     planned = run("plan", "bounds", "--coverage", "0.95", *TERMS)
     question = dp.BoundsQuestion("value", 1, "0.95")
     (plan,) = dp.plan_question(question, dp.PrivacyLoss.pure(1), dp.REPLACE_ONE.to_adjacency(dp.EACH_RECORD, 100_000))
-    assert isinstance(plan.law, ThresholdAnswers)
-    assert planned.stdout.endswith(f"(exceeded with probability 0.05): {plan.law.alpha(0.05):.4g}\n")
+    assert isinstance(plan.distribution, ThresholdAnswers)
+    assert planned.stdout.endswith(f"(exceeded with probability 0.05): {plan.distribution.alpha(0.05):.4g}\n")
     refused = run("plan", "bounds", "--coverage", "1.95", *TERMS)
     assert (
         refused.stderr

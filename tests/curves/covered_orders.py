@@ -1,6 +1,7 @@
 """How often intervals of Kendall's tau, and of means over pairs that are read from cells, hold: of released tables.
 
-The second column is the first one's cell and a step to either side or none, so tables of both have a known law.
+The second column is the first one's cell and a step to either side or none, so tables of both have a known
+distribution.
 """
 
 from __future__ import annotations
@@ -32,13 +33,13 @@ def covered(case: Case, level: float, seed: int) -> Iterator[tuple[str, bool]]:
     """Tell it of one table of two ordered columns, and of one histogram of 16 cells."""
     draw = np.random.default_rng([seed, case.units, case.adjacency, 13])
     adjacency, loss = both(case.units)[case.adjacency], PrivacyLoss.pure(case.epsilon)
-    law = law_of(case.data)
-    table = draw.multinomial(case.units, law.ravel()).reshape(law.shape)
-    rows, columns = (np.repeat(side.ravel(), table.ravel()) for side in np.indices(law.shape))
+    distribution = distribution_of(case.data)
+    table = draw.multinomial(case.units, distribution.ravel()).reshape(distribution.shape)
+    rows, columns = (np.repeat(side.ravel(), table.ravel()) for side in np.indices(distribution.shape))
     sides = {"first": rows, "second": columns}
     told = answer(dp.ContingencyQuestion(*SIDES), sides, loss, adjacency, 2 * seed)
     found = {"tau-a": dp.kendall_tau_a(told), "tau-b": dp.kendall_tau_b(told)}
-    yield from _held(found, taus(table, 0), taus(law, 1), level)
+    yield from _held(found, taus(table, 0), taus(distribution, 1), level)
     shares = cells_of(case.data, 16)
     counts = draw.multinomial(case.units, shares)
     question = dp.HistogramQuestion("x", dp.Grid(0, 16, cells=16))
@@ -71,13 +72,13 @@ def cells_of(kind: str, cells: int) -> FloatArray:
     return np.bincount(place, minlength=cells) / len(values)
 
 
-def law_of(kind: str) -> FloatArray:
+def distribution_of(kind: str) -> FloatArray:
     """The chances of pairs of sides."""
-    law = np.zeros((SIDE, SIDE))
+    distribution = np.zeros((SIDE, SIDE))
     for row, share in enumerate(cells_of(kind, SIDE)):
         for step, part in zip((-1, 0, 1), STEPS, strict=True):
-            law[row, min(max(row + step, 0), SIDE - 1)] += share * part
-    return law
+            distribution[row, min(max(row + step, 0), SIDE - 1)] += share * part
+    return distribution
 
 
 def taus(table: FloatArray | IntArray, replaced: int) -> dict[str, float]:

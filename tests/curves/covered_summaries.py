@@ -1,6 +1,6 @@
 """How often each interval of a summary covers, on tied, heaped, zero-inflated, clipped and smooth values.
 
-Samples are drawn from a long list with replacement, so that records are independent and their law is known.
+Samples are drawn from a long list with replacement, so that records are independent and their distribution is known.
 """
 
 from __future__ import annotations

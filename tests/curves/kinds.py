@@ -1,7 +1,7 @@
 """Kinds of data that all intervals are tried on: tied, heaped, zero-inflated, clipped, continuous; and all cases.
 
-A population is a long list; samples are drawn from it with replacement, so records are independent and their law is
-known.
+A population is a long list; samples are drawn from it with replacement, so records are independent and their
+distribution is known.
 """
 
 from __future__ import annotations

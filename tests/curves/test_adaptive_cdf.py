@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from dpcurves.conversation import Setting
 from dpcurves.curves import CDF, CdfQuestion, Quantiles, QuantilesQuestion
 from dpcurves.data import Axis, Categories, Grid, LatticeAxis, Outside, Values
-from dpcurves.laws import ToeplitzSums
+from dpcurves.distributions import ToeplitzSums
 from dpcurves.mechanisms import TreeSums
 from dpcurves.privacy import EACH_RECORD, AddRemove, Adjacency, Neighbours, PrivacyLoss, ReplaceOne, Unit
 from dpcurves.queries import CountQuery, Hint, PartitionQuery
@@ -44,7 +44,7 @@ def test_at_a_huge_loss_the_curve_is_exact(adjacency: Adjacency, grid: Grid, hug
     some[:500] = np.nan
     curve = answer(CdfQuestion("x", grid, hint=Hint.PEAKED), {"x": some}, huge, adjacency, seed=1)
     square_root = not huge.is_pure and grid.cells > 2  # of all cells, and read with the turn before it
-    assert isinstance(curve.prefixes.evidence.law, ToeplitzSums) is square_root
+    assert isinstance(curve.prefixes.evidence.distribution, ToeplitzSums) is square_root
     assert (len(curve.prefixes.rounds) == 1) is (not huge.is_pure and not square_root)
     assert np.abs(curve.y - truth(X[500:], grid.edges)).max() < 1e-6
     assert curve.count == pytest.approx(1500, abs=0.01)
@@ -145,7 +145,7 @@ def test_few_cells_are_many_for_few_records() -> None:
     assert not is_worth_refining(values, None, setting(PrivacyLoss.pure("0.1"), 1_000))
 
 
-def test_few_cells_of_a_smooth_law_have_hardly_more_error_than_many_read_at_the_same_edges() -> None:
+def test_few_cells_of_a_smooth_distribution_have_hardly_more_error_than_many_read_at_the_same_edges() -> None:
     # 64 cells had 2.5 times the error of 1,024; now .9 (sd .15 of 16 releases): a false alarm in 1 of 10,000.
     draw, errors = np.random.default_rng(8), np.zeros(2)
     for seed in range(16):

@@ -20,7 +20,7 @@ from dpcurves.strategies import range_search
 from dpcurves.strategies.range_search import round_numbers_between
 
 FloatArray = NDArray[np.float64]
-Law = Callable[[np.random.Generator, int], FloatArray]
+Distribution = Callable[[np.random.Generator, int], FloatArray]
 NO_RANGE = "no range was significant above the noise: the range of the records is unknown"
 P = (0.01, 0.05, 0.25, 0.5, 0.75, 0.95, 0.99)
 
@@ -38,7 +38,7 @@ def with_an_outlier(draw: np.random.Generator, size: int) -> FloatArray:
     return np.append(np.exp(draw.normal(3, 0.5, size - 1)), 1e300)
 
 
-LAWS: dict[str, Law] = {
+DISTRIBUTIONS: dict[str, Distribution] = {
     "lognormal": lambda draw, size: np.exp(draw.normal(10, 1, size)),
     "pareto": lambda draw, size: 1000 * (draw.pareto(1.2, size) + 1),
     "bimodal": bimodal,
@@ -72,10 +72,14 @@ def rank_errors(values: FloatArray, found: FloatArray) -> FloatArray:
 
 @pytest.mark.quick_share(3)
 @pytest.mark.parametrize(
-    "law", [pytest.param(law, marks=[pytest.mark.reproduction] * (n % 2)) for n, law in enumerate(LAWS)]
+    "distribution",
+    [
+        pytest.param(distribution, marks=[pytest.mark.reproduction] * (n % 2))
+        for n, distribution in enumerate(DISTRIBUTIONS)
+    ],
 )
-def test_ranks_are_nearly_as_exact_as_on_a_grid_that_fits(law: str) -> None:
-    values = LAWS[law](np.random.default_rng(1), 100_000)
+def test_ranks_are_nearly_as_exact_as_on_a_grid_that_fits(distribution: str) -> None:
+    values = DISTRIBUTIONS[distribution](np.random.default_rng(1), 100_000)
     errors = [
         rank_errors(
             values,
@@ -83,12 +87,12 @@ def test_ranks_are_nearly_as_exact_as_on_a_grid_that_fits(law: str) -> None:
         ).mean()
         for seed in range(2)
     ]
-    assert np.mean(errors) < ALLOWED.get(law, 16)
+    assert np.mean(errors) < ALLOWED.get(distribution, 16)
 
 
-@pytest.mark.parametrize(("law", "step"), [("years", 1), ("timestamps", 0), ("below zero", 0)])
-def test_quantiles_are_multiples_of_what_values_seem_to_be_multiples_of(law: str, step: float) -> None:
-    values = LAWS[law](np.random.default_rng(5), 10_000)
+@pytest.mark.parametrize(("distribution", "step"), [("years", 1), ("timestamps", 0), ("below zero", 0)])
+def test_quantiles_are_multiples_of_what_values_seem_to_be_multiples_of(distribution: str, step: float) -> None:
+    values = DISTRIBUTIONS[distribution](np.random.default_rng(5), 10_000)
     found = dp.quantiles(values, P, epsilon="0.3", adjacency=dp.ADD_REMOVE, randomness=dp.Randomness.from_seed(4))
     assert isinstance(found.curve, dp.CDF)
     assert found.curve.prefixes.step == step
@@ -116,7 +120,7 @@ def test_all_counts_are_on_intervals_of_the_tree_that_a_curve_is_read_on() -> No
 
 
 def test_cells_hold_one_multiple_each_where_values_are_multiples() -> None:
-    values = LAWS["heights"](np.random.default_rng(5), 10_000)
+    values = DISTRIBUTIONS["heights"](np.random.default_rng(5), 10_000)
     found = dp.cdf(values, epsilon=1, adjacency=dp.ADD_REMOVE, randomness=dp.Randomness.from_seed(5))
     edges = found.x[found.prefixes.measured_edges]
     middle = edges[(edges >= 150) & (edges < 190)]
@@ -272,7 +276,7 @@ def test_who_counts_once_refuses_in_one_line() -> None:
         )  # fmt: skip
 
 
-KINDS: dict[str, Law] = {
+KINDS: dict[str, Distribution] = {
     "smooth": lambda draw, size: draw.beta(2, 5, size) * 40,
     "tied": lambda draw, size: draw.choice([1.0, 2.0, 5.0, 17.5], size),
     "heaped": heaped,
@@ -284,9 +288,9 @@ KINDS: dict[str, Law] = {
 def test_bands_hold_the_curve_of_the_records() -> None:
     """Fewer than 7 of 10 bands at 0.9 hold with chance 0.013, if each holds with 0.9; the seeds are fixed."""
     held = []
-    for number, law in enumerate(KINDS.values()):
+    for number, distribution in enumerate(KINDS.values()):
         for seed in range(2):
-            values = law(np.random.default_rng([number, seed]), 2000)
+            values = distribution(np.random.default_rng([number, seed]), 2000)
             adjacency = (dp.ADD_REMOVE, dp.REPLACE_ONE)[seed % 2]
             curve = dp.cdf(values, epsilon=1, adjacency=adjacency, randomness=dp.Randomness.from_seed(seed))
             truth = np.searchsorted(np.sort(values), curve.x) / len(values)
@@ -338,14 +342,14 @@ def test_times_may_be_durations_and_scores_dates_without_a_grid() -> None:
 
 
 @pytest.mark.quick_share(4)
-@pytest.mark.parametrize("law", [law for law in LAWS if law != "pareto"])
-def test_a_plot_shows_the_range_of_nearly_all_records_and_not_of_empty_cells(law: str) -> None:
+@pytest.mark.parametrize("distribution", [distribution for distribution in DISTRIBUTIONS if distribution != "pareto"])
+def test_a_plot_shows_the_range_of_nearly_all_records_and_not_of_empty_cells(distribution: str) -> None:
     """The noise of empty cells up to 1e300 adds up to more than 0.1 % of 4,000 records at epsilon 0.5.
 
-    The widest plot of eight releases of each law had 2.5 times the range of 98 % of the records; without a limit to
-    the tails, 43 times for lognormal values.
+    The widest plot of eight releases of each distribution had 2.5 times the range of 98 % of the records; without a
+    limit to the tails, 43 times for lognormal values.
     """
-    values = LAWS[law](np.random.default_rng(5), 4_000)
+    values = DISTRIBUTIONS[distribution](np.random.default_rng(5), 4_000)
     low, high = np.quantile(values, [0.01, 0.99])
     for seed in range(3):
         randomness = dp.Randomness.from_key(b"public key of this test, 32 bytes", str(seed))

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from dpcurves.curves import CDF, CdfQuestion
 from dpcurves.data import Categories, Grid
-from dpcurves.laws import NoisySums
+from dpcurves.distributions import NoisySums
 from dpcurves.privacy import EACH_RECORD, AddRemove, Adjacency, PrivacyLoss, ReplaceOne
 from dpcurves.queries import Hint
 
@@ -125,14 +125,16 @@ def test_bands_of_whole_years_hold_at_least_as_often_as_they_say() -> None:
     assert found >= RELEASES * LEVEL - 4 * sqrt(RELEASES * LEVEL * (1 - LEVEL))
 
 
-def test_noise_of_one_law_is_simulated_once_for_all_categories(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_noise_of_one_distribution_is_simulated_once_for_all_categories(monkeypatch: pytest.MonkeyPatch) -> None:
     drawn: list[int] = []
 
     simulated = NoisySums.simulate_prefixes
 
-    def counted(law: NoisySums, total: int | None, draws: int, generator: np.random.Generator) -> Iterator[Values]:
+    def counted(
+        distribution: NoisySums, total: int | None, draws: int, generator: np.random.Generator
+    ) -> Iterator[Values]:
         drawn.append(1)
-        return simulated(law, total, draws, generator)
+        return simulated(distribution, total, draws, generator)
 
     monkeypatch.setattr(NoisySums, "simulate_prefixes", counted)
     question = CdfQuestion("x", Grid(0, 1, cells=37), by=Categories("group", ("a", "b", "c")))

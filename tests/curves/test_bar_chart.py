@@ -78,8 +78,8 @@ TINY = ("a", "b", "c", None)
 @pytest.mark.parametrize("adjacency", [AddRemove(Unit("person", 1)), ReplaceOne(Unit("person", 1), 3)], ids=str)
 @pytest.mark.parametrize("loss", [ONE, dp.PrivacyLoss.zcdp("0.5")], ids=str)
 def test_all_neighbours_of_tiny_tables_lose_at_most_the_charge(adjacency: Adjacency, loss: dp.PrivacyLoss) -> None:
-    """The law of release in closed form: Laplace noise loses the L1 distance over its scale, Gaussian noise the squared
-    distance over twice its variance; and each table is counted by the engine."""
+    """The distribution of release in closed form: Laplace noise loses the L1 distance over its scale, Gaussian noise
+    the squared distance over twice its variance; and each table is counted by the engine."""
     axis = ListedCategories.from_categories(dp.Categories("ward", ("a", "b")))
     plan = AUTO.plan(CountQuery((axis,), CountUse.CELLS), loss, adjacency)
     size = (2, 3) if isinstance(adjacency, AddRemove) else (3, 3)
@@ -97,7 +97,7 @@ def test_all_neighbours_of_tiny_tables_lose_at_most_the_charge(adjacency: Adjace
             went = np.maximum(theirs - ours, 0).sum()
             if (came, went) in ([(1, 0), (0, 1)] if isinstance(adjacency, AddRemove) else [(1, 1)]):
                 shifts = [*(ours - theirs)[:-1].tolist(), (ours - theirs)[-1]]
-                noises = [noise for noise, count in cast("Any", plan.law).noises for _ in range(count)]
+                noises = [noise for noise, count in cast("Any", plan.distribution).noises for _ in range(count)]
                 prices = [
                     abs(shift) / float(noise.parameter) if loss.epsilon else shift**2 / (2 * float(noise.parameter))
                     for shift, noise in zip(shifts, noises, strict=True)

@@ -20,7 +20,7 @@ from dpcurves.curves.residuals import (
     find_min_records,
 )
 from dpcurves.data import Axis, Categories, Grid, Outside
-from dpcurves.laws import IntervalSums
+from dpcurves.distributions import IntervalSums
 from dpcurves.mechanisms import AUTO
 from dpcurves.privacy import (
     EACH_RECORD,
@@ -65,7 +65,7 @@ def test_without_noise_means_are_those_of_the_bins(loss: PrivacyLoss, adjacency:
 @pytest.mark.parametrize("epsilon", ["0.2", "1"])
 @pytest.mark.parametrize("adjacency", both(2000), ids=str)
 def test_an_honest_model_leaves_the_envelope_as_rarely_as_said(adjacency: Adjacency, epsilon: str) -> None:
-    """About 5 in 100: 4 sigma above 7, for discrete Laplace noise has heavier tails than a normal law."""
+    """About 5 in 100: 4 sigma above 7, for discrete Laplace noise has heavier tails than a normal distribution."""
     outside: list[bool] = []
     for seed in range(30):
         labels = (np.random.default_rng(seed).random(2000) < SCORES[:2000]).astype(int)
@@ -194,10 +194,10 @@ def test_counts_and_centred_sums_lose_their_shares_on_ties_of_boundaries(adjacen
         for new in range(len(records)):
             lost = Fraction(0)
             for plan, was, now in zip(plans, before, tables, strict=True):
-                assert isinstance(plan.law, IntervalSums)
+                assert isinstance(plan.distribution, IntervalSums)
                 cells, missing = np.abs(now[new] - was[old])[:-1].sum(), abs(now[new] - was[old])[-1]
-                lost += int(cells) / plan.law.levels[0].noise.parameter
-                lost += 0 if plan.law.missing is None else int(missing) / plan.law.missing.parameter
+                lost += int(cells) / plan.distribution.levels[0].noise.parameter
+                lost += 0 if plan.distribution.missing is None else int(missing) / plan.distribution.missing.parameter
             worst = max(worst, lost)
     assert worst == BIN_COUNTS_FRACTION + BIN_SUMS_FRACTION
 

@@ -12,7 +12,7 @@ from by_hand import answer, both
 from dpcurves.conversation import ALL, Evidence, Plan, PrivacyStatement, Release
 from dpcurves.curves import CDF, AdaptivePartition, CdfQuestion
 from dpcurves.data import Axis, Categories, Grid, Outside
-from dpcurves.laws import Family, Noise, PathSums
+from dpcurves.distributions import Family, Noise, PathSums
 from dpcurves.privacy import EACH_RECORD, AddRemove, PrivacyLoss
 from dpcurves.queries import Hint, PrefixQuery
 from dpcurves.trust import run_conversation
@@ -20,12 +20,14 @@ from dpcurves_parties.shares.function_shares import FunctionShares
 
 GRID, ONE, WHO = Grid(0, 8, cells=8), PrivacyLoss.pure(1), AddRemove(EACH_RECORD)
 PRIVACY = PrivacyStatement(1.0, 0.5, "add-remove", "", 1, None, "one curator", "noise path", False, "a")
-LAW = PathSums(8, (8, 0, 3, 5), 4, Noise(Family.LAPLACE, Fraction(2)), Noise(Family.LAPLACE, Fraction(1)))
+DISTRIBUTION = PathSums(8, (8, 0, 3, 5), 4, Noise(Family.LAPLACE, Fraction(2)), Noise(Family.LAPLACE, Fraction(1)))
 SURE = PrivacyLoss.pure(10**9)
 
 
-def read(values: tuple[int, ...] = (90, 0, 40, 35, 2), law: PathSums = LAW) -> CDF:
-    return CDF.from_counts(Evidence(law, values, None).as_cell_counts(), GRID.merge_cells((3, 5)), "age", PRIVACY)
+def read(values: tuple[int, ...] = (90, 0, 40, 35, 2), distribution: PathSums = DISTRIBUTION) -> CDF:
+    return CDF.from_counts(
+        Evidence(distribution, values, None).as_cell_counts(), GRID.merge_cells((3, 5)), "age", PRIVACY
+    )
 
 
 def test_counts_in_any_order_are_shares_below_rising_edges() -> None:
@@ -42,7 +44,7 @@ def test_it_asks_for_slots_of_the_grid_its_ends_and_all_records() -> None:
         steps = run_conversation(question, ONE, WHO, FunctionShares())
         step, share = next(steps)
         assert (step, share, step.charged_query) == (PrefixQuery((axis,), slots), ALL, question.charged_query)
-        plan = Plan(step, ONE, WHO, "one curator: path", PathSums(axis.slots, slots, 4, LAW.noise, None), 1.0)
+        plan = Plan(step, ONE, WHO, "one curator: path", PathSums(axis.slots, slots, 4, DISTRIBUTION.noise, None), 1.0)
         with pytest.raises(StopIteration) as end:
             steps.send(Release.make_placeholder(plan))
         assert end.value.value.x.tolist() == [0, 3, 8]
@@ -90,6 +92,6 @@ def test_what_says_how_all_edges_are_counted_is_refused_beside_some() -> None:
 def test_counts_that_are_no_row_of_cells_are_refused() -> None:
     for at in ((0,), (3,), (8, 9)):
         with pytest.raises(ValueError, match=r"^evidence: all rows must be counted below the same"):
-            Evidence(replace(LAW, prefix_lengths=at), (*at, 0), None).as_cell_counts()
+            Evidence(replace(DISTRIBUTION, prefix_lengths=at), (*at, 0), None).as_cell_counts()
     with pytest.raises(ValueError, match=r"^evidence: all rows must be counted below the same"):
-        Evidence(replace(LAW, prefix_lengths=(3, 4, 8)), (3, 4, 8, 0), None).as_cell_counts(2)
+        Evidence(replace(DISTRIBUTION, prefix_lengths=(3, 4, 8)), (3, 4, 8, 0), None).as_cell_counts(2)

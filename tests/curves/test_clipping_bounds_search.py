@@ -12,7 +12,7 @@ import dpcurves as dp
 from dpcurves.curves.adaptive_histogram import PilotEstimate, choose_clipping_bounds
 
 DEVIATES = np.array([NormalDist().inv_cdf(part / 400_000) for part in range(1, 400_000, 2)])
-LAWS = {
+DISTRIBUTIONS = {
     "normal": 50 + 3 * DEVIATES,
     "lognormal": np.exp(10 + 0.6 * DEVIATES),
     "exponential": -np.log((0.5 + np.arange(200_000)) / 200_000)[::-1],
@@ -21,9 +21,9 @@ LAWS = {
 
 
 @pytest.mark.parametrize("side", [-1, 1])
-@pytest.mark.parametrize("law", LAWS)
-def test_a_tail_is_followed_beyond_what_noise_lets_stand_out(law: str, side: int) -> None:
-    values = np.sort(side * LAWS[law])
+@pytest.mark.parametrize("distribution", DISTRIBUTIONS)
+def test_a_tail_is_followed_beyond_what_noise_lets_stand_out(distribution: str, side: int) -> None:
+    values = np.sort(side * DISTRIBUTIONS[distribution])
     ends = np.quantile(values, [0.0, 1.0])
     first, last = np.quantile(values, [0.01, 0.99])
     edges = np.unique(np.concatenate([np.linspace(first, last, 60), ends]))
@@ -92,13 +92,13 @@ RECORDS: dict[str, Callable[[np.random.Generator], np.ndarray]] = {
 
 
 @pytest.mark.parametrize(
-    "law",
+    "distribution",
     [each if each == "zero-inflated" else pytest.param(each, marks=pytest.mark.reproduction) for each in RECORDS],
 )
-def test_intervals_hold_the_mean_of_all_values_and_that_of_clipped_ones(law: str) -> None:
+def test_intervals_hold_the_mean_of_all_values_and_that_of_clipped_ones(distribution: str) -> None:
     held, far = np.zeros(2), []
     for seed in range(14):
-        values = RECORDS[law](np.random.default_rng(seed))
+        values = RECORDS[distribution](np.random.default_rng(seed))
         noise = dp.Randomness.from_seed(seed)
         found = dp.mean(values, bounds="auto", epsilon=1, adjacency=dp.ADD_REMOVE, randomness=noise)
         clipped = float(np.clip(values, found.lower, found.upper).mean())
@@ -108,4 +108,4 @@ def test_intervals_hold_the_mean_of_all_values_and_that_of_clipped_ones(law: str
         assert "intervals of the sum and the mean are for all values" in found.notes[-1]
     assert min(held) > 5  # at 85% each, fewer come with a chance of 4e-5
     # 600 values above zero leave the tail to be extrapolated from few clear counts: such intervals are wide.
-    assert np.median(far) < (10 if law == "zero-inflated" else 3)
+    assert np.median(far) < (10 if distribution == "zero-inflated" else 3)

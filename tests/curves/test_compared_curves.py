@@ -75,11 +75,11 @@ def test_tables_that_differ_are_told_apart_and_drawn_together(kind: str) -> None
 @pytest.mark.filterwarnings("ignore::dpcurves.CurveWarning")
 def test_tables_of_one_population_are_told_apart_as_seldom_as_is_said(kind: str, data: str) -> None:
     """At most as many of 12 pairs seem to differ at 5%, and at 50%, as chance brings once in 30,000 runs (4 sigma)."""
-    law, releases, found = people(data), 12, []
+    distribution, releases, found = people(data), 12, []
     for seed in range(releases):
         draw = np.random.default_rng([seed, 5])
-        one, other = (law.columns(law.drawn(many, draw)) for many in (800, 1200))
-        question: Any = dp.RocQuestion("y", "s", law.grid)
+        one, other = (distribution.columns(distribution.drawn(many, draw)) for many in (800, 1200))
+        question: Any = dp.RocQuestion("y", "s", distribution.grid)
         if kind != "roc":
             question = (dp.CdfQuestion if kind == "cdf" else dp.HistogramQuestion)("s", dp.Grid(0, 1, cells=16))
         private = answer(question, one, LOSS, both(800)[seed % 2], seed)

@@ -12,7 +12,7 @@ from click.testing import CliRunner
 import dpcurves as dp
 from dpcurves.cli.app import build
 from dpcurves.forecasts.compared_groups import forecast_larger_value
-from dpcurves.forecasts.reference_laws import PLACES
+from dpcurves.forecasts.reference_distributions import PLACES
 from dpcurves.privacy import PrivacyLoss
 from dpcurves_survival.forecasts import TIMES
 

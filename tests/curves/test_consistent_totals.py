@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 import dpcurves as dp
-from dpcurves.laws import Family, HaarSums, IntervalSums, Noise, PathSums, Tier, ToeplitzSums
-from dpcurves.laws.law import simulate_noise
-from dpcurves.laws.path_sums import ThresholdSums
+from dpcurves.distributions import Family, HaarSums, IntervalSums, Noise, PathSums, Tier, ToeplitzSums
+from dpcurves.distributions.output_distribution import simulate_noise
+from dpcurves.distributions.path_sums import ThresholdSums
 
 STATES, YEARS = tuple("abcde"), (2011, 2012, 2013)
 BY_BOTH = dp.Categories("state", STATES), dp.Categories("year", YEARS)
@@ -220,7 +220,7 @@ def test_wide_numbers_are_suppressed(asked: Asked) -> None:
 
 
 @pytest.mark.parametrize("noise", [Noise(Family.LAPLACE, Fraction(3)), Noise(Family.GAUSSIAN, Fraction(2))])
-def test_sums_of_many_draws_have_their_law(noise: Noise) -> None:
+def test_sums_of_many_draws_have_their_distribution(noise: Noise) -> None:
     """Beyond 64 draws their sum is drawn as one: mean, variance and tails of both ways agree."""
     many = simulate_noise(noise.sum_over_draws(100), (20_000,), np.random.default_rng(1))
     parts = sum(simulate_noise(noise.sum_over_draws(50), (20_000,), np.random.default_rng(seed)) for seed in (2, 3))
@@ -248,16 +248,18 @@ NOISE, MISSING = Noise(Family.LAPLACE, Fraction(2)), Noise(Family.LAPLACE, Fract
 
 
 @pytest.mark.parametrize(
-    "law",
+    "distribution",
     [
         IntervalSums(2, 4, (Tier((0, 2), MISSING), Tier(range(4), NOISE)), MISSING),
         HaarSums(1, 4, 1, NOISE, (MISSING, NOISE), MISSING),
         ToeplitzSums(1, 4, 1, 4, Noise(Family.GAUSSIAN, Fraction(9)), MISSING),
         ThresholdSums.from_path(PathSums(8, (8, 3), 4, NOISE, MISSING), (90, 40, 1), 1)[0],
     ],
-    ids=lambda law: type(law).__name__,
+    ids=lambda distribution: type(distribution).__name__,
 )
-def test_the_law_of_a_sum_has_each_noise_as_often_as_there_are_releases(law: Any) -> None:
-    """Wherever it stands in the law, that of the missing included."""
-    assert list(law.sum_over_releases(3).noises) == [(noise.sum_over_draws(3), count) for noise, count in law.noises]
-    assert law.sum_over_releases(3).missing == MISSING.sum_over_draws(3)
+def test_the_distribution_of_a_sum_has_each_noise_as_often_as_there_are_releases(distribution: Any) -> None:
+    """Wherever it stands in the distribution, that of the missing included."""
+    assert list(distribution.sum_over_releases(3).noises) == [
+        (noise.sum_over_draws(3), count) for noise, count in distribution.noises
+    ]
+    assert distribution.sum_over_releases(3).missing == MISSING.sum_over_draws(3)

@@ -48,7 +48,8 @@ def test_at_a_huge_epsilon_counts_and_statistic_are_those_of_scipy() -> None:
 def test_independent_columns_are_called_dependent_as_rarely_as_it_says_and_noise_alone_would_fool_a_plain_test() -> (
     None
 ):
-    """200 releases: shares of small p-values are within 4 sigma of their level; a law of chi-squared fails by far."""
+    """200 releases: shares of small p-values are within 4 sigma of their level; a distribution of chi-squared fails by
+    far."""
     runs, found, plain = 200, [], []
     for seed in range(runs):
         curve = answer(QUESTION, columns(500, seed), PrivacyLoss.pure("0.3"), both(500)[seed % 2], seed)

@@ -2,8 +2,8 @@
 
 Tied, heaped, zero-inflated and clipped data, 1,000 and 100,000 records, epsilon 0.1 and 1, both adjacencies: of some of
 these 32 cases, pooled by each of the four and all together, no share is so far below 90% that chance does it once in
-30,000 times (4 sigma of a normal law). On continuous data it is so far neither below nor above one half, where 50% is
-said: what is too wide shows there most. Shares of too few releases to be too small are passed over; of all cases
+30,000 times (4 sigma of a normal distribution). On continuous data it is so far neither below nor above one half, where
+50% is said: what is too wide shows there most. Shares of too few releases to be too small are passed over; of all cases
 together there are enough. There are about 900 comparisons: at most one in 30 sets of seeds fails by chance; the seeds
 are fixed. `test_population_band`, `test_rate_bands` and `test_ratio_bands` hold 90% from both sides. What is off by
 less than some 20 points only more releases show: `benchmarks/coverage_of_intervals.py`.

@@ -60,7 +60,8 @@ QUESTIONS: list[Question[Curve]] = [CalibrationQuestion("y", "s"), HosmerLemesho
 def test_of_spread_scores_intervals_hold_as_often_as_they_say(
     question: Question[Curve], records: int, releases: int
 ) -> None:
-    """Scores differ within a group, so positives vary less than by a binomial law of the share: by 2% at the most."""
+    """Scores differ within a group, so positives vary less than by a binomial distribution of the share: by 2% at the
+    most."""
     found = np.array(list(held(question, CONTINUOUS, records, releases)))
     assert np.abs(found.mean(axis=0) - LEVEL).max() <= 4 * sqrt(LEVEL * (1 - LEVEL) / len(found))
 

@@ -123,12 +123,14 @@ def test_a_card_has_all_readings_of_scores_and_of_groups() -> None:
 
 
 CATEGORIES = dp.Categories("ward", ("a", "b", "c"))
-LAW = {"a": 0.6, "b": 0.3, "c": 0.03, "new": 0.04, None: 0.03}
+DISTRIBUTION = {"a": 0.6, "b": 0.3, "c": 0.03, "new": 0.04, None: 0.03}
 
 
-def ask_wards(records: int, seed: int, loss: dp.PrivacyLoss, law: dict[str | None, float] = LAW) -> dp.BarChart:
+def ask_wards(
+    records: int, seed: int, loss: dp.PrivacyLoss, distribution: dict[str | None, float] = DISTRIBUTION
+) -> dp.BarChart:
     draw = np.random.default_rng([seed, records])
-    wards = draw.choice(np.array(list(law), dtype=object), records, p=list(law.values()))
+    wards = draw.choice(np.array(list(distribution), dtype=object), records, p=list(distribution.values()))
     return answer(dp.BarChartQuestion(CATEGORIES), {"ward": wards}, loss, both(records)[seed % 2], seed)
 
 
@@ -162,7 +164,7 @@ def test_unchanged_categories_alarm_as_rarely_as_said_and_unseen_ones_do_at_once
         ).statistics.items():
             alarms[statistic] += shift.alarm
     assert all(count / runs <= 0.05 + 4 * sqrt(0.05 * 0.95 / runs) for count in alarms.values())
-    moved = {**LAW, "new": 0.14, "a": 0.5}
+    moved = {**DISTRIBUTION, "new": 0.14, "a": 0.5}
     for seed in range(10):
         shifts = dp.drift(ask_wards(3000, seed, loss), ask_wards(1000, seed + 50, loss, moved)).statistics
         assert shifts["now", "other"].alarm

@@ -11,7 +11,7 @@ from every_question import LOSS, QUESTIONS, WHO
 
 from dpcurves.conversation import Release, Step
 from dpcurves.curves import ByCategory, Question
-from dpcurves.laws.law import ChoiceLaw
+from dpcurves.distributions.output_distribution import ChoiceDistribution
 from dpcurves.session import answer_steps
 from dpcurves.trust import Central, run_conversation
 
@@ -22,8 +22,8 @@ TURN = {"all huge": (HUGE,), "all as far below zero": (-HUGE,), "by turns": (HUG
 def answered_with(values: tuple[int, ...]) -> Callable[[Step], Release]:
     def reply(step: Step) -> Release:
         plan = Central().plan_query(step.query, LOSS, WHO)
-        blank = plan.law.blank_values()
-        chosen = isinstance(plan.law, ChoiceLaw)  # from what was offered
+        blank = plan.distribution.blank_values()
+        chosen = isinstance(plan.distribution, ChoiceDistribution)  # from what was offered
         return Release(plan, blank if chosen else tuple(islice(cycle(values), len(blank))), allotment=None, seeded=True)
 
     return reply

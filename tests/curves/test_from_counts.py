@@ -33,13 +33,13 @@ def test_exact_counts_are_read_exactly() -> None:
 
 
 @pytest.mark.quick_share(3)
-@pytest.mark.parametrize("law", NOISES)
-def test_bands_hold_the_true_curve_about_as_often_as_they_say(law: str) -> None:
+@pytest.mark.parametrize("distribution", NOISES)
+def test_bands_hold_the_true_curve_about_as_often_as_they_say(distribution: str) -> None:
     """Fewer than 38 of 60 bands at 0.8 hold by chance once in 1,000 runs, all once in 600,000; seeds are fixed."""
     held = 0
     for seed in range(60):
-        noisy = COUNTS + NOISES[law](np.random.default_rng(seed))
-        lower, upper = dp.from_counts(EDGES, noisy, law, 1.5).band(0.8)
+        noisy = COUNTS + NOISES[distribution](np.random.default_rng(seed))
+        lower, upper = dp.from_counts(EDGES, noisy, distribution, 1.5).band(0.8)
         held += bool(((lower <= BELOW + 1e-12) & (upper + 1e-12 >= BELOW)).all())
     assert 38 <= held < 60
 
@@ -78,7 +78,7 @@ def test_it_is_a_curve_like_others_and_says_whose_loss_it_is() -> None:
             ([0, 1], [1], "laplace", "0.5"),
             "scale: a number above 0 and at most 2..50 is needed, and for laplace",
         ),
-        (([0, 1], [1], "cauchy", 2), "law: must be one of exact, laplace"),
+        (([0, 1], [1], "cauchy", 2), "distribution: must be one of exact, laplace"),
         (([0, 1], ["many"]), "noisy: a list of numbers"),
     ],
 )

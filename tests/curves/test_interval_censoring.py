@@ -58,7 +58,7 @@ def test_at_a_huge_epsilon_it_is_the_most_likely_curve(adjacency: Any) -> None:
     mass = -np.diff(np.append(found.y, 0.0))
     assert many @ np.log(rows @ mass) == pytest.approx(likelihood, abs=1e-9)
     gradient = (many / (rows @ mass)) @ rows / many.sum()
-    assert gradient.max() <= 1 + 1e-6  # no cell wants more: the most likely of all laws
+    assert gradient.max() <= 1 + 1e-6  # no cell wants more: the most likely of all distributions
     assert IntervalCensoredSurvival.from_json(found.to_json()).to_json() == found.to_json()
     assert found.plot().get_ylabel() == "share without an event"
 

@@ -33,8 +33,8 @@ def by_pairs(kernel: FloatArray, cells: IntArray) -> float:
 
 
 def reported(way: Randomiser, reports: Reports) -> DebiasedReports:
-    law = LevelReports(range(5), len(reports), way.NAME, *way.support)
-    return law.debias_tallies(way.count_support(reports).astype(np.float64))
+    distribution = LevelReports(range(5), len(reports), way.NAME, *way.support)
+    return distribution.debias_tallies(way.count_support(reports).astype(np.float64))
 
 
 @pytest.mark.quick_share(8)

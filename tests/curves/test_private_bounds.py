@@ -13,7 +13,7 @@ from by_hand import answer, both
 from dpcurves import ADD_REMOVE
 from dpcurves.conversation import ALL, CoverageInterval, Needs, Plan, Release, Setting
 from dpcurves.curves.bounds import Bounds, BoundsQuestion, ask_for_bounds, build_coverage_query
-from dpcurves.laws import Selection
+from dpcurves.distributions import Selection
 from dpcurves.privacy import PrivacyLoss
 from dpcurves.session import Session
 
@@ -113,7 +113,7 @@ def test_who_only_chose_has_no_alpha() -> None:
     talk = ask_for_bounds(query, ALL)
     next(talk)
     with pytest.raises(StopIteration) as end:
-        talk.send(CoverageInterval(Release.make_placeholder(plan), 0, plan.law.alpha))
+        talk.send(CoverageInterval(Release.make_placeholder(plan), 0, plan.distribution.alpha))
     bounds: Bounds = end.value.value[0]
     assert isnan(bounds.alpha)
     assert isnan(Bounds.from_json(bounds.to_json()).alpha)

@@ -15,7 +15,7 @@ from matplotlib import pyplot as plt
 from dpcurves.conversation import ALL, Plan, Release
 from dpcurves.curves import Quantiles, QuantilesQuestion
 from dpcurves.data import Grid, Outside
-from dpcurves.laws import Family, Noise, PathSums
+from dpcurves.distributions import Family, Noise, PathSums
 from dpcurves.privacy import EACH_RECORD, AddRemove, PrivacyLoss
 from dpcurves.queries import Hint, PrefixQuery
 from dpcurves.trust import Central, run_conversation
@@ -48,8 +48,8 @@ def asked(question: QuantilesQuestion, values: list[float]) -> tuple[Quantiles, 
             assert isinstance(query, PrefixQuery)
             assert (step.budget_fraction, query.charged_query) == (ALL, question.charged_query)
             turns.append(query.prefix_lengths)
-            law = PathSums(query.cells, query.prefix_lengths, 4, TINY, TINY)
-            plan = Plan(query, ONE, WHO, "one curator: noise path", law, 1.0)
+            distribution = PathSums(query.cells, query.prefix_lengths, 4, TINY, TINY)
+            plan = Plan(query, ONE, WHO, "one curator: noise path", distribution, 1.0)
             counts = tuple(int(np.sum(cells < slots)) for slots in query.prefix_lengths)
             step = steps.send(replace(Release.make_placeholder(plan), values=(*counts, 0)))
     except StopIteration as end:

@@ -1,7 +1,7 @@
 """Residual plots as a whole: on every way they take, tiny neighbours lose what was paid at most.
 
-The laws of both bounds are enumerated; of counts the loss is known in closed form, for each answer of the turns before,
-for they decide what is asked next.
+The distributions of both bounds are enumerated; of counts the loss is known in closed form, for each answer of the
+turns before, for they decide what is asked next.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ import pytest
 from by_hand import table_of
 from exact_loss import losses_of_pairs
 from numpy.typing import NDArray
-from threshold_law import FAR, chance
+from threshold_distribution import FAR, chance
 from tiny_tables import ADJACENCIES, data_sets, neighbours
 
 from dpcurves.conversation import Plan, Release, Step
 from dpcurves.curves import ResidualPlotQuestion
 from dpcurves.curves.residuals import COUNT_FRACTION, MOST_BOUND_FRACTION, TUNING
+from dpcurves.distributions import NoisySums, ThresholdAnswers
 from dpcurves.histograms import CellEstimator
-from dpcurves.laws import NoisySums, ThresholdAnswers
 from dpcurves.mechanisms import AUTO
 from dpcurves.mechanisms.thresholds import compute_differences
 from dpcurves.privacy import PUBLIC_MODEL, Adjacency, PrivacyLoss, ReplaceOne, Unit
@@ -57,7 +57,9 @@ def turns(loss: PrivacyLoss, adjacency: Adjacency, counted: int, bounds: tuple[i
         while True:
             plan = AUTO.plan(step.query, loss * step.budget_fraction, adjacency)
             found.append((step, plan))
-            values = (left.pop(0),) if isinstance(plan.query, CoverageQuery) else (counted,) * (plan.law.size or 1)
+            values = (
+                (left.pop(0),) if isinstance(plan.query, CoverageQuery) else (counted,) * (plan.distribution.size or 1)
+            )
             step = steps.send(Release(plan, values, allotment=None, seeded=True))
     except StopIteration:
         return found
@@ -80,24 +82,26 @@ def pairs(adjacency: Adjacency) -> IntArray:
 @cache
 def lost_by_sums(plan: Plan) -> FloatArray:
     """What each pair of neighbours loses by one turn of noisy sums: see `exact_loss`."""
-    assert isinstance(plan.law, NoisySums)
-    return losses_of_pairs(tables(plan), plan.law, pairs(plan.adjacency))
+    assert isinstance(plan.distribution, NoisySums)
+    return losses_of_pairs(tables(plan), plan.distribution, pairs(plan.adjacency))
 
 
 @cache
-def log_chances(law: ThresholdAnswers, exact: tuple[int, ...]) -> FloatArray:
+def log_chances(distribution: ThresholdAnswers, exact: tuple[int, ...]) -> FloatArray:
     """The logarithm of the chance of each of `BOUNDS`, where records in intervals exceed what is asked by so many."""
     steps = [(bound,) if bound < len(exact) else () for bound in BOUNDS]
-    return np.log([chance(np.array(exact), answer, law, FAR) for answer in steps])
+    return np.log([chance(np.array(exact), answer, distribution, FAR) for answer in steps])
 
 
 @cache
 def lost_by_bounds(plan: Plan) -> FloatArray:
     """What each pair of neighbours loses by each of `BOUNDS`, ``(answers, pairs)``."""
     assert isinstance(plan.query, CoverageQuery)
-    assert isinstance(plan.law, ThresholdAnswers)
+    assert isinstance(plan.distribution, ThresholdAnswers)
     compared = plan.query.comparison_matrix
-    logs = np.array([log_chances(plan.law, tuple(compute_differences(table, compared))) for table in tables(plan)])
+    logs = np.array(
+        [log_chances(plan.distribution, tuple(compute_differences(table, compared))) for table in tables(plan)]
+    )
     ours, theirs = pairs(plan.adjacency).T
     return np.asarray((logs[ours] - logs[theirs]).T)
 

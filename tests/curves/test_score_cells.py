@@ -11,8 +11,8 @@ import pytest
 import dpcurves as dp
 from dpcurves.conversation import Evidence, PrivacyStatement
 from dpcurves.curves.score_groups import CountedGroups
+from dpcurves.distributions import Family, IntervalSums, Noise, Tier
 from dpcurves.inference import share_intervals
-from dpcurves.laws import Family, IntervalSums, Noise, Tier
 from dpcurves.mechanisms import FlatHistogram
 from dpcurves.trust import Central
 
@@ -64,16 +64,16 @@ def test_tests_and_residuals_of_groups_are_read_from_counts_too() -> None:
 
 def test_intervals_of_groups_that_noisy_counts_chose_cover_as_often_as_they_say() -> None:
     """40 releases of 6 groups at level 0.9: misses within 4 standard deviations, groups of one release as one draw."""
-    law = IntervalSums(
+    distribution = IntervalSums(
         2, 64, (Tier(range(64), Noise(Family.LAPLACE, Fraction(2), 2)),), Noise(Family.LAPLACE, Fraction(2), 2)
     )
     truth = np.stack([np.arange(64)[::-1] // 4 + 1, np.arange(64) // 4 + 1])
     exact, missed = np.append(truth.ravel(), 5), list[float]()
     privacy = PrivacyStatement(1.0, 0.5, "replace-one", "", 1, int(exact.sum()), "", "", False, "")
-    noise = law.simulate_values(40, np.random.default_rng(2))
+    noise = distribution.simulate_values(40, np.random.default_rng(2))
     for drawn in noise:
         values = tuple((exact + drawn).astype(int).tolist())
-        groups = CountedGroups(dp.Grid(0, 1, cells=64), Evidence(law, values, int(exact.sum())), 6)
+        groups = CountedGroups(dp.Grid(0, 1, cells=64), Evidence(distribution, values, int(exact.sum())), 6)
         negative, positive = np.add.reduceat(truth, groups.starts, axis=1)
         lower, upper = groups.intervals(share_intervals, 0.9, privacy, population=False, generator=None).T
         shares = positive / (positive + negative)

@@ -11,7 +11,7 @@ from scipy.optimize import isotonic_regression
 
 import dpcurves as dp
 from dpcurves.curves import CDF, CdfQuestion
-from dpcurves.laws import ToeplitzSums
+from dpcurves.distributions import ToeplitzSums
 from dpcurves.privacy import EACH_RECORD, AddRemove, Adjacency, PrivacyLoss, ReplaceOne
 from dpcurves.smoothing import AtMost, estimate_prefixes, project_isotonic_l2
 
@@ -36,7 +36,7 @@ def test_a_smoothed_curve_rises_from_nothing_to_all_and_stays_within_its_band(
 ) -> None:
     curve: CDF = answer(question, {"x": X}, loss, adjacency, seed=4)
     of_root = loss == ZCDP and adjacency.public_record_count is not None
-    assert isinstance(curve.prefixes.evidence.law, ToeplitzSums) is of_root
+    assert isinstance(curve.prefixes.evidence.distribution, ToeplitzSums) is of_root
     found = curve.smooth(p)
     assert (np.diff(found.y) >= 0).all()
     assert (found.y[0], found.y[-1]) == (0, 1)

@@ -13,7 +13,7 @@ from dpcurves.curves import CdfQuestion
 from dpcurves.curves.prefixes import PrefixShares
 from dpcurves.curves.straight_intervals import note_on_straight_interval
 from dpcurves.data import Grid
-from dpcurves.laws import Family, IntervalSums, Noise, Tier
+from dpcurves.distributions import Family, IntervalSums, Noise, Tier
 from dpcurves.privacy import EACH_RECORD, AddRemove, PrivacyLoss, ReplaceOne
 
 
@@ -57,13 +57,13 @@ def test_no_note_where_an_earlier_round_counted_inside_well() -> None:
 @pytest.mark.parametrize("is_public", [True, False])
 def test_ordinary_data_have_no_such_note(is_public: bool) -> None:
     draw = np.random.default_rng(3)
-    laws = (
+    distributions = (
         draw.normal(0.5, 0.15, 1_000),
         draw.uniform(size=1_000),
         draw.exponential(0.2, 1_000),
         draw.beta(1, 4, 1_000),
     )
-    for x, epsilon in ((x, epsilon) for x in laws for epsilon in ("0.1", "1")):
+    for x, epsilon in ((x, epsilon) for x in distributions for epsilon in ("0.1", "1")):
         adjacency = ReplaceOne(EACH_RECORD, len(x)) if is_public else AddRemove(EACH_RECORD)
         question = CdfQuestion("x", Grid(0, 1, cells=256))
         curve = answer(question, {"x": x.clip(0, 1)}, PrivacyLoss.pure(epsilon), adjacency, 1)

@@ -54,7 +54,8 @@ def test_one_release_gives_all_four_and_what_is_not_asked_is_not_paid() -> None:
 
 
 def test_intervals_hold_as_often_as_they_say_on_all_kinds_of_values() -> None:
-    """At level 0.9: within what chance passes once in 30,000 times of it, but where laws are unknown only not below."""
+    """At level 0.9: within what chance passes once in 30,000 times of it, but where distributions are unknown only not
+    below."""
     held, drawn, kinds = Counter[str](), Counter[str](), list(POPULATIONS)
     for seed in range(60):
         units, epsilon = ((500, "0.1"), (2000, "0.3"), (20_000, "1"))[seed % 3]
@@ -245,7 +246,7 @@ def test_a_count_of_which_noise_leaves_all_open_is_not_known() -> None:
 @pytest.mark.reproduction
 @pytest.mark.parametrize("kind", POPULATIONS)
 def test_the_variance_of_a_population_is_held_where_cells_tell_how_squares_scatter(kind: str) -> None:
-    """90% of 40 releases of 8,000 records, less 4 sigma; and narrower than what the worst law asks for."""
+    """90% of 40 releases of 8,000 records, less 4 sigma; and narrower than what the worst distribution asks for."""
     values, grid = POPULATIONS[kind]
     values = np.clip(values, grid.lower, grid.upper)
     held, widths, releases = 0, np.zeros((2, 4)), 40
@@ -304,7 +305,7 @@ def test_turns_of_a_variance_share_all_of_its_loss_whatever_is_counted(loss: Pri
         def reply(step: Step, adjacency: Adjacency = adjacency, asked: list[Step] = asked) -> Release:
             asked.append(step)
             plan = Central().plan_query(step.query, loss * step.budget_fraction, adjacency)
-            return Release(plan, (answered,) * len(plan.law.blank_values()), allotment=None, seeded=True)
+            return Release(plan, (answered,) * len(plan.distribution.blank_values()), allotment=None, seeded=True)
 
         question: Question[Summary] = VarianceQuestion("x", 0, 1)
         answer_steps(run_conversation(question, loss, adjacency, Central()), reply)

@@ -9,8 +9,8 @@ import pytest
 import dpcurves as dp
 from dpcurves.arguments import InvalidArgument
 from dpcurves.curves.question_json import question_from_json, question_to_json
+from dpcurves.distributions import Family, Noise
 from dpcurves.inference.moments import count_interval, count_posterior, probability_interval
-from dpcurves.laws import Family, Noise
 
 GENERATOR = np.random.default_rng(4)
 COUNT = 4000
@@ -63,16 +63,18 @@ def chances(noise: Noise, reach: int = 80) -> np.ndarray:
 @pytest.mark.parametrize("noise", NOISES, ids=["Laplace", "Gaussian", "little"])
 def test_intervals_hold_as_often_as_they_say_whatever_is_true(noise: Noise) -> None:
     """By adding up all outcomes: no simulation, so no false alarm."""
-    size, law = 12, chances(noise)
+    size, distribution = 12, chances(noise)
     ends = {released: (count_interval(released, size, noise, 0.9), probability_interval(released, size, noise, 0.9))
             for released in range(-80, size + 81)}  # fmt: skip
     for count in range(size + 1):
-        held = sum(law[z + 80] for z in range(-80, 81) if ends[count + z][0][0] <= count <= ends[count + z][0][1])
+        held = sum(
+            distribution[z + 80] for z in range(-80, 81) if ends[count + z][0][0] <= count <= ends[count + z][0][1]
+        )
         assert held >= 0.9 - 1e-9
     for chance in (0.0, 0.03, 0.3, 0.5, 0.77, 1.0):
         binomial = [comb(size, count) * chance**count * (1 - chance) ** (size - count) for count in range(size + 1)]
         held = sum(
-            binomial[count] * law[z + 80]
+            binomial[count] * distribution[z + 80]
             for count in range(size + 1)
             for z in range(-80, 81)
             if ends[count + z][1][0] - 1e-9 <= chance <= ends[count + z][1][1] + 1e-9

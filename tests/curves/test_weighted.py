@@ -47,7 +47,7 @@ def asked(question: Any, table: Any, loss: PrivacyLoss = HUGE, adjacency: Any = 
         return session.ask(question, loss)
 
 
-LAWS: dict[str, Any] = {
+DISTRIBUTIONS: dict[str, Any] = {
     "smooth": lambda draw, size: draw.normal(50, 15, size),
     "tied": lambda draw, size: draw.integers(0, 20, size) * 5.0,
     "zero-inflated": lambda draw, size: np.where(draw.random(size) < 0.4, 0.0, draw.gamma(2, 12, size)),
@@ -55,15 +55,15 @@ LAWS: dict[str, Any] = {
 
 
 @pytest.mark.reproduction
-@pytest.mark.parametrize("law", LAWS)
-def test_weighted_bins_hold_all_shares_at_once_and_no_oftener(law: str) -> None:
+@pytest.mark.parametrize("distribution", DISTRIBUTIONS)
+def test_weighted_bins_hold_all_shares_at_once_and_no_oftener(distribution: str) -> None:
     """Intervals of 240 releases hold in 0.9 within 3 standard errors of 0.02, for these records and the population."""
     edges, releases, held = np.linspace(0, 100, 9), 240, np.zeros(2)
 
     def sample(seed: int, size: int) -> tuple[Any, Any]:
         draw = np.random.default_rng(seed)
         weights = draw.choice([0.5, 1, 2, 4], size, p=[0.2, 0.4, 0.3, 0.1])
-        return np.clip(LAWS[law](draw, size), 0, 99.9), weights
+        return np.clip(DISTRIBUTIONS[distribution](draw, size), 0, 99.9), weights
 
     def shares(x: Any, weights: Any) -> Any:
         return np.histogram(x, edges, weights=weights)[0] / weights.sum()
@@ -220,10 +220,12 @@ def test_weights_at_the_cap_are_counts_at_another_scale(adjacency: Any, loss: Pr
     table = {**made(), "w": np.full(3000, CAP)}
     with open_records(table, unit=EACH_RECORD, key=b"key") as records:
         assert tabulate(records, weighed).tolist() == [steps * each for each in tabulate(records, counted).tolist()]
-    laws = [AUTO.plan(query, loss, among).law for query in (weighed, counted)]
-    if type(laws[0]) is type(laws[1]):  # a concentrated loss may take another law for counts
+    distributions = [AUTO.plan(query, loss, among).distribution for query in (weighed, counted)]
+    if type(distributions[0]) is type(distributions[1]):  # a concentrated loss may take another distribution for counts
         power = 1 if loss.is_pure else 2
-        noises: Any = [[(each.noise.parameter, each.length) for each in law.parts] for law in laws]  # type: ignore[attr-defined]
+        noises: Any = [
+            [(each.noise.parameter, each.length) for each in distribution.parts] for distribution in distributions
+        ]  # type: ignore[attr-defined]
         assert noises[0] == [(parameter * steps**power, length) for parameter, length in noises[1]]
 
 

@@ -22,7 +22,7 @@ FloatArray = NDArray[np.float64]
 
 
 def given(records: int, seed: int, until: tuple[float, float] = (25.0, 50.0)) -> dict[str, Any]:
-    """Continuous times of one law in two groups, which are observed until some time up to these."""
+    """Continuous times of one distribution in two groups, which are observed until some time up to these."""
     draw = np.random.default_rng([seed, records])
     group = (draw.random(records) < 0.4).astype(np.int64)
     times, ends = draw.weibull(1.4, records) * 8, draw.uniform(2, np.where(group == 1, *until))

@@ -194,8 +194,14 @@ def test_searches_leave_open_what_noise_and_samples_may_do_at_each_look_and_pair
     for epsilon in EPSILONS:
         asked = QuantilesQuestion("x", grid, p, search=LEVEL)
         found = answer(asked, {"x": sample}, PrivacyLoss.pure(epsilon), both(UNITS)[1], 3)
-        law, error, cell = found.rounds[0].path_sums, (1 - LEVEL) / len(p), (grid.upper - grid.lower) / grid.cells
-        noise = SIMULATED * sqrt(2 * log(2 * grid.cells.bit_length() / error) * law.levels * law.noise.variance)
+        distribution, error, cell = (
+            found.rounds[0].path_sums,
+            (1 - LEVEL) / len(p),
+            (grid.upper - grid.lower) / grid.cells,
+        )
+        noise = SIMULATED * sqrt(
+            2 * log(2 * grid.cells.bit_length() / error) * distribution.levels * distribution.noise.variance
+        )
         for population_too in (False, True):
             sampling = UNITS * dkw_bound(UNITS, 1 - error / 2) if population_too else 0.0
             left, right = np.clip(found.intervals(LEVEL, population=population_too), grid.lower, grid.upper).T
@@ -207,7 +213,7 @@ def test_searches_leave_open_what_noise_and_samples_may_do_at_each_look_and_pair
 
 
 @pytest.mark.parametrize("data", DATA)
-def test_counts_and_sums_of_unknown_many_add_poisson_s_law_to_the_noise_and_variances_the_largest_scatter(
+def test_counts_and_sums_of_unknown_many_add_poisson_s_distribution_to_the_noise_and_variances_the_largest_scatter(
     data: str,
 ) -> None:
     values, grid = POPULATIONS[data]

@@ -1,4 +1,4 @@
-"""Least squares written down as in a textbook, with dense matrices; and small random laws to try it on."""
+"""Least squares written down as in a textbook, with dense matrices; and small random distributions to try it on."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from dpcurves.laws import Family, IntervalSums, Noise, Tier
+from dpcurves.distributions import Family, IntervalSums, Noise, Tier
 
 FloatArray = NDArray[np.float64]
 
@@ -21,14 +21,14 @@ class Dense(NamedTuple):
     covariance: FloatArray
 
 
-def value_variances(law: IntervalSums) -> FloatArray:
-    parts = [np.full(law.rows * len(level.starts), level.noise.variance) for level in law.levels]
-    return np.concatenate([*parts, [] if law.missing is None else [law.missing.variance]])
+def value_variances(distribution: IntervalSums) -> FloatArray:
+    parts = [np.full(distribution.rows * len(level.starts), level.noise.variance) for level in distribution.levels]
+    return np.concatenate([*parts, [] if distribution.missing is None else [distribution.missing.variance]])
 
 
-def dense_least_squares(law: IntervalSums, values: FloatArray, total: int | None) -> Dense:
-    design, spread = _design(law)
-    precision = design.T / value_variances(law)
+def dense_least_squares(distribution: IntervalSums, values: FloatArray, total: int | None) -> Dense:
+    design, spread = _design(distribution)
+    precision = design.T / value_variances(distribution)
     covariance = np.linalg.inv(precision @ design)
     estimate = covariance @ precision @ values
     if total is not None:
@@ -39,16 +39,21 @@ def dense_least_squares(law: IntervalSums, values: FloatArray, total: int | None
     return Dense(spread @ estimate, spread @ covariance @ spread.T)
 
 
-def _design(law: IntervalSums) -> tuple[FloatArray, FloatArray]:
+def _design(distribution: IntervalSums) -> tuple[FloatArray, FloatArray]:
     """Unknowns (finest intervals of each row, the missing count) to values; and unknowns to cells."""
-    finest = law.levels[-1].bounds(law.cells)
-    pieces, apart = len(finest) - 1, law.missing is not None
-    blocks = [np.kron(np.eye(law.rows), _covers(level.bounds(law.cells), finest)) for level in law.levels]
-    design = np.zeros((law.size, law.rows * pieces + apart))
-    design[: law.size - apart, : law.rows * pieces] = np.concatenate(blocks)
-    spread = np.zeros((law.rows * law.cells + apart, law.rows * pieces + apart))
-    share = (_covers(finest, np.arange(law.cells + 1)) / np.diff(finest)[:, None]).T
-    spread[: law.rows * law.cells, : law.rows * pieces] = np.kron(np.eye(law.rows), share)
+    finest = distribution.levels[-1].bounds(distribution.cells)
+    pieces, apart = len(finest) - 1, distribution.missing is not None
+    blocks = [
+        np.kron(np.eye(distribution.rows), _covers(level.bounds(distribution.cells), finest))
+        for level in distribution.levels
+    ]
+    design = np.zeros((distribution.size, distribution.rows * pieces + apart))
+    design[: distribution.size - apart, : distribution.rows * pieces] = np.concatenate(blocks)
+    spread = np.zeros((distribution.rows * distribution.cells + apart, distribution.rows * pieces + apart))
+    share = (_covers(finest, np.arange(distribution.cells + 1)) / np.diff(finest)[:, None]).T
+    spread[: distribution.rows * distribution.cells, : distribution.rows * pieces] = np.kron(
+        np.eye(distribution.rows), share
+    )
     if apart:
         design[-1, -1] = spread[-1, -1] = 1
     return design, spread
@@ -82,7 +87,7 @@ def irregular_levels(draw: st.DrawFn, cells: int) -> tuple[Tier, ...]:
 
 
 @st.composite
-def laws(draw: st.DrawFn) -> IntervalSums:
+def distributions(draw: st.DrawFn) -> IntervalSums:
     cells = draw(st.integers(1, 14))
     levels = draw(st.one_of(regular_levels(cells), irregular_levels(cells)))
     return IntervalSums(draw(st.integers(1, 3)), cells, levels, draw(st.none() | noises))

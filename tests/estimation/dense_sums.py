@@ -9,46 +9,50 @@ from math import floor
 import numpy as np
 from dense_least_squares import Dense, FloatArray
 
-from dpcurves.laws import Family, HaarSums, Noise, NoisySums, NormalisedSums, ToeplitzSums
+from dpcurves.distributions import Family, HaarSums, Noise, NoisySums, NormalisedSums, ToeplitzSums
 
-Law = HaarSums | ToeplitzSums
-
-
-def value_variances(law: NoisySums) -> FloatArray:
-    parts = [np.full(law.rows * part.length, part.noise.variance) for part in law.parts]
-    return np.concatenate([*parts, [] if law.missing is None else [law.missing.variance]])
+Distribution = HaarSums | ToeplitzSums
 
 
-def design(law: Law) -> FloatArray:
+def value_variances(distribution: NoisySums) -> FloatArray:
+    parts = [np.full(distribution.rows * part.length, part.noise.variance) for part in distribution.parts]
+    return np.concatenate([*parts, [] if distribution.missing is None else [distribution.missing.variance]])
+
+
+def design(distribution: Distribution) -> FloatArray:
     """From unknowns (the intervals of each row, the missing count) to values, by the definitions."""
-    blocks = [np.kron(np.eye(law.rows), block) for block in _blocks(law)]
-    apart = law.missing is not None
-    matrix = np.zeros((law.size, law.rows * law.points + apart))
-    matrix[: law.size - apart, : law.rows * law.points] = np.concatenate(blocks)
+    blocks = [np.kron(np.eye(distribution.rows), block) for block in _blocks(distribution)]
+    apart = distribution.missing is not None
+    matrix = np.zeros((distribution.size, distribution.rows * distribution.points + apart))
+    matrix[: distribution.size - apart, : distribution.rows * distribution.points] = np.concatenate(blocks)
     if apart:
         matrix[-1, -1] = 1
     return matrix
 
 
-def _blocks(law: Law) -> list[FloatArray]:
+def _blocks(distribution: Distribution) -> list[FloatArray]:
     """List the matrices of one row, one for each part."""
-    if isinstance(law, ToeplitzSums):
+    if isinstance(distribution, ToeplitzSums):
         root = [1.0]
-        for k in range(1, law.points):
+        for k in range(1, distribution.points):
             root.append(root[-1] * (2 * k - 1) / (2 * k))
-        rounded = [floor(weight * 2**law.bits + 0.5) for weight in root]
-        lower = [[rounded[i - j] if j <= i else 0 for j in range(law.points)] for i in range(law.points)]
+        rounded = [floor(weight * 2**distribution.bits + 0.5) for weight in root]
+        lower = [
+            [rounded[i - j] if j <= i else 0 for j in range(distribution.points)] for i in range(distribution.points)
+        ]
         block = np.array(lower, dtype=np.float64)
-        if isinstance(law, NormalisedSums):  # columns that are about equally long
-            squared = (block**2).sum(axis=0) / 4.0**law.bits
-            block = block * np.floor(2**law.column_bits / np.sqrt(squared) + 1e-9)
+        if isinstance(distribution, NormalisedSums):  # columns that are about equally long
+            squared = (block**2).sum(axis=0) / 4.0**distribution.bits
+            block = block * np.floor(2**distribution.column_bits / np.sqrt(squared) + 1e-9)
         return [block]
-    blocks = [np.ones((1, law.points))] if law.top is not None else []
+    blocks = [np.ones((1, distribution.points))] if distribution.top is not None else []
     size = 2
     levels = []
-    while size < 2 * law.points:
-        nodes = range(0, law.points, size)
-        lines = [_signs(law.points, node, size // 2) for node in nodes if node + size // 2 < law.points]
+    while size < 2 * distribution.points:
+        nodes = range(0, distribution.points, size)
+        lines = [
+            _signs(distribution.points, node, size // 2) for node in nodes if node + size // 2 < distribution.points
+        ]
         levels.append(np.array(lines))
         size *= 2
     return blocks + levels[::-1]
@@ -61,11 +65,11 @@ def _signs(points: int, node: int, half: int) -> FloatArray:
     return line
 
 
-def dense_sums(law: Law, values: FloatArray, total: int | None) -> Dense:
+def dense_sums(distribution: Distribution, values: FloatArray, total: int | None) -> Dense:
     """The best linear unbiased cells, row by row, and the missing count behind them."""
-    matrix, spread = design(law), _spread(law)
+    matrix, spread = design(distribution), _spread(distribution)
     border = np.zeros((matrix.shape[1] + 1, matrix.shape[1] + 1))
-    precision = matrix.T / value_variances(law)
+    precision = matrix.T / value_variances(distribution)
     border[:-1, :-1] = precision @ matrix
     known = float(total is not None)
     border[-1, :-1] = border[:-1, -1] = known
@@ -75,16 +79,18 @@ def dense_sums(law: Law, values: FloatArray, total: int | None) -> Dense:
     return Dense(spread @ estimate, spread @ inverse[:-1, :-1] @ spread.T)
 
 
-def _spread(law: Law) -> FloatArray:
+def _spread(distribution: Distribution) -> FloatArray:
     """Evenly over the cells of each interval."""
-    row = np.zeros((law.cells, law.points))
-    for cell in range(law.cells):
-        point = cell // law.width
-        row[cell, point] = 1 / (min(law.width * (point + 1), law.cells) - law.width * point)
-    apart = int(law.missing is not None)
-    spread = np.zeros((law.rows * law.cells + apart, law.rows * law.points + apart))
-    spread[: law.rows * law.cells, : law.rows * law.points] = np.kron(np.eye(law.rows), row)
-    spread[law.rows * law.cells :, law.rows * law.points :] = np.eye(apart)
+    row = np.zeros((distribution.cells, distribution.points))
+    for cell in range(distribution.cells):
+        point = cell // distribution.width
+        row[cell, point] = 1 / (min(distribution.width * (point + 1), distribution.cells) - distribution.width * point)
+    apart = int(distribution.missing is not None)
+    spread = np.zeros((distribution.rows * distribution.cells + apart, distribution.rows * distribution.points + apart))
+    spread[: distribution.rows * distribution.cells, : distribution.rows * distribution.points] = np.kron(
+        np.eye(distribution.rows), row
+    )
+    spread[distribution.rows * distribution.cells :, distribution.rows * distribution.points :] = np.eye(apart)
     return spread
 
 
@@ -115,6 +121,6 @@ def random_contrasts() -> list[HaarSums]:
     return [_random_contrasts(dice) for _ in range(60)]
 
 
-def random_laws() -> list[Law]:
+def random_distributions() -> list[Distribution]:
     dice = np.random.default_rng(2)
     return [*random_contrasts(), *(_random_convolved(dice) for _ in range(60))]

@@ -61,7 +61,8 @@ def integrated(split: Split, kind: int) -> tuple[float, float, float]:
 
 
 def noise_density(split: Split, error: FloatArray) -> FloatArray:
-    """A Gaussian law, or one whose variance has a gamma law, replaced by its two-point Gauss quadrature."""
+    """A Gaussian distribution, or one whose variance has a gamma distribution, replaced by its two-point Gauss
+    quadrature."""
     if split.excess == 0:
         return density(error, split.variance)
     shape = 3 / split.excess

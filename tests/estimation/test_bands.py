@@ -11,6 +11,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
+from dpcurves.distributions import Family, IntervalSums, Noise, Tier, least_squares
 from dpcurves.inference import (
     basic_interval,
     dkw_bound,
@@ -22,7 +23,6 @@ from dpcurves.inference import (
 from dpcurves.inference.bands import TUNING, end_level, safe_rank
 from dpcurves.inference.moments import largest_absolute_interval
 from dpcurves.inference.simulation import choose_draws
-from dpcurves.laws import Family, IntervalSums, Noise, Tier, least_squares
 from dpcurves.summaries import counts_to_prefixes
 
 TRUTH = np.array([3, 0, 0, 14, 20, 31, 0, 2, 2, 8, 0, 20])
@@ -33,26 +33,26 @@ MERGED = IntervalSums(1, 12, (Tier(range(0, 12, 6), NOISE), Tier(range(0, 12, 3)
 RELEASES = 400
 
 
-def curve_of(law: IntervalSums, values: NDArray[np.int64]) -> NDArray[np.float64]:
-    return np.asarray(counts_to_prefixes(least_squares(law, values, TOTAL).cells)[0] / TOTAL)
+def curve_of(distribution: IntervalSums, values: NDArray[np.int64]) -> NDArray[np.float64]:
+    return np.asarray(counts_to_prefixes(least_squares(distribution, values, TOTAL).cells)[0] / TOTAL)
 
 
-def deviations_of(law: IntervalSums, draws: int) -> NDArray[np.float64]:
-    return np.concatenate(list(law.simulate_prefixes(TOTAL, draws, np.random.default_rng(2)))) / TOTAL
+def deviations_of(distribution: IntervalSums, draws: int) -> NDArray[np.float64]:
+    return np.concatenate(list(distribution.simulate_prefixes(TOTAL, draws, np.random.default_rng(2)))) / TOTAL
 
 
-def releases_of(law: IntervalSums) -> NDArray[np.int64]:
-    exact = np.concatenate([np.add.reduceat(TRUTH, np.asarray(level.starts)) for level in law.levels])
-    return exact + law.simulate_values(RELEASES, np.random.default_rng(3)).astype(np.int64)
+def releases_of(distribution: IntervalSums) -> NDArray[np.int64]:
+    exact = np.concatenate([np.add.reduceat(TRUTH, np.asarray(level.starts)) for level in distribution.levels])
+    return exact + distribution.simulate_values(RELEASES, np.random.default_rng(3)).astype(np.int64)
 
 
-@pytest.mark.parametrize("law", [FINE, MERGED])
+@pytest.mark.parametrize("distribution", [FINE, MERGED])
 @pytest.mark.parametrize("level", [0.8, 0.95])
-def test_a_band_holds_the_whole_curve_as_often_as_it_says(law: IntervalSums, level: float) -> None:
+def test_a_band_holds_the_whole_curve_as_often_as_it_says(distribution: IntervalSums, level: float) -> None:
     exact = counts_to_prefixes(TRUTH[None].astype(np.float64))[0] / TOTAL
-    deviations, held = [deviations_of(law, 999)], 0
-    for values in releases_of(law):
-        lower, upper = simultaneous_band(curve_of(law, values), deviations, level, law.measured_edges)
+    deviations, held = [deviations_of(distribution, 999)], 0
+    for values in releases_of(distribution):
+        lower, upper = simultaneous_band(curve_of(distribution, values), deviations, level, distribution.measured_edges)
         held += bool(np.all((lower <= exact + 1e-9) & (exact <= upper + 1e-9)))
     assert held / RELEASES >= level - 4 * sqrt(level * (1 - level) / RELEASES)
 
@@ -66,8 +66,10 @@ def test_an_interval_holds_the_truth_as_often_as_it_says() -> None:
 
 
 def test_a_band_is_exact_where_there_is_no_noise() -> None:
-    law = IntervalSums(1, 12, (Tier(range(12), NOISE),), missing=None)
-    lower, upper = simultaneous_band(curve_of(law, releases_of(law)[0]), [deviations_of(law, 99)], 0.9)
+    distribution = IntervalSums(1, 12, (Tier(range(12), NOISE),), missing=None)
+    lower, upper = simultaneous_band(
+        curve_of(distribution, releases_of(distribution)[0]), [deviations_of(distribution, 99)], 0.9
+    )
     assert (lower[0], upper[0]) == (0, 0)
     assert lower[-1] == upper[-1] == pytest.approx(1)
 
@@ -156,7 +158,7 @@ def test_sampling_needs_units(units: float) -> None:
         dkw_bound(units, 0.9)
 
 
-def test_the_sampling_bound_holds_for_the_uniform_law() -> None:
+def test_the_sampling_bound_holds_for_the_uniform_distribution() -> None:
     generator, held = np.random.default_rng(4), 0
     for _ in range(RELEASES):
         sample = np.sort(generator.random(50))

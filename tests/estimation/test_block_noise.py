@@ -9,7 +9,7 @@ import pytest
 from baselines import path_graph, regular_bounds, subtraction_graph, subtraction_variances
 from test_noise_graph import FloatArray, covariance_of_points
 
-from dpcurves.laws import Family, IntervalSums, Noise, Tier
+from dpcurves.distributions import Family, IntervalSums, Noise, Tier
 from dpcurves.smoothing import build_prefix_graph
 
 LEVELS = [3.0, 5.0, 0.5, 2.0, 7.0, 1.5, 4.0]

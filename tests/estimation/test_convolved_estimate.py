@@ -10,8 +10,8 @@ import pytest
 
 from dpcurves.arrays import FloatArray
 from dpcurves.conversation import Evidence
+from dpcurves.distributions import Family, IntervalSums, Noise, Tier, ToeplitzSums
 from dpcurves.estimation.joint_estimate import ConvolvedEstimate
-from dpcurves.laws import Family, IntervalSums, Noise, Tier, ToeplitzSums
 
 CELLS, BITS = 8, 20
 
@@ -64,6 +64,6 @@ def test_counts_without_noise_are_taken_as_they_are() -> None:
     """Nested counts say the same twice: what is to be solved would be singular."""
     cells = np.array([5, 0, 0, 7, 1, 1, 2, 9])
     exact = Noise(Family.GAUSSIAN, Fraction(1, 10**6))
-    law = IntervalSums(1, CELLS, tuple(Tier(range(0, CELLS, width), exact) for width in (4, 1)), missing=exact)
-    turn = Evidence(law, (12, 13, *cells.tolist(), 0), 25)
+    distribution = IntervalSums(1, CELLS, tuple(Tier(range(0, CELLS, width), exact) for width in (4, 1)), missing=exact)
+    turn = Evidence(distribution, (12, 13, *cells.tolist(), 0), 25)
     np.testing.assert_allclose(ConvolvedEstimate((turn,), evidence(25)[1]).cells, cells, atol=1e-3)

@@ -12,10 +12,10 @@ from hypothesis.strategies import floats, integers, just, sampled_from
 from numpy.typing import NDArray
 from plain_splits import plain_estimate
 
+from dpcurves.distributions import Family, IntervalSums, Noise, Tier
+from dpcurves.distributions.interval_sums import least_squares
 from dpcurves.estimation.binary_tree import ROOT, DyadicLayout, Measurements, merge_measurements
 from dpcurves.estimation.empirical_bayes import TreeEstimate, estimate_tree, least_squares_total, reestimate_tree
-from dpcurves.laws import Family, IntervalSums, Noise, Tier
-from dpcurves.laws.interval_sums import least_squares
 from dpcurves.strategies.prefixes import first_tilings
 
 Layout = Callable[[int], DyadicLayout]
@@ -30,9 +30,9 @@ def turn(layout: DyadicLayout, noise: Noise, depths: tuple[int, ...] | None = No
     return IntervalSums(1, layout.cells, tuple(Tier(starts, noise) for starts in tilings), missing=None)
 
 
-def released(law: IntervalSums, truth: Counts, seed: int) -> Counts:
-    sums = [np.add.reduceat(truth, np.asarray(level.starts)) for level in law.levels]
-    noise = law.simulate_values(1, np.random.default_rng(seed))[0]
+def released(distribution: IntervalSums, truth: Counts, seed: int) -> Counts:
+    sums = [np.add.reduceat(truth, np.asarray(level.starts)) for level in distribution.levels]
+    noise = distribution.simulate_values(1, np.random.default_rng(seed))[0]
     values: Counts = np.concatenate(sums) + noise.astype(np.int64)
     return values
 
@@ -65,7 +65,9 @@ def test_the_estimate_is_the_one_told_node_by_node(make: Layout, cells: int, fam
         for parameter in (Fraction(1, 2), Fraction(40)):
             first = turn(layout, Noise(family, parameter))
             second = turn(layout, Noise(family, parameter / 3), (layout.depth // 2,))
-            known = merge_measurements(layout, [(law, released(law, truth, number)) for law in (first, second)])
+            known = merge_measurements(
+                layout, [(distribution, released(distribution, truth, number)) for distribution in (first, second)]
+            )
             found, total = estimate_tree(known, truth.sum()), float(truth.sum())
             counts, variance, even = plain_estimate(known, total)
             real = layout.width > 0
@@ -85,11 +87,14 @@ def test_whatever_is_released_counts_are_not_negative_and_add_up(
     make: Layout, cells: int, family: Family, total: float
 ) -> None:
     layout = make(cells)
-    laws = [turn(layout, Noise(family, parameter)) for parameter in (Fraction(1, 1000), Fraction(10**12))]
-    wild = np.random.default_rng(cells).integers(-(10**12), 10**12, laws[0].size)
-    for values in (np.zeros(laws[0].size, dtype=np.int64), wild, np.full(laws[0].size, 10**15)):
-        for together in (laws[:1], laws[1:], laws):
-            sound(estimate_tree(merge_measurements(layout, [(law, values) for law in together]), total), total)
+    distributions = [turn(layout, Noise(family, parameter)) for parameter in (Fraction(1, 1000), Fraction(10**12))]
+    wild = np.random.default_rng(cells).integers(-(10**12), 10**12, distributions[0].size)
+    for values in (np.zeros(distributions[0].size, dtype=np.int64), wild, np.full(distributions[0].size, 10**15)):
+        for together in (distributions[:1], distributions[1:], distributions):
+            sound(
+                estimate_tree(merge_measurements(layout, [(distribution, values) for distribution in together]), total),
+                total,
+            )
 
 
 @given(cells=integers(1, 100), make=sampled_from(LAYOUTS))
@@ -102,28 +107,32 @@ def test_before_anything_is_known_all_cells_are_alike(make: Layout, cells: int) 
 @pytest.mark.parametrize("family", Family)
 def test_without_noise_the_estimate_is_the_truth(family: Family, make: Layout) -> None:
     layout = make(100)
-    law = turn(layout, Noise(family, Fraction(1, 10**6)))
+    distribution = turn(layout, Noise(family, Fraction(1, 10**6)))
     for truth in data(100).values():
-        found = estimate_tree(merge_measurements(layout, [(law, released(law, truth, 1))]), truth.sum())
+        found = estimate_tree(
+            merge_measurements(layout, [(distribution, released(distribution, truth, 1))]), truth.sum()
+        )
         np.testing.assert_allclose(found.cells, truth, atol=1e-5)
         assert found.variance.max() < 1e-3
 
 
 def test_in_much_noise_cells_are_alike() -> None:
     layout = DyadicLayout.from_cells(64)
-    law = turn(layout, Noise(Family.LAPLACE, Fraction(10**9)))
-    found = estimate_tree(merge_measurements(layout, [(law, released(law, data(64)["normal"], 2))]), 900)
+    distribution = turn(layout, Noise(Family.LAPLACE, Fraction(10**9)))
+    found = estimate_tree(
+        merge_measurements(layout, [(distribution, released(distribution, data(64)["normal"], 2))]), 900
+    )
     np.testing.assert_allclose(found.cells, 900 / 64, rtol=1e-3)
 
 
 def test_a_total_is_that_of_least_squares() -> None:
     layout = DyadicLayout.from_cells(32)
-    law = turn(layout, Noise(Family.LAPLACE, Fraction(9)))
-    values = released(law, data(32)["normal"], 3)
-    expected = least_squares(law, values, None).cells.sum()
-    found, precision = least_squares_total(merge_measurements(layout, [(law, values)]))
+    distribution = turn(layout, Noise(Family.LAPLACE, Fraction(9)))
+    values = released(distribution, data(32)["normal"], 3)
+    expected = least_squares(distribution, values, None).cells.sum()
+    found, precision = least_squares_total(merge_measurements(layout, [(distribution, values)]))
     assert found == pytest.approx(expected)
-    assert 1 / precision == pytest.approx(law.prefix_variances(total_is_public=False)[0, -1])
+    assert 1 / precision == pytest.approx(distribution.prefix_variances(total_is_public=False)[0, -1])
     assert least_squares_total(Measurements.empty(layout)) == (0, 0)
 
 
@@ -137,16 +146,18 @@ def test_records_that_lie_evenly_are_taken_to_and_others_are_not(make: Layout, f
     layout = make(256)
     even = np.random.default_rng(8).poisson(20, 256)
     for truth, few, most in ((even, 0.5, 1.0), (data(256)["normal"], 0.0, 1e-6), (data(256)["ends"], 0.0, 1e-6)):
-        law = turn(layout, Noise(family, Fraction(12)))
-        found = estimate_tree(merge_measurements(layout, [(law, released(law, truth, 4))]), truth.sum())
+        distribution = turn(layout, Noise(family, Fraction(12)))
+        found = estimate_tree(
+            merge_measurements(layout, [(distribution, released(distribution, truth, 4))]), truth.sum()
+        )
         assert few <= found.even_probability <= most
 
 
 def test_a_value_that_noise_may_give_does_not_fill_an_empty_half() -> None:
     layout = DyadicLayout.from_cells(64)
-    law = IntervalSums(1, 64, (Tier(range(0, 64, 32), Noise(Family.LAPLACE, Fraction(3))),), missing=None)
+    distribution = IntervalSums(1, 64, (Tier(range(0, 64, 32), Noise(Family.LAPLACE, Fraction(3))),), missing=None)
     few, many = (
-        estimate_tree(merge_measurements(layout, [(law, [10_000, value])]), 10_000).cells[32:].sum()
+        estimate_tree(merge_measurements(layout, [(distribution, [10_000, value])]), 10_000).cells[32:].sum()
         for value in (15, 100)
     )
     assert few < 2  # five times its scale, which one of 300 noises is
@@ -156,15 +167,17 @@ def test_a_value_that_noise_may_give_does_not_fill_an_empty_half() -> None:
 def test_a_count_in_doubt_puts_its_split_in_doubt() -> None:
     layout = DyadicLayout.from_cells(4)
     halves = [Tier(range(0, 4, 2), Noise(Family.GAUSSIAN, Fraction(variance))) for variance in (1, 10_000)]
-    laws = [IntervalSums(1, 4, (level,), missing=None) for level in halves]
-    sure, unsure = (estimate_tree(merge_measurements(layout, [(law, [800, 200])]), 1000) for law in laws)
+    distributions = [IntervalSums(1, 4, (level,), missing=None) for level in halves]
+    sure, unsure = (
+        estimate_tree(merge_measurements(layout, [(distribution, [800, 200])]), 1000) for distribution in distributions
+    )
     assert unsure.variance[3] / unsure.counts[3] ** 2 > sure.variance[3] / sure.counts[3] ** 2
 
 
 def test_an_estimate_that_knows_nothing_is_made_again_just_so() -> None:
     layout = DyadicLayout.from_cells(64)
-    law = turn(layout, Noise(Family.LAPLACE, Fraction(8)))
-    known = merge_measurements(layout, [(law, released(law, data(64)["normal"], seed=1))])
+    distribution = turn(layout, Noise(Family.LAPLACE, Fraction(8)))
+    known = merge_measurements(layout, [(distribution, released(distribution, data(64)["normal"], seed=1))])
     once = estimate_tree(known, 900)
     nothing = TreeEstimate(layout, once.counts, np.full(layout.nodes, np.inf), once.even_probability)
     assert np.array_equal(reestimate_tree(known, 900, nothing).counts, once.counts)
@@ -177,9 +190,9 @@ def test_an_estimate_that_knows_nothing_is_made_again_just_so() -> None:
 def test_whatever_was_released_it_is_also_sound_once_more(cells: int, kind: str, parameter: Fraction) -> None:
     for make, family in zip(LAYOUTS, Family, strict=True):
         layout = make(cells)
-        law = turn(layout, Noise(family, parameter))
-        values = released(law, data(cells)[kind], seed=2)
-        known = merge_measurements(layout, [(law, values)])
+        distribution = turn(layout, Noise(family, parameter))
+        values = released(distribution, data(cells)[kind], seed=2)
+        known = merge_measurements(layout, [(distribution, values)])
         once = estimate_tree(known, float(values[0]))
         for shrinks_to_slope in (False, True):
             again = reestimate_tree(known, float(values[0]), once, shrinks_to_slope=shrinks_to_slope)
@@ -190,10 +203,10 @@ def test_where_every_other_cell_is_empty_prefixes_are_better_once_more() -> None
     """Counts of empty cells are noise alone: of 40 releases the error is less by a tenth or more."""
     layout, noise = DyadicLayout.from_cells(128), Noise(Family.LAPLACE, Fraction(6))
     truth = np.where(np.arange(128) % 2 == 0, np.random.default_rng(3).integers(500, 1500, 128), 0)
-    law = turn(layout, noise, depths=(2, 7))
+    distribution = turn(layout, noise, depths=(2, 7))
     errors = []
     for seed in range(40):
-        known = merge_measurements(layout, [(law, released(law, truth, seed))])
+        known = merge_measurements(layout, [(distribution, released(distribution, truth, seed))])
         once = estimate_tree(known, float(truth.sum()))
         again = reestimate_tree(known, float(truth.sum()), once)
         errors.append([np.square(np.cumsum(each.cells - truth)).mean() for each in (once, again)])
@@ -205,12 +218,12 @@ def test_where_every_other_cell_is_empty_prefixes_are_better_once_more() -> None
 def test_records_within_an_interval_lie_towards_the_denser_neighbour(make: Layout) -> None:
     """Cells of a falling density are off by a third of what straight lines are off; beside an atom they stay alike."""
     layout = make(64)
-    law = turn(layout, Noise(Family.LAPLACE, Fraction(1, 10**9)), depths=(3,))
+    distribution = turn(layout, Noise(Family.LAPLACE, Fraction(1, 10**9)), depths=(3,))
     falling, atom = np.rint(2000 * np.exp(-np.arange(64) / 12)).astype(np.int64), np.full(64, 5)
     atom[24:32] = 900
     errors = {}
     for truth in (falling, atom):
-        known = merge_measurements(layout, [(law, released(law, truth, seed=5))])
+        known = merge_measurements(layout, [(distribution, released(distribution, truth, seed=5))])
         once = estimate_tree(known, float(truth.sum()))
         for shrinks_to_slope in (False, True):
             again = reestimate_tree(known, float(truth.sum()), once, shrinks_to_slope=shrinks_to_slope)

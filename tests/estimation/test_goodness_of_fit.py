@@ -10,9 +10,9 @@ import pytest
 from numpy.typing import NDArray
 from scipy.stats import chi2
 
+from dpcurves.distributions import Family, Noise
+from dpcurves.distributions.output_distribution import simulate_noise
 from dpcurves.inference import GroupCounts, GroupNoise, hosmer_lemeshow, simulated_p_value
-from dpcurves.laws import Family, Noise
-from dpcurves.laws.law import simulate_noise
 
 FloatArray = NDArray[np.float64]
 EDGES = np.array([0.0, 0.1, 0.3, 0.35, 0.6, 1.0])
@@ -100,7 +100,7 @@ def test_a_group_that_expects_nobody_does_not_drown_the_others() -> None:
     assert np.mean(np.array(found) <= 0.05) > 0.95
 
 
-def test_without_noise_the_value_is_near_that_of_the_chi_square_law() -> None:
+def test_without_noise_the_value_is_near_that_of_the_chi_square_distribution() -> None:
     generator = np.random.default_rng(2)
     score = np.repeat([0.05, 0.2, 0.32, 0.5, 0.8], 5000)  # one score per group: outcomes are binomial
     groups = exact_groups(score, generator.random(len(score)) < score)

@@ -7,21 +7,21 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
+from dpcurves.distributions import Family, IntervalSums, Noise, Tier
+from dpcurves.distributions.output_distribution import LAPLACE_EXCESS_KURTOSIS
 from dpcurves.estimation.binary_tree import DyadicLayout, Measurements, merge_measurements
-from dpcurves.laws import Family, IntervalSums, Noise, Tier
-from dpcurves.laws.law import LAPLACE_EXCESS_KURTOSIS
 
 LAPLACE, GAUSSIAN = Noise(Family.LAPLACE, Fraction(5)), Noise(Family.GAUSSIAN, Fraction(9))
 
 
-def law(cells: int, *levels: Tier, rows: int = 1, missing: Noise | None = None) -> IntervalSums:
+def distribution(cells: int, *levels: Tier, rows: int = 1, missing: Noise | None = None) -> IntervalSums:
     return IntervalSums(rows, cells, levels, missing)
 
 
 def test_measurements_of_one_interval_are_one_by_inverse_variance() -> None:
     layout = DyadicLayout.from_cells(4)
-    first = law(4, Tier(range(0, 4, 2), LAPLACE), missing=LAPLACE)
-    second = law(4, Tier((0,), GAUSSIAN), Tier((0, 2, 3), GAUSSIAN))
+    first = distribution(4, Tier(range(0, 4, 2), LAPLACE), missing=LAPLACE)
+    second = distribution(4, Tier((0,), GAUSSIAN), Tier((0, 2, 3), GAUSSIAN))
     known = merge_measurements(layout, [(first, (10, 20, 99)), (second, (33, 13, 4, 5))])
     weights = np.array([1 / LAPLACE.variance, 1 / GAUSSIAN.variance])
     assert known.precision[2] == pytest.approx(weights.sum())
@@ -38,7 +38,8 @@ def test_without_noise_the_value_stands() -> None:
     for order in ((exact, noisy), (noisy, exact)):
         values = [(7, 0) if level is exact else (-50, 50) for level in order]
         known = merge_measurements(
-            DyadicLayout.from_cells(2), [(law(2, level), own) for level, own in zip(order, values, strict=True)]
+            DyadicLayout.from_cells(2),
+            [(distribution(2, level), own) for level, own in zip(order, values, strict=True)],
         )
         assert known.value[2:].tolist() == pytest.approx([7, 0])
 
@@ -52,10 +53,10 @@ def test_cells_that_are_not_there_hold_nothing() -> None:
 @pytest.mark.parametrize(
     ("found", "values", "words"),
     [
-        (law(4, Tier(range(4), LAPLACE)), (1, 2, 3), "values: 4 values are needed"),
-        (law(8, Tier(range(8), LAPLACE)), (0,) * 8, "one row of 4 cells"),
-        (law(4, Tier(range(4), LAPLACE), rows=2), (0,) * 8, "one row of 4 cells"),
-        (law(4, Tier((0, 1), LAPLACE)), (0, 0), "do not form an interval of this tree"),
+        (distribution(4, Tier(range(4), LAPLACE)), (1, 2, 3), "values: 4 values are needed"),
+        (distribution(8, Tier(range(8), LAPLACE)), (0,) * 8, "one row of 4 cells"),
+        (distribution(4, Tier(range(4), LAPLACE), rows=2), (0,) * 8, "one row of 4 cells"),
+        (distribution(4, Tier((0, 1), LAPLACE)), (0, 0), "do not form an interval of this tree"),
     ],
 )
 def test_what_does_not_fit_is_refused(found: IntervalSums, values: tuple[int, ...], words: str) -> None:

@@ -6,7 +6,7 @@ import pytest
 
 from dpcurves.conversation import Evidence
 from dpcurves.curves.result import TUNING, find_missing_share
-from dpcurves.laws import Family, IntervalSums, Noise, PathSums, Selection, Tier
+from dpcurves.distributions import Family, IntervalSums, Noise, PathSums, Selection, Tier
 
 NOISE = Noise(Family.LAPLACE, Fraction(2))
 FLAT = IntervalSums(1, 3, (Tier(range(3), NOISE),), missing=NOISE)
@@ -14,9 +14,9 @@ FLAT = IntervalSums(1, 3, (Tier(range(3), NOISE),), missing=NOISE)
 
 def test_without_noise_to_speak_of_the_share_is_exact() -> None:
     still = Noise(Family.LAPLACE, Fraction(1, 1000))
-    law = IntervalSums(1, 3, (Tier(range(3), still),), missing=still)
-    assert find_missing_share(Evidence(law, (10, 20, 10, 60), total=None)) == pytest.approx(0.6)
-    assert find_missing_share(Evidence(law, (10, 20, 10, 60), total=100)) == pytest.approx(0.6)
+    distribution = IntervalSums(1, 3, (Tier(range(3), still),), missing=still)
+    assert find_missing_share(Evidence(distribution, (10, 20, 10, 60), total=None)) == pytest.approx(0.6)
+    assert find_missing_share(Evidence(distribution, (10, 20, 10, 60), total=100)) == pytest.approx(0.6)
 
 
 def test_what_noise_may_have_made_is_no_share() -> None:
@@ -39,5 +39,5 @@ def test_prefixes_tell_where_all_were_counted_or_their_number_is_public() -> Non
 
 def test_an_empty_table_without_noise_misses_nothing() -> None:
     still = Noise(Family.LAPLACE, Fraction(1, 10**9))
-    law = IntervalSums(1, 3, (Tier(range(3), still),), missing=still)
-    assert find_missing_share(Evidence(law, (0, 0, 0, 0), total=None)) == 0
+    distribution = IntervalSums(1, 3, (Tier(range(3), still),), missing=still)
+    assert find_missing_share(Evidence(distribution, (0, 0, 0, 0), total=None)) == 0

@@ -1,4 +1,4 @@
-"""The tail of the Gaussian law, against SciPy, near and far."""
+"""The tail of the Gaussian distribution, against SciPy, near and far."""
 
 from __future__ import annotations
 

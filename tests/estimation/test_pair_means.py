@@ -10,7 +10,7 @@ import pytest
 
 import dpcurves as dp
 from dpcurves.arrays import FloatArray, IntArray
-from dpcurves.laws import law_from_json
+from dpcurves.distributions import distribution_from_json
 from dpcurves_parties.pairs.mechanisms import COLLISION, GINI, KENDALL, Kernel
 from dpcurves_parties.pairs.queries import PairAnswers, PairSum
 from dpcurves_parties.pairs.readings import estimate_pair_mean, find_pair_interval
@@ -93,18 +93,18 @@ def test_intervals_of_a_noisy_sum_hold_and_are_exact_for_a_kernel_of_two_values(
 
 def test_where_no_pair_came_nothing_is_known() -> None:
     known = (9, 0, 0, 0, -1, 1, Fraction(1, 2))
-    for law in (PairAnswers(*known, Fraction(0), Fraction(1, 3)), PairSum(*known, Fraction(1))):
-        values = law.blank_values()
-        assert estimate_pair_mean(law, values) == 0
+    for distribution in (PairAnswers(*known, Fraction(0), Fraction(1, 3)), PairSum(*known, Fraction(1))):
+        values = distribution.blank_values()
+        assert estimate_pair_mean(distribution, values) == 0
         for population_too in (True, False):
-            assert find_pair_interval(law, values, 0.9, population=population_too) == (-0.5, 0.5)
-        assert law_from_json(law.to_json(values, None)) == law
+            assert find_pair_interval(distribution, values, 0.9, population=population_too) == (-0.5, 0.5)
+        assert distribution_from_json(distribution.to_json(values, None)) == distribution
 
 
 def test_intervals_stay_in_range_whatever_was_told() -> None:
     answers = PairAnswers(100, 50, 0, 50, 0, 1, Fraction(1), Fraction(1, 4), Fraction(1, 2))
     total = PairSum(100, 50, 0, 50, 0, 1, Fraction(1), Fraction(1, 100))
     for told in (-(10**9), 0, 25, 50, 10**9):
-        for law, values in ((answers, (told, abs(told), 0)), (total, (told,))):
-            low, high = find_pair_interval(law, values, 0.95, population=True)
+        for distribution, values in ((answers, (told, abs(told), 0)), (total, (told,))):
+            low, high = find_pair_interval(distribution, values, 0.95, population=True)
             assert 0 <= low <= high <= 1

@@ -10,8 +10,8 @@ import pytest
 from numpy.typing import NDArray
 
 from dpcurves.conversation import Evidence
+from dpcurves.distributions import Family, Noise, PathSums
 from dpcurves.inference import PathQuantile
-from dpcurves.laws import Family, Noise, PathSums
 
 IntArray = NDArray[np.int64]
 
@@ -27,16 +27,16 @@ def laplace(noise: Noise, size: int, generator: np.random.Generator) -> IntArray
     return np.asarray(generator.geometric(stop, size) - generator.geometric(stop, size))
 
 
-def everything(law: PathSums, total: int | None, exact: IntArray, generator: np.random.Generator) -> Evidence:
+def everything(distribution: PathSums, total: int | None, exact: IntArray, generator: np.random.Generator) -> Evidence:
     """All counts at once; `exact` ends with the missing ones."""
-    noise = np.zeros(law.cells + 1, dtype=np.int64)
-    for level in range(law.levels):
-        drawn = laplace(law.noise, (law.cells >> level) + 1, generator)
-        noise[1:] += drawn[np.arange(law.cells) >> level]
+    noise = np.zeros(distribution.cells + 1, dtype=np.int64)
+    for level in range(distribution.levels):
+        drawn = laplace(distribution.noise, (distribution.cells >> level) + 1, generator)
+        noise[1:] += drawn[np.arange(distribution.cells) >> level]
     values = (exact[:-1] + noise).tolist()
-    if law.missing is not None:
-        values.append(int(exact[-1] + laplace(law.missing, 1, generator)[0]))
-    return Evidence(replace(law, prefix_lengths=tuple(range(law.cells + 1))), tuple(values), total)
+    if distribution.missing is not None:
+        values.append(int(exact[-1] + laplace(distribution.missing, 1, generator)[0]))
+    return Evidence(replace(distribution, prefix_lengths=tuple(range(distribution.cells + 1))), tuple(values), total)
 
 
 def searched(evidence: Evidence, p: float, level: float = 0.9) -> tuple[PathQuantile, int]:
@@ -52,14 +52,16 @@ def searched(evidence: Evidence, p: float, level: float = 0.9) -> tuple[PathQuan
     turns, known = 0, dict[int, int]()
     while search.next_thresholds:
         turns, known = turns + 1, known | {slots: values[slots] for slots in search.next_thresholds}
-        law = replace(evidence.path_sums, prefix_lengths=tuple(known))
-        search = PathQuantile.from_evidence(Evidence(law, (*known.values(), *missing), evidence.total), p, level)
+        distribution = replace(evidence.path_sums, prefix_lengths=tuple(known))
+        search = PathQuantile.from_evidence(
+            Evidence(distribution, (*known.values(), *missing), evidence.total), p, level
+        )
     return search, turns
 
 
-@pytest.mark.parametrize(("law", "total"), [PUBLIC, PRIVATE])
-def test_it_asks_as_often_as_there_are_halves(law: PathSums, total: int | None) -> None:
-    evidence = everything(law, total, np.arange(law.cells + 2), np.random.default_rng(1))
+@pytest.mark.parametrize(("distribution", "total"), [PUBLIC, PRIVATE])
+def test_it_asks_as_often_as_there_are_halves(distribution: PathSums, total: int | None) -> None:
+    evidence = everything(distribution, total, np.arange(distribution.cells + 2), np.random.default_rng(1))
     search, turns = searched(evidence, 0.3)
     assert turns == 6
     assert len(search.counts) <= 3 * turns + 1
@@ -78,24 +80,24 @@ def test_without_noise_the_interval_is_one_cell() -> None:
         assert search.brackets == ((slots - 1, slots),) * 3
 
 
-@pytest.mark.parametrize(("law", "total"), [PUBLIC, PRIVATE])
-def test_quantiles_of_one_tree_do_not_cross(law: PathSums, total: int | None) -> None:
+@pytest.mark.parametrize(("distribution", "total"), [PUBLIC, PRIVATE])
+def test_quantiles_of_one_tree_do_not_cross(distribution: PathSums, total: int | None) -> None:
     generator = np.random.default_rng(2)
     for _ in range(20):
-        exact = np.append(np.sort(generator.integers(0, 300, law.cells + 1)), 50)
-        evidence = everything(law, total, exact, generator)
+        exact = np.append(np.sort(generator.integers(0, 300, distribution.cells + 1)), 50)
+        evidence = everything(distribution, total, exact, generator)
         found = [searched(evidence, p)[0].brackets[1].high for p in np.linspace(0, 1, 21)]
         assert found == sorted(found)
 
 
 @pytest.mark.parametrize("level", [0.5, 0.9])
-@pytest.mark.parametrize(("law", "total"), [PUBLIC, PRIVATE])
+@pytest.mark.parametrize(("distribution", "total"), [PUBLIC, PRIVATE])
 def test_the_interval_holds_the_true_quantile_at_least_as_often_as_it_says(
-    law: PathSums, total: int | None, level: float
+    distribution: PathSums, total: int | None, level: float
 ) -> None:
     """Steep, flat and jumping curves; 50 trees each, seed 3. Below by 4 standard errors: 1 in 30,000 by chance."""
     generator, trees = np.random.default_rng(3), 50
-    places = np.arange(law.cells + 1)
+    places = np.arange(distribution.cells + 1)
     for inner in (places * 6, np.minimum(places // 20 * 130, 390), np.where(places > 30, 380, 0), np.sqrt(places) * 40):
         exact = np.append(inner.astype(np.int64), 0)
         exact[0] = 0
@@ -104,6 +106,6 @@ def test_the_interval_holds_the_true_quantile_at_least_as_often_as_it_says(
             true = int(np.argmax(exact[1:-1] >= p * exact[-2])) + 1
             held = 0
             for _ in range(trees):
-                lower, _, upper = searched(everything(law, total, exact, generator), p, level)[0].brackets
+                lower, _, upper = searched(everything(distribution, total, exact, generator), p, level)[0].brackets
                 held += lower.low < true <= upper.high
             assert held / trees >= level - 4 * (level * (1 - level) / trees) ** 0.5

@@ -56,7 +56,7 @@ def test_a_band_for_the_population_is_nowhere_inside_that_for_the_records() -> N
 
 @pytest.mark.parametrize("cells", [[2.0] * 9 + [982.0], [100.0] * 10, [0.3] * 30 + [500.0, 491.0]])
 def test_counts_of_rare_and_of_full_cells_are_held_at_once(cells: list[float]) -> None:
-    """Without noise, where samples are least like a normal law."""
+    """Without noise, where samples are least like a normal distribution."""
     means, chance = np.array(cells), np.random.default_rng(4)
     units, held = round(means.sum()), 0
     for counts in chance.multinomial(units, means / units, RELEASES).astype(np.float64):

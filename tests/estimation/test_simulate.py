@@ -1,4 +1,4 @@
-"""Seeds are fixed. Each comparison with a law raises a false alarm with the chance of 4 sigma, 6e-5."""
+"""Seeds are fixed. Each comparison with a distribution raises a false alarm with the chance of 4 sigma, 6e-5."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from dense_least_squares import dense_least_squares
 from numpy.typing import NDArray
 from scipy.stats import chi2, norm
 
-from dpcurves.laws import Family, IntervalSums, Noise, Tier
-from dpcurves.laws import law as simulation
-from dpcurves.laws.law import WIDE_GAUSSIAN, WIDE_LAPLACE, simulate_noise
+from dpcurves.distributions import Family, IntervalSums, Noise, Tier
+from dpcurves.distributions import distribution as simulation
+from dpcurves.distributions.output_distribution import WIDE_GAUSSIAN, WIDE_LAPLACE, simulate_noise
 from dpcurves.summaries import counts_to_prefixes
 
 LAPLACE, GAUSSIAN = Noise(Family.LAPLACE, Fraction(7, 2)), Noise(Family.GAUSSIAN, Fraction(9, 2))
@@ -30,7 +30,7 @@ def exact_chances(noise: Noise, support: NDArray[np.int64]) -> NDArray[np.float6
 
 @pytest.mark.parametrize("family", Family)
 @pytest.mark.parametrize("parameter", [Fraction(1, 3), Fraction(2), Fraction(40)])
-def test_draws_follow_the_exact_law(family: Family, parameter: Fraction) -> None:
+def test_draws_follow_the_exact_distribution(family: Family, parameter: Fraction) -> None:
     noise = Noise(family, parameter)
     support = np.arange(-3000, 3001)
     expected = 200_000 * exact_chances(noise, support)
@@ -43,7 +43,7 @@ def test_draws_follow_the_exact_law(family: Family, parameter: Fraction) -> None
     assert chi2.sf(statistic, len(expected) - 1) > ALARM
 
 
-def test_few_draws_of_gaussian_noise_follow_the_law_that_many_do() -> None:
+def test_few_draws_of_gaussian_noise_follow_the_distribution_that_many_do() -> None:
     """Many draws are looked up in a table, few are not: each is compared with the exact chances."""
     noise, support = Noise(Family.GAUSSIAN, Fraction(9, 2)), np.arange(-6, 7)
     chances = exact_chances(noise, np.arange(-100, 101))[94:107]
@@ -64,10 +64,10 @@ def test_few_draws_of_gaussian_noise_follow_the_law_that_many_do() -> None:
         Noise(Family.LAPLACE, Fraction(2**51)),
     ],
 )
-def test_wide_laws_have_their_variance_on_both_sides_of_the_border(noise: Noise) -> None:
+def test_wide_distributions_have_their_variance_on_both_sides_of_the_border(noise: Noise) -> None:
     found = simulate_noise(noise, (100_000,), np.random.default_rng(6))
     assert np.array_equal(found, np.rint(found))
-    sigma = sqrt(5 / 100_000)  # relative, for a Laplace law; a Gaussian one has less
+    sigma = sqrt(5 / 100_000)  # relative, for a Laplace distribution; a Gaussian one has less
     assert np.mean((found / sqrt(noise.variance)) ** 2) == pytest.approx(1, abs=4 * sigma)
 
 
@@ -76,14 +76,14 @@ def test_noise_too_small_to_see_is_none(family: Family) -> None:
     assert not simulate_noise(Noise(family, Fraction(1, 10**6)), (1000,), np.random.default_rng(7)).any()
 
 
-@pytest.mark.parametrize("law", [TREE, MERGED])
+@pytest.mark.parametrize("distribution", [TREE, MERGED])
 @pytest.mark.parametrize("total", [None, 100])
-def test_errors_have_the_covariance_of_least_squares(law: IntervalSums, total: int | None) -> None:
-    chunks = list(law.simulate(total, 40_000, np.random.default_rng(8)))
+def test_errors_have_the_covariance_of_least_squares(distribution: IntervalSums, total: int | None) -> None:
+    chunks = list(distribution.simulate(total, 40_000, np.random.default_rng(8)))
     cells = np.concatenate([chunk.reshape(len(chunk), -1) for chunk, _ in chunks])
     missing = np.concatenate([part for _, part in chunks])
-    draws = np.column_stack([cells, missing]) if law.missing is not None else cells
-    exact = dense_least_squares(law, np.zeros(law.size), None if total is None else 0).covariance
+    draws = np.column_stack([cells, missing]) if distribution.missing is not None else cells
+    exact = dense_least_squares(distribution, np.zeros(distribution.size), None if total is None else 0).covariance
     spread = np.sqrt(np.outer(exact.diagonal(), exact.diagonal()))
     sigma = np.sqrt(6 / 40_000) * spread  # E x^4 is at most 6 sigma^4 for sums of Laplace and Gaussian noise
     assert np.all(np.abs(draws.T @ draws / 40_000 - exact) <= 4 * sigma + 1e-9)
@@ -112,11 +112,13 @@ def test_a_seed_draws_the_same_again() -> None:
     np.testing.assert_array_equal(one, other)
 
 
-@pytest.mark.parametrize("law", [TREE, MERGED])
+@pytest.mark.parametrize("distribution", [TREE, MERGED])
 @pytest.mark.parametrize("total", [None, 100])
-def test_what_each_value_does_to_the_cells_adds_up_to_their_covariance(law: IntervalSums, total: int | None) -> None:
-    sources = law.noise_by_source(total).reshape(law.size, -1)
-    cells = np.concatenate([chunk for chunk, _ in law.simulate(total, 40_000, np.random.default_rng(8))])
+def test_what_each_value_does_to_the_cells_adds_up_to_their_covariance(
+    distribution: IntervalSums, total: int | None
+) -> None:
+    sources = distribution.noise_by_source(total).reshape(distribution.size, -1)
+    cells = np.concatenate([chunk for chunk, _ in distribution.simulate(total, 40_000, np.random.default_rng(8))])
     seen, expected = np.cov(cells.reshape(40_000, -1).T), sources.T @ sources
     largest = np.sqrt(np.outer(np.diag(expected), np.diag(expected)))
     assert np.abs(seen - expected).max() <= 4 * np.sqrt(5 / 40_000) * largest.max()
@@ -124,15 +126,23 @@ def test_what_each_value_does_to_the_cells_adds_up_to_their_covariance(law: Inte
 
 @pytest.mark.parametrize("total", [None, 0])
 def test_sums_of_intervals_need_no_cells(total: int | None) -> None:
-    law = IntervalSums(1, 9, (*MERGED.levels,), LAPLACE)
-    noise = law.simulate_values(5, np.random.default_rng(1))
-    cells, short = (each.reconstruct(noise, total)[0][:, 0] for each in (law, law.interval_law))
-    np.testing.assert_allclose(np.cumsum(short, axis=-1), np.cumsum(cells, axis=-1)[:, law.bounds[1:] - 1], atol=1e-9)
+    distribution = IntervalSums(1, 9, (*MERGED.levels,), LAPLACE)
+    noise = distribution.simulate_values(5, np.random.default_rng(1))
+    cells, short = (
+        each.reconstruct(noise, total)[0][:, 0] for each in (distribution, distribution.interval_distribution)
+    )
+    np.testing.assert_allclose(
+        np.cumsum(short, axis=-1), np.cumsum(cells, axis=-1)[:, distribution.bounds[1:] - 1], atol=1e-9
+    )
 
 
-@pytest.mark.parametrize("law", [IntervalSums(1, 9, MERGED.levels, LAPLACE), IntervalSums(1, 7, TREE.levels, LAPLACE)])
-def test_noise_of_prefixes_has_the_variances_that_are_exact(law: IntervalSums) -> None:
-    noise = np.concatenate(list(law.simulate_prefixes(total=1, draws=5000, generator=np.random.default_rng(3))))
-    exact = law.prefix_variances(total_is_public=True)[0][law.bounds]
-    assert noise.shape == (5000, len(law.bounds))
+@pytest.mark.parametrize(
+    "distribution", [IntervalSums(1, 9, MERGED.levels, LAPLACE), IntervalSums(1, 7, TREE.levels, LAPLACE)]
+)
+def test_noise_of_prefixes_has_the_variances_that_are_exact(distribution: IntervalSums) -> None:
+    noise = np.concatenate(
+        list(distribution.simulate_prefixes(total=1, draws=5000, generator=np.random.default_rng(3)))
+    )
+    exact = distribution.prefix_variances(total_is_public=True)[0][distribution.bounds]
+    assert noise.shape == (5000, len(distribution.bounds))
     np.testing.assert_allclose((noise**2).mean(axis=0), exact, rtol=4 * sqrt(5 / 5000))  # kurtosis is 6 at most

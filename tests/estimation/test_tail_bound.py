@@ -1,4 +1,4 @@
-"""The bound holds for the exact law, and is not much above it."""
+"""The bound holds for the exact distribution, and is not much above it."""
 
 from __future__ import annotations
 
@@ -7,21 +7,21 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
+from dpcurves.distributions import Family, Noise
 from dpcurves.inference import WeightedNoise, tail_bound
-from dpcurves.laws import Family, Noise
 
 
 def tail(parts: tuple[WeightedNoise, ...], bound: float) -> float:
     """The exact chance that a sum of noises with weight 1 is at least `bound`."""
-    law = np.ones(1)
+    distribution = np.ones(1)
     for part in parts:
         z = np.arange(-2000, 2001)
         scale = float(part.noise.parameter)
         weight = np.exp(-np.abs(z) / scale if part.noise.family is Family.LAPLACE else -(z**2) / (2 * scale))
         for _ in range(part.draws):
-            law = np.convolve(law, weight / weight.sum())
-    half = len(law) // 2
-    return float(law[half + int(np.ceil(bound)) :].sum())
+            distribution = np.convolve(distribution, weight / weight.sum())
+    half = len(distribution) // 2
+    return float(distribution[half + int(np.ceil(bound)) :].sum())
 
 
 @pytest.mark.quick_share(32)
@@ -38,7 +38,7 @@ def test_the_chance_beyond_the_bound_is_at_most_what_was_asked(
         assert tail(parts, 0.6 * bound - 1) >= chance
 
 
-def test_weights_and_several_laws_count_as_they_should() -> None:
+def test_weights_and_several_distributions_count_as_they_should() -> None:
     noise = Noise(Family.LAPLACE, Fraction(10))
     one = tail_bound((WeightedNoise(4, 1.0, noise),), 0.01)
     assert tail_bound((WeightedNoise(2, 1.0, noise), WeightedNoise(2, -1.0, noise)), 0.01) == pytest.approx(

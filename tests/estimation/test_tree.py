@@ -5,8 +5,8 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from dpcurves.laws import Family, IntervalSums, Noise, Tier
-from dpcurves.laws.interval_sums import build_layers
+from dpcurves.distributions import Family, IntervalSums, Noise, Tier
+from dpcurves.distributions.interval_sums import build_layers
 
 NOISE = Noise(Family.LAPLACE, Fraction(2))
 
@@ -43,15 +43,15 @@ def test_two_equal_measurements_of_one_interval_halve_the_variance() -> None:
     ],
 )
 def test_tilings_that_are_not_nested_are_refused(bounds: list[np.ndarray[tuple[int], np.dtype[np.int64]]]) -> None:
-    with pytest.raises(ValueError, match="law: each interval must be a union"):
+    with pytest.raises(ValueError, match="distribution: each interval must be a union"):
         build_layers(bounds, [1.0] * len(bounds))
 
 
-def test_a_law_without_levels_is_refused() -> None:
-    with pytest.raises(ValueError, match="law: a law needs at least one level"):
+def test_a_distribution_without_levels_is_refused() -> None:
+    with pytest.raises(ValueError, match="distribution: a distribution needs at least one level"):
         build_layers([], [])
 
 
 def test_the_edges_inside_merged_cells_are_not_measured() -> None:
-    law = IntervalSums(2, 5, (Tier((0,), NOISE), Tier((0, 2, 3), NOISE)), missing=None)
-    assert law.measured_edges.tolist() == [True, False, True, True, False, True]
+    distribution = IntervalSums(2, 5, (Tier((0,), NOISE), Tier((0, 2, 3), NOISE)), missing=None)
+    assert distribution.measured_edges.tolist() == [True, False, True, True, False, True]

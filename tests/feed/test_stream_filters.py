@@ -137,7 +137,7 @@ def test_a_filter_is_part_of_what_a_stream_pays_for(tmp_path: Path) -> None:
         dp.streams.follow(make_frame(), counts, store=store, where="bytes >= 100", **terms)
     assert Ledger.open(store).balance("stream").spent.digits == "1"
     loss, plain = plan_stream(counts, where=FILTER, **terms), plan_stream(counts, **terms)
-    assert (loss.error, loss.law) == (plain.error, plain.law)
+    assert (loss.error, loss.distribution) == (plain.error, plain.distribution)
     assert loss.fingerprint != plain.fingerprint
     with pytest.warns(dp.CurveWarning, match="'ada@example.org' is published"):
         list(dp.streams.follow(make_frame(), counts, store="sqlite://", where="kind = 'ada@example.org'", **terms))

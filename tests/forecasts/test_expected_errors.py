@@ -11,7 +11,7 @@ import dpcurves as dp
 from dpcurves import display
 from dpcurves.forecasts import ExpectedError, rehearsals
 from dpcurves.forecasts.expected_errors import PLACES, find_forecast_kind
-from dpcurves.forecasts.reference_laws import law_from_curve
+from dpcurves.forecasts.reference_distributions import distribution_from_curve
 from dpcurves.forecasts.rehearsals import rehearse_answers
 from dpcurves.models import Power, Term
 from dpcurves.noise.randomness import Randomness
@@ -107,7 +107,7 @@ REPRODUCTION = pytest.mark.reproduction
 @pytest.mark.parametrize("question", tried(*QUESTIONS), ids=lambda question: type(question).__name__)
 def test_with_next_to_no_noise_hardly_anything_is_off(question: Any) -> None:
     kind = find_forecast_kind(question)
-    records = kind.fill_columns(question, next(iter(kind.laws.values()))(np.random.default_rng(1), 400))
+    records = kind.fill_columns(question, next(iter(kind.distributions.values()))(np.random.default_rng(1), 400))
     loud, quiet = (
         dp.forecast(question, dp.PrivacyLoss.pure(epsilon), dp.REPLACE_ONE, like=records, rehearsals=2).high
         for epsilon in ("0.05", "1000")
@@ -127,7 +127,7 @@ def test_with_next_to_no_noise_hardly_anything_is_off(question: Any) -> None:
 def test_an_answer_is_the_one_of_a_session(question: Any, adjacency: dp.Neighbours) -> None:
     """From the same random numbers the same values are released, turn by turn; subsets alone depend on a secret key."""
     kind = find_forecast_kind(question)
-    records = kind.fill_columns(question, next(iter(kind.laws.values()))(np.random.default_rng(2), 400))
+    records = kind.fill_columns(question, next(iter(kind.distributions.values()))(np.random.default_rng(2), 400))
     with catch_warnings(action="ignore", category=dp.CurveWarning):
         chance = Randomness.from_seed(8)
         asked = dp.Session(records, budget=LOSS, adjacency=adjacency, randomness=chance).ask(question, LOSS)
@@ -236,15 +236,15 @@ def test_it_says_that_so_few_records_would_tell_nothing() -> None:
     assert "95% interval ±" in str(something)
 
 
-def test_records_of_a_law_that_is_given_are_drawn_anew() -> None:
-    def law(draw: np.random.Generator, size: int) -> dict[str, Any]:
+def test_records_of_a_distribution_that_is_given_are_drawn_anew() -> None:
+    def distribution(draw: np.random.Generator, size: int) -> dict[str, Any]:
         drawn.append(size)
         return {"x": draw.random(size)}
 
     drawn: list[int] = []
-    found = dp.forecast(QUESTIONS[2], LOSS, dp.ADD_REMOVE, records=90, like=law, rehearsals=6)
+    found = dp.forecast(QUESTIONS[2], LOSS, dp.ADD_REMOVE, records=90, like=distribution, rehearsals=6)
     assert drawn == [90] * 4
-    assert [each.distribution for each in found.expected_errors] == ["the given law"]
+    assert [each.distribution for each in found.expected_errors] == ["the given distribution"]
 
 
 def test_a_released_curve_says_what_records_are_like() -> None:
@@ -252,7 +252,7 @@ def test_a_released_curve_says_what_records_are_like() -> None:
     draw, loud = np.random.default_rng(4), dp.PrivacyLoss.pure(1000)
     for asked, released in RELEASED:
         kind = find_forecast_kind(asked)
-        records = kind.fill_columns(asked, next(iter(kind.laws.values()))(draw, 2000))
+        records = kind.fill_columns(asked, next(iter(kind.distributions.values()))(draw, 2000))
         with catch_warnings(action="ignore", category=dp.CurveWarning):
             curve = dp.Session(records, budget=loud, adjacency=dp.ADD_REMOVE).ask(released, loud)
         (alike,) = dp.forecast(asked, LOSS, dp.ADD_REMOVE, like=curve, rehearsals=4, generator=draw).expected_errors
@@ -280,8 +280,8 @@ RELEASED: tuple[tuple[Any, Any], ...] = (
 def test_values_that_were_declared_are_drawn_as_they_are() -> None:
     values = dp.Values((1, 2, 5))
     curve = dp.cdf([1, 2, 2, 5] * 300, grid=values, epsilon=1000, adjacency=dp.ADD_REMOVE, label="x")
-    law, number = law_from_curve(dp.MeanQuestion("x", 0, 9), curve, "")
-    drawn = law(np.random.default_rng(1), 4000)["x"]
+    distribution, number = distribution_from_curve(dp.MeanQuestion("x", 0, 9), curve, "")
+    drawn = distribution(np.random.default_rng(1), 4000)["x"]
     assert set(drawn.tolist()) == {1.0, 2.0, 5.0}
     assert abs(np.mean(drawn == 2) - 0.5) < 0.04
     assert round(number) == 1200

@@ -10,8 +10,8 @@ import pytest
 from scipy.special import betainc
 
 import dpcurves as dp
+from dpcurves.distributions import Family, Noise
 from dpcurves.forecasts import many_cells, rehearsals
-from dpcurves.laws import Family, Noise
 
 SMALL = many_cells.Tuning(least_cells=100)
 LOSSES = dp.PrivacyLoss.pure(1), dp.PrivacyLoss.zcdp("0.5")
@@ -53,21 +53,21 @@ def test_intervals_by_tails_are_those_of_the_simulation(
     "noise",
     [Noise(Family.LAPLACE, Fraction(3)), Noise(Family.GAUSSIAN, Fraction(2, 5)), Noise(Family.GAUSSIAN, Fraction(300))],
 )
-def test_tails_of_integer_noise_are_sums_of_its_law(noise: Noise) -> None:
+def test_tails_of_integer_noise_are_sums_of_its_distribution(noise: Noise) -> None:
     numbers = np.arange(-400, 401)
     parameter = float(noise.parameter)
     exponent = np.abs(numbers) / parameter if noise.family is Family.LAPLACE else numbers**2 / (2 * parameter)
-    law = np.exp(-exponent) / np.exp(-exponent).sum()
+    distribution = np.exp(-exponent) / np.exp(-exponent).sum()
     limits = np.array([-5.0, -1.0, -0.5, 0.0, 0.25, 3.0, 7.9])
-    exact = [law[numbers > limit].sum() for limit in limits]
+    exact = [distribution[numbers > limit].sum() for limit in limits]
     assert many_cells.make_tail(noise)(limits) == pytest.approx(exact, rel=1e-9)
 
 
 def test_wide_gaussian_noise_has_the_tail_of_its_integers() -> None:
     noise = Noise(Family.GAUSSIAN, Fraction(1_100_000))
     numbers = np.arange(-20_000, 20_001)
-    law = np.exp(-(numbers**2) / 2_200_000)
-    exact = law[numbers > 5500].sum() / law.sum()
+    distribution = np.exp(-(numbers**2) / 2_200_000)
+    exact = distribution[numbers > 5500].sum() / distribution.sum()
     assert many_cells.make_tail(noise)(np.array([5500.0])) == pytest.approx([exact], rel=1e-5)
 
 

@@ -75,13 +75,13 @@ def run(table: NDArray[np.int64], plan: Plan) -> tuple[int, ...]:
 
 
 def blank(plan: Plan) -> tuple[int, ...]:
-    return plan.law.blank_values()
+    return plan.distribution.blank_values()
 
 
 def wild(number: int, plan: Plan) -> tuple[int, ...]:
     """Choices are among what may be chosen; noisy sums can be anything."""
-    size = len(plan.law.blank_values())
-    return plan.law.blank_values() if plan.error == 0 else (number,) * size
+    size = len(plan.distribution.blank_values())
+    return plan.distribution.blank_values() if plan.error == 0 else (number,) * size
 
 
 ANSWERS: dict[Adjacency, tuple[Answer, ...]] = dict(

@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 
 from dpcurves.conversation import Release, Setting
 from dpcurves.data import Axis, Grid, Outside
+from dpcurves.distributions import IntervalSums
 from dpcurves.estimation.binary_tree import BoxTree
 from dpcurves.histograms import CellEstimator, EstimatedTable, PrivTreeEstimator, RefinedGridEstimator, TableEstimator
-from dpcurves.laws import IntervalSums
 from dpcurves.mechanisms import AUTO
 from dpcurves.noise.randomness import Randomness
 from dpcurves.privacy import EACH_RECORD, PrivacyLoss, ReplaceOne
@@ -43,8 +43,13 @@ def estimated(
 
 def blocks(found: EstimatedTable) -> list[int]:
     """How many were counted, turn by turn."""
-    laws = [release.plan.law for release in found.releases]
-    return [len(level.starts) for law in laws if isinstance(law, IntervalSums) for level in law.levels]
+    distributions = [release.plan.distribution for release in found.releases]
+    return [
+        len(level.starts)
+        for distribution in distributions
+        if isinstance(distribution, IntervalSums)
+        for level in distribution.levels
+    ]
 
 
 def corner(records: int) -> Counts:

@@ -34,23 +34,23 @@ def named(words: list[int]) -> Octets:
     return np.array(words, dtype="<u8").view(np.uint8).reshape(-1, PSEUDONYM_SIZE)
 
 
-def words_of(law: AggregatedReports, level: int, index: int) -> int:
+def words_of(distribution: AggregatedReports, level: int, index: int) -> int:
     """A name whose octets are this level and this index: the first person of the level."""
-    before = sum(each.reports for each in law.levels[:level])
-    return (-(-(before << 32) // law.people) << 32) + index
+    before = sum(each.reports for each in distribution.levels[:level])
+    return (-(-(before << 32) // distribution.people) << 32) + index
 
 
 def ways(task: Task) -> tuple[HadamardResponse, ...]:
-    found = find_randomisers(task.plan.law.require_type(AggregatedReports), task.loss)
+    found = find_randomisers(task.plan.distribution.require_type(AggregatedReports), task.loss)
     return tuple(way for way in found if isinstance(way, HadamardResponse))
 
 
 def chance_of(task: Task, name: int, slot: int, bit: int) -> Fraction:
     """The exact chance of a bit: that of the message it stands for, over that of its index."""
-    coins, law = PublicCoinResponses(task.plan), task.plan.law.require_type(AggregatedReports)
+    coins, distribution = PublicCoinResponses(task.plan), task.plan.distribution.require_type(AggregatedReports)
     (message,) = coins.expand_messages(named([name]), np.array([[bit]], dtype=np.uint8))
     way = ways(task)[int(message[0])]
-    (answer,) = find_answers(law, int(message[0]), np.array([slot])).tolist()
+    (answer,) = find_answers(distribution, int(message[0]), np.array([slot])).tolist()
     return way.find_probability(answer, message[1 : 1 + way.octets].tobytes()) * way.index_count
 
 
@@ -59,12 +59,15 @@ def chance_of(task: Task, name: int, slot: int, bit: int) -> Fraction:
 def test_whoever_chose_level_and_index_a_bit_loses_at_most_epsilon(cells: int, rows: int, epsilon: str) -> None:
     """All levels, indices, values and both bits, in whole numbers."""
     task = asked(cells, epsilon, rows=rows)
-    law = task.plan.law.require_type(AggregatedReports)
+    distribution = task.plan.distribution.require_type(AggregatedReports)
     below = Fraction(bound_exp_neg(convert_to_epsilon(task.loss), 512)[1], 2**512)
     for level, way in enumerate(ways(task)):
         for index in range(way.index_count):
             table = [
-                [chance_of(task, words_of(law, level, index), slot, bit) for slot in range(law.rows * cells + 1)]
+                [
+                    chance_of(task, words_of(distribution, level, index), slot, bit)
+                    for slot in range(distribution.rows * cells + 1)
+                ]
                 for bit in (0, 1)
             ]
             assert {sum(column) for column in zip(*table, strict=True)} == {1}
@@ -72,12 +75,13 @@ def test_whoever_chose_level_and_index_a_bit_loses_at_most_epsilon(cells: int, r
 
 
 def test_over_even_names_bits_are_the_reports_that_are_debiased() -> None:
-    """Given a level, each index is as frequent as another: so the law of what is added up is that of the randomiser."""
+    """Given a level, each index is as frequent as another: so the distribution of what is added up is that of the
+    randomiser."""
     task = asked(8, people=64)
-    coins, law = PublicCoinResponses(task.plan), task.plan.law.require_type(AggregatedReports)
-    assert len(law.levels) > 1
+    coins, distribution = PublicCoinResponses(task.plan), task.plan.distribution.require_type(AggregatedReports)
+    assert len(distribution.levels) > 1
     for level, way in enumerate(ways(task)):
-        names = [words_of(law, level, index) for index in range(way.index_count)]
+        names = [words_of(distribution, level, index) for index in range(way.index_count)]
         messages = coins.expand_messages(
             named(names * 2), np.repeat([[0], [1]], way.index_count, axis=0).astype(np.uint8)
         )
@@ -89,15 +93,17 @@ def test_over_even_names_bits_are_the_reports_that_are_debiased() -> None:
 def test_levels_are_about_as_frequent_as_in_the_plan_and_bits_are_drawn_by_their_chances() -> None:
     """Within 4 standard deviations; seeds are fixed."""
     task, many = asked(16), 40_000
-    law, coins = task.plan.law.require_type(AggregatedReports), PublicCoinResponses(task.plan)
+    distribution, coins = task.plan.distribution.require_type(AggregatedReports), PublicCoinResponses(task.plan)
     names = np.frombuffer(Randomness.from_seed(1).random_bytes(PSEUDONYM_SIZE * many), dtype=np.uint8).reshape(
         -1, PSEUDONYM_SIZE
     )
-    levels = np.bincount(coins.expand_messages(names, np.zeros((many, 1), np.uint8))[:, 0], minlength=len(law.levels))
-    for found, level in zip(levels.tolist(), law.levels, strict=True):
-        part = level.reports / law.people
+    levels = np.bincount(
+        coins.expand_messages(names, np.zeros((many, 1), np.uint8))[:, 0], minlength=len(distribution.levels)
+    )
+    for found, level in zip(levels.tolist(), distribution.levels, strict=True):
+        part = level.reports / distribution.people
         assert abs(found / many - part) < 4 * np.sqrt(part * (1 - part) / many)
-    name = words_of(law, len(law.levels) - 1, 5)
+    name = words_of(distribution, len(distribution.levels) - 1, 5)
     for slot in (0, 7, 16):
         bits = coins.randomize_slots(named([name] * many), np.full(many, slot), Randomness.from_seed(slot))
         chance = float(chance_of(task, name, slot, 1))
@@ -114,7 +120,7 @@ def test_the_curve_of_bits_is_unbiased_and_as_exact_as_planned() -> None:
         found = collection.curve().prefixes.evidence
         exact = np.searchsorted(np.sort(values), np.linspace(0, 1, 17)[1:-1])
         errors.append(np.cumsum(found.unbiased_cells[0])[:-1] - exact)
-    variance = task.plan.law.require_type(AggregatedReports).prefix_variances(True)[0][1:-1]
+    variance = task.plan.distribution.require_type(AggregatedReports).prefix_variances(True)[0][1:-1]
     assert np.abs(np.mean(errors, axis=0)).max() < 4 * np.sqrt(variance.max() / 60)
     squares = np.square(errors).mean(axis=1) / variance.mean()
     assert abs(squares.mean() - 1) < 4 * squares.std() / np.sqrt(60) + 0.1  # shares are not even, as the plan has them
@@ -157,7 +163,7 @@ def test_that_a_name_was_drawn_changes_no_public_coin() -> None:
     coins = PublicCoinResponses(asked(64).plan)
     names = np.random.default_rng(4).integers(0, 256, (5000, PSEUDONYM_SIZE), dtype=np.uint8)
     levels, numbers = coins._derive_coins(names)
-    assert set(levels.tolist()) == set(range(len(coins.plan.law.require_type(AggregatedReports).levels)))
+    assert set(levels.tolist()) == set(range(len(coins.plan.distribution.require_type(AggregatedReports).levels)))
     for drawn in (False, True):
         told = set_drawn_bit(names, drawn)
         assert has_drawn_names(told) is drawn
@@ -197,7 +203,7 @@ def test_public_coins_are_said_in_public() -> None:
     assert task.hash != own.hash
     assert "coins" not in own.to_json()
     assert "by public coins" in task.plan.made_by
-    assert {level.randomiser for level in task.plan.law.require_type(AggregatedReports).levels} == {"hadamard"}
+    assert {level.randomiser for level in task.plan.distribution.require_type(AggregatedReports).levels} == {"hadamard"}
     with pytest.raises(ValueError, match=r"\Acoins: must be one of private, public, got 'mine'\Z"):
         Task.from_json(task.to_json().replace('"public"', '"mine"'))
     with pytest.raises(ValueError, match=r"\Acoin: there is no such field; use one of "):
@@ -205,4 +211,4 @@ def test_public_coins_are_said_in_public() -> None:
     with pytest.raises(TypeError, match="coins"):
         Task(task.question, task.loss, 10, coins="public")  # type: ignore[arg-type]
     rho = Task(task.question, dp.PrivacyLoss.zcdp("0.5"), 10_000, coins=Coins.PUBLIC)
-    assert not rho.plan.law.require_type(AggregatedReports).about_all
+    assert not rho.plan.distribution.require_type(AggregatedReports).about_all

@@ -66,7 +66,9 @@ def test_whatever_was_published_no_report_tells_two_values_further_apart_than_ep
     given = second_of(FirstClass.NEGATIVES, epsilon)
     for extreme in (given.one_probabilities, (0, PROBABILITY_PARTS) * 4, (PROBABILITY_PARTS,) * 8):
         second = replace(given, one_probabilities=extreme)
-        (way,) = build_randomisers(second.plan.law.require_type(AggregatedReports), convert_to_epsilon(second.loss))
+        (way,) = build_randomisers(
+            second.plan.distribution.require_type(AggregatedReports), convert_to_epsilon(second.loss)
+        )
         assert way.answers == 2
         for report in way.list_reports():
             one, zero = way.find_probability(0, report), way.find_probability(1, report)
@@ -169,33 +171,33 @@ def test_the_deviation_of_an_area_is_forecast_and_less_than_that_of_a_task_about
     cells: int, epsilon: int
 ) -> None:
     curve, area = (
-        Task(dp.CdfQuestion("x", dp.Grid(0, 1, cells=cells)), dp.PrivacyLoss.pure(epsilon), 10_000, aim=aim).plan
-        for aim in (None, CountUse.AREA)
+        Task(dp.CdfQuestion("x", dp.Grid(0, 1, cells=cells)), dp.PrivacyLoss.pure(epsilon), 10_000, target=target).plan
+        for target in (None, CountUse.AREA)
     )
-    laws = [plan.law.require_type(AggregatedReports) for plan in (curve, area)]
-    assert laws[1].area_variance() <= (0.9 if epsilon == 1 else 1) * laws[0].area_variance()
-    assert area.error == laws[1].area_variance() ** 0.5
+    distributions = [plan.distribution.require_type(AggregatedReports) for plan in (curve, area)]
+    assert distributions[1].area_variance() <= (0.9 if epsilon == 1 else 1) * distributions[0].area_variance()
+    assert area.error == distributions[1].area_variance() ** 0.5
     weights = (np.arange(cells) + 0.5) / cells - 0.5
-    for law in laws:  # 4 sigma of a variance of 4,000 draws: a factor of 1 +- 0.09
+    for distribution in distributions:  # 4 sigma of a variance of 4,000 draws: a factor of 1 +- 0.09
         errors = np.concatenate(
-            [part[:, 0] @ weights for part, _ in law.simulate(None, 4000, np.random.default_rng(1))]
+            [part[:, 0] @ weights for part, _ in distribution.simulate(None, 4000, np.random.default_rng(1))]
         )
-        assert abs(errors.var() / law.area_variance() - 1) < 0.09
+        assert abs(errors.var() / distribution.area_variance() - 1) < 0.09
 
 
 def test_an_area_is_aimed_at_in_public_and_from_a_curve_alone() -> None:
     question, loss = dp.CdfQuestion("x", dp.Grid(0, 1, cells=64)), dp.PrivacyLoss.pure(1)
-    task = Task(question, loss, 1000, aim=CountUse.AREA)
+    task = Task(question, loss, 1000, target=CountUse.AREA)
     assert Task.from_json(task.to_json()) == task
     assert task.hash != Task(question, loss, 1000).hash
-    assert '"aim": "area"' in task.to_json()
-    for aim in (CountUse.CELLS, "area"):
-        with pytest.raises(ValueError, match="aim"):
-            Task(question, loss, 1000, aim=aim)  # type: ignore[arg-type]
-    with pytest.raises(ValueError, match="aim"):
+    assert '"target": "area"' in task.to_json()
+    for target in (CountUse.CELLS, "area"):
+        with pytest.raises(ValueError, match="target"):
+            Task(question, loss, 1000, target=target)  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="target"):
         Task.from_json(task.to_json().replace('"area"', '"cells"'))
-    with pytest.raises(dp.UnsupportedQuery, match="aim"):
-        Task(dp.HistogramQuestion("x", dp.Grid(0, 1, cells=64)), loss, 1000, aim=CountUse.AREA)
+    with pytest.raises(dp.UnsupportedQuery, match="target"):
+        Task(dp.HistogramQuestion("x", dp.Grid(0, 1, cells=64)), loss, 1000, target=CountUse.AREA)
 
 
 def test_a_person_with_one_file_reports_in_one_round_alone(tmp_path: Path) -> None:
@@ -212,32 +214,34 @@ def test_a_person_with_one_file_reports_in_one_round_alone(tmp_path: Path) -> No
     assert second.randomize(0.9, person="bert", memo=kept) == hers
 
 
-def laws_of(plan: Plan, slot: int) -> list[Fraction]:
+def distributions_of(plan: Plan, slot: int) -> list[Fraction]:
     """The chance of each message of one person of this slot, exactly: all levels that may be drawn, or all at once."""
-    law = plan.law.require_type(AggregatedReports)
-    ways = find_randomisers(law, plan.loss)
-    answers = [int(find_answers(law, number, np.array([slot]))[0]) for number in range(len(ways))]
+    distribution = plan.distribution.require_type(AggregatedReports)
+    ways = find_randomisers(distribution, plan.loss)
+    answers = [int(find_answers(distribution, number, np.array([slot]))[0]) for number in range(len(ways))]
     each = [
         [way.find_probability(own, report) for report in way.list_reports()]
         for way, own in zip(ways, answers, strict=True)
     ]
-    if law.about_all:
+    if distribution.about_all:
         return [prod(joint, start=Fraction(1)) for joint in product(*each)]
-    parts = [Fraction(level.reports, law.people) for level in law.levels]
+    parts = [Fraction(level.reports, distribution.people) for level in distribution.levels]
     return [part * chance for part, chances in zip(parts, each, strict=True) for chance in chances]
 
 
 def enumerated(plan: Plan, second: Plan, chances: tuple[int, ...]) -> tuple[Fraction, Fraction]:
     """The largest ratio of chances of both reports of a person, and of the first alone, of all pairs of values."""
-    own = [laws_of(plan, slot) for slot in range(len(chances) + 1)]
-    one, zero = laws_of(second, 0), laws_of(second, 1)
+    own = [distributions_of(plan, slot) for slot in range(len(chances) + 1)]
+    one, zero = distributions_of(second, 0), distributions_of(second, 1)
     parts = [Fraction(chance, PROBABILITY_PARTS) for chance in (*chances, PROBABILITY_PARTS // 2)]
     bits = [[part * x + (1 - part) * y for x, y in zip(one, zero, strict=True)] for part in parts]
-    assert all(sum(law) == 1 for law in (*own, *bits))
-    both = [[first * bit for first in law for bit in told] for law, told in zip(own, bits, strict=True)]
+    assert all(sum(distribution) == 1 for distribution in (*own, *bits))
+    both = [
+        [first * bit for first in distribution for bit in told] for distribution, told in zip(own, bits, strict=True)
+    ]
     most = [
-        max(x / y for left, right in permutations(laws, 2) for x, y in zip(left, right, strict=True))
-        for laws in (both, own)
+        max(x / y for left, right in permutations(distributions, 2) for x, y in zip(left, right, strict=True))
+        for distributions in (both, own)
     ]
     return most[0], most[1]
 
@@ -255,7 +259,9 @@ EXTREME = [
 def test_a_person_in_both_rounds_loses_what_all_pairs_of_reports_tell(cells: int, epsilon: str, coins: Coins) -> None:
     """Each pair of values and of reports is enumerated; trees of one and more levels, and all kinds of randomisers."""
     loss = dp.PrivacyLoss.pure(epsilon)
-    task = Task(dp.CdfQuestion("score", dp.Grid(0, 1, cells=cells)), loss, people=3000, coins=coins, aim=CountUse.AREA)
+    task = Task(
+        dp.CdfQuestion("score", dp.Grid(0, 1, cells=cells)), loss, people=3000, coins=coins, target=CountUse.AREA
+    )
     collection = Collection(task)
     collection.add(task.randomize_table({"score": SCORES[0]}, randomness=Randomness.from_seed(3)))
     given = publish(collection, FirstClass.NEGATIVES, people=2000)
@@ -272,8 +278,8 @@ def test_a_person_in_both_rounds_loses_what_all_pairs_of_reports_tell(cells: int
 def test_losses_multiply_where_the_first_report_is_about_all_levels() -> None:
     second = second_of(FirstClass.NEGATIVES, "2")
     plan = first_of(FirstClass.NEGATIVES, "2").plan
-    law = build_all_levels_tree(1, 4, (2, 1), plan.loss, 3000)
-    about_all = replace(plan, law=law)
+    distribution = build_all_levels_tree(1, 4, (2, 1), plan.loss, 3000)
+    about_all = replace(plan, distribution=distribution)
     for chances in EXTREME:
         found = find_largest_ratio(about_all, second.plan, chances[:4])
         assert found == enumerated(about_all, second.plan, chances[:4])[0]

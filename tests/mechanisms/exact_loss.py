@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from tiny_tables import IntArray, data_sets, kinds, neighbours
 
-from dpcurves.laws import Family, Noise, NoisySums
+from dpcurves.distributions import Family, Noise, NoisySums
 from dpcurves.mechanisms.linear import compute_exact_sums
 from dpcurves.privacy import Adjacency
 from dpcurves.queries import CountQuery, SumQuery
@@ -30,16 +30,16 @@ def data_sets_and_pairs(kinds_of_records: int, adjacency: Adjacency) -> tuple[In
     return sets, pairs[pairs[:, 0] < pairs[:, 1]]
 
 
-def worst_loss(query: CountQuery | SumQuery, law: NoisySums, adjacency: Adjacency) -> Fraction:
+def worst_loss(query: CountQuery | SumQuery, distribution: NoisySums, adjacency: Adjacency) -> Fraction:
     """Return the largest loss over all pairs of neighbours with up to 3 records, exactly.
 
-    Of discrete Laplace noise the log ratio of two shifted laws has the supremum ``|shift| / scale``, of independent
-    ones their sum; discrete Gaussian noise has rho ``shift**2 / (2 * variance)``.
+    Of discrete Laplace noise the log ratio of two shifted distributions has the supremum ``|shift| / scale``, of
+    independent ones their sum; discrete Gaussian noise has rho ``shift**2 / (2 * variance)``.
     """
     contributions = kinds(query)
     sets, pairs = data_sets_and_pairs(len(contributions), adjacency)
-    noises = [noise for _, noise in compute_exact_sums(np.zeros(contributions.shape[1], dtype=np.int64), law)]
-    released = [[part for part, _ in compute_exact_sums(table, law)] for table in sets @ contributions]
+    noises = [noise for _, noise in compute_exact_sums(np.zeros(contributions.shape[1], dtype=np.int64), distribution)]
+    released = [[part for part, _ in compute_exact_sums(table, distribution)] for table in sets @ contributions]
     parts = [np.array(part, dtype=np.int64) for part in zip(*released, strict=True)]
     distinct_norms = set[tuple[int, ...]]()
     for start in range(0, len(pairs), PAIRS_AT_ONCE):
@@ -47,20 +47,20 @@ def worst_loss(query: CountQuery | SumQuery, law: NoisySums, adjacency: Adjacenc
         norms = [_norm(part, block, noise) for part, noise in zip(parts, noises, strict=True)]
         distinct_norms |= set(zip(*(norm.tolist() for norm in norms), strict=True))
     return max(
-        sum((price(noise) * norm for noise, norm in zip(noises, row, strict=True)), start=Fraction(0))
+        sum((unit_loss(noise) * norm for noise, norm in zip(noises, row, strict=True)), start=Fraction(0))
         for row in distinct_norms
     )
 
 
-def losses_of_pairs(tables: IntArray, law: NoisySums, pairs: IntArray) -> NDArray[np.float64]:
+def losses_of_pairs(tables: IntArray, distribution: NoisySums, pairs: IntArray) -> NDArray[np.float64]:
     """What each pair of these exact tables loses by one turn of noisy sums, as `worst_loss` has it."""
     ours, theirs = pairs.T
-    released = [compute_exact_sums(table, law) for table in tables]
+    released = [compute_exact_sums(table, distribution) for table in tables]
     lost = np.zeros(len(ours))
     for part, (_, noise) in enumerate(released[0]):
         sums = np.array([found[part][0] for found in released], dtype=np.float64)
         shift = sums[ours] - sums[theirs]
-        lost += float(price(noise)) * (abs(shift) if noise.family is Family.LAPLACE else shift**2).sum(axis=1)
+        lost += float(unit_loss(noise)) * (abs(shift) if noise.family is Family.LAPLACE else shift**2).sum(axis=1)
     return lost
 
 
@@ -77,5 +77,6 @@ def _norm(part: IntArray, pairs: IntArray, noise: Noise) -> IntArray:
     return norms
 
 
-def price(noise: Noise) -> Fraction:
+def unit_loss(noise: Noise) -> Fraction:
+    """Return the privacy loss of a change by 1."""
     return 1 / noise.parameter if noise.family is Family.LAPLACE else 1 / (2 * noise.parameter)

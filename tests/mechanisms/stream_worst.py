@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import logsumexp
 
-from dpcurves.laws import Family, Noise
-from dpcurves_streams.laws import GroupedCounts, PrefixTree, prefix_denominator, prefix_noise
+from dpcurves.distributions import Family, Noise
+from dpcurves_streams.distributions import GroupedCounts, PrefixTree, prefix_denominator, prefix_noise
 from dpcurves_streams.mechanisms.pegasus import PARTS_OF_TUPLE
 
 FloatArray = NDArray[np.float64]
@@ -66,18 +66,22 @@ def deviations(values: IntArray) -> IntArray:
     return found
 
 
-def log_chance_of_group(values: IntArray, law: GroupedCounts) -> float:
+def log_chance_of_group(values: IntArray, distribution: GroupedCounts) -> float:
     """The logarithm of the chance that all values join but the last, but for a constant: a sum over every noise of T.
 
     Where scales are large, over every k-th: what is summed is smooth on a thousandth of the scale.
     """
-    found, scale, own = deviations(values), float(law.threshold_noise.parameter), float(law.test_noise.parameter)
-    step, far = max(1, int(scale / 1000)), int(found.max() - law.threshold + 40 * scale)
+    found, scale, own = (
+        deviations(values),
+        float(distribution.threshold_noise.parameter),
+        float(distribution.test_noise.parameter),
+    )
+    step, far = max(1, int(scale / 1000)), int(found.max() - distribution.threshold + 40 * scale)
     noise = np.arange(-int(12 * scale) // step, far // step) * step
     logs = -np.abs(noise) / scale
     for deviation, times in zip(*np.unique(found[1:-1], return_counts=True), strict=True):
-        logs = logs + times * _log_below(law.threshold + noise - deviation, own)
-    return float(logsumexp(logs + _log_below(found[-1] + 1 - law.threshold - noise, own)))
+        logs = logs + times * _log_below(distribution.threshold + noise - deviation, own)
+    return float(logsumexp(logs + _log_below(found[-1] + 1 - distribution.threshold - noise, own)))
 
 
 def _log_below(limit: IntArray, scale: float) -> FloatArray:
@@ -118,7 +122,7 @@ def rules(time_steps: int, number: int, seed: int) -> Iterator[Tuples]:
         yield Tuples(chance.random((time_steps, 4)) < 0.5)
 
 
-def laws_of_answers(tree: PrefixTree, rule: Tuples, reach: int) -> tuple[FloatArray, FloatArray]:
+def distributions_of_answers(tree: PrefixTree, rule: Tuples, reach: int) -> tuple[FloatArray, FloatArray]:
     """Chances of all rows of answers of one block, without the tuple and with it; noise up to `reach` at each node."""
     sizes = [tree.widths[0] // width for width in tree.widths]
     grid = np.array(list(product(range(-reach, reach + 1), repeat=sum(sizes))), dtype=np.int64).T

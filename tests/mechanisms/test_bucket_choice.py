@@ -1,4 +1,4 @@
-"""The exact law of a choice of buckets on all tiny neighbouring tables, in fractions."""
+"""The exact distribution of a choice of buckets on all tiny neighbouring tables, in fractions."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 from tiny_tables import ADJACENCIES, axes, counts, data_sets, neighbours
 
 from dpcurves.conversation import UnsupportedQuery
-from dpcurves.laws import Selection
+from dpcurves.distributions import Selection
 from dpcurves.mechanisms import AUTO, ExponentialPartition
 from dpcurves.mechanisms.exponential import deviation_rate, interval_prior, window_deviations
-from dpcurves.noise.exponential import PartitionLaw
+from dpcurves.noise.exponential import PartitionDistribution
 from dpcurves.noise.randomness import Randomness
 from dpcurves.privacy import EACH_RECORD, AddRemove, Adjacency, PrivacyLoss, ReplaceOne
 from dpcurves.queries import IntervalPartitionQuery
@@ -32,7 +32,7 @@ def query_of(cells: int) -> IntervalPartitionQuery:
     return IntervalPartitionQuery(axes(1, cells), range(cells))
 
 
-def law(chances: PartitionLaw) -> list[Fraction]:
+def distribution(chances: PartitionDistribution) -> list[Fraction]:
     """The chances of all partitions, in one order."""
 
     def walk(place: int, chance: Fraction) -> list[Fraction]:
@@ -53,7 +53,8 @@ def log_chances(query: IntervalPartitionQuery, loss: PrivacyLoss, adjacency: Adj
     sets = data_sets(query.cells * query.rows + 1, RECORDS)
     tables, alike = np.unique(sets[:, :-1][:, places_to_array(query.order)], axis=0, return_inverse=True)
     chances = [
-        law(PartitionLaw.from_penalties(window_deviations(table), rate, interval_prior(places))) for table in tables
+        distribution(PartitionDistribution.from_penalties(window_deviations(table), rate, interval_prior(places)))
+        for table in tables
     ]
     return np.log(np.array(chances, dtype=np.float64))[alike]
 
@@ -99,7 +100,7 @@ def test_equal_neighbours_are_counted_together_and_steps_are_kept() -> None:
 
 def test_a_plan_says_what_is_chosen() -> None:
     plan = ExponentialPartition().plan(query_of(4), PURE, PUBLIC)
-    assert plan.law == Selection((1, 1, 1, 1))
+    assert plan.distribution == Selection((1, 1, 1, 1))
     assert plan.loss == PURE
 
 

@@ -12,7 +12,7 @@ from tiny_streams import ADJACENCIES, neighbours, streams, time_steps
 from dpcurves.conversation import UnsupportedQuery
 from dpcurves.noise.randomness import Randomness
 from dpcurves.privacy import EACH_RECORD, AddRemove, Adjacency, PrivacyLoss
-from dpcurves_streams.laws import LATTICE_BITS, BufferedPrefixes
+from dpcurves_streams.distributions import LATTICE_BITS, BufferedPrefixes
 from dpcurves_streams.mechanisms import STREAMS, BufferedCounter
 from dpcurves_streams.mechanisms.counters import (
     WORD_BITS,
@@ -42,7 +42,7 @@ def exact_values(stream: list[list[int]], horizon: int | None) -> list[int]:
 def test_the_worst_neighbours_lose_no_more_than_is_claimed(adjacency: Adjacency, horizon: int | None) -> None:
     """All streams of 3 steps; without a horizon, later steps would lose more."""
     plan = BufferedCounter().plan(time_steps(1, horizon), HALF, adjacency)
-    variance, worst = plan.law.require_type(BufferedPrefixes).noise.parameter, 0
+    variance, worst = plan.distribution.require_type(BufferedPrefixes).noise.parameter, 0
     for stream in streams(1, 3, 2):
         ours = exact_values(stream.tolist(), horizon)
         for other in neighbours(stream, adjacency):
@@ -86,11 +86,11 @@ def test_rounding_of_coarse_buffers_is_within_the_bound_of_the_proof() -> None:
 
 
 @pytest.mark.parametrize("horizon", [30, None])
-def test_totals_are_exact_without_noise_and_scatter_as_the_law_says(horizon: int | None) -> None:
+def test_totals_are_exact_without_noise_and_scatter_as_the_distribution_says(horizon: int | None) -> None:
     question = Totals(time_steps(2, 30).axes, time_steps=horizon)
     for loss, runs in ((PrivacyLoss.zcdp(10**9), 1), (HALF, 60)):
         plan = STREAMS.plan(question.query, loss, ONE)
-        law, errors, randomness = plan.law.require_type(BufferedPrefixes), [], Randomness.from_seed(3)
+        distribution, errors, randomness = plan.distribution.require_type(BufferedPrefixes), [], Randomness.from_seed(3)
         for _ in range(runs):
             state, reader, row = STREAMS.begin(plan), question.reader(plan), []
             for time_step in range(1, 31):
@@ -100,64 +100,78 @@ def test_totals_are_exact_without_noise_and_scatter_as_the_law_says(horizon: int
                 reading, true = reader.read_next(values), [time_step * (time_step + 1) // 2, 0]
                 row.append(
                     reading.noisy.values - true
-                )  # totals that grow at all time steps scatter less than the law says
+                )  # totals that grow at all time steps scatter less than the distribution says
                 assert runs > 1 or np.abs(reading.totals - true).max() < 0.01
             errors.append(row)
         if runs == 1:
             assert np.abs(errors).max() < 0.01
     spread = np.square(errors).mean(axis=(0, 2))
-    assert np.all(np.abs(spread / [law.variance(time_step) for time_step in range(1, 31)] - 1) < 5 * sqrt(2 / 120))
+    assert np.all(
+        np.abs(spread / [distribution.variance(time_step) for time_step in range(1, 31)] - 1) < 5 * sqrt(2 / 120)
+    )
     window = np.square(np.array(errors)[:, 29] - np.array(errors)[:, 21]).mean()
-    assert abs(window / law.variance(30, 8) - 1) < 5 * sqrt(2 / 120)
+    assert abs(window / distribution.variance(30, 8) - 1) < 5 * sqrt(2 / 120)
 
 
 @pytest.mark.parametrize(("length", "optimum"), [(64, 4.41), (256, 6.37), (1024, 8.74)])
 def test_errors_are_within_three_percent_of_the_least_of_all_matrices(length: int, optimum: float) -> None:
     """In units of ``1 / mu**2``: rho is ``mu**2 / 2``. The optima are those of `benchmarks/optimum.py`."""
-    law = BufferedCounter().plan(time_steps(1, length), HALF, ONE).law.require_type(BufferedPrefixes)
+    distribution = BufferedCounter().plan(time_steps(1, length), HALF, ONE).distribution.require_type(BufferedPrefixes)
     ages = np.arange(length)
     column = np.sum(
-        [weight * float(decay) ** ages for decay, weight in zip(law.decays, law.weights, strict=True)], axis=0
+        [
+            weight * float(decay) ** ages
+            for decay, weight in zip(distribution.decays, distribution.weights, strict=True)
+        ],
+        axis=0,
     )
-    weights = np.array([law.run_of_step(step).weight for step in range(1, length + 1)])
+    weights = np.array([distribution.run_of_step(step).weight for step in range(1, length + 1)])
     strategy = np.array([np.concatenate([np.zeros(step), column[: length - step]]) for step in ages]).T
     np.fill_diagonal(strategy, 2.0**LATTICE_BITS)
     totals = np.tril(np.ones((length, length))) @ np.linalg.inv(strategy * weights)  # of noise, over squared lattices
-    variances = np.square(totals).sum(axis=1) * float(law.noise.parameter) * 4.0**LATTICE_BITS
-    assert law.mean_variance(length) < 1.03 * optimum
+    variances = np.square(totals).sum(axis=1) * float(distribution.noise.parameter) * 4.0**LATTICE_BITS
+    assert distribution.mean_variance(length) < 1.03 * optimum
     np.testing.assert_allclose(
-        [law.variance(step) for step in (1, length // 3, length)], variances[[0, length // 3 - 1, -1]]
+        [distribution.variance(step) for step in (1, length // 3, length)], variances[[0, length // 3 - 1, -1]]
     )
-    window = np.square(totals[-1] - totals[length // 2 - 1]).sum() * float(law.noise.parameter) * 4.0**LATTICE_BITS
-    assert law.variance(length, length - length // 2) == pytest.approx(window)
+    window = (
+        np.square(totals[-1] - totals[length // 2 - 1]).sum() * float(distribution.noise.parameter) * 4.0**LATTICE_BITS
+    )
+    assert distribution.variance(length, length - length // 2) == pytest.approx(window)
 
 
 def test_totals_without_a_horizon_have_at_most_1_45_times_the_error_of_a_known_one_up_to_2_to_24() -> None:
     """And variances are those of the inverse matrix, for totals, means and windows that cross runs."""
-    law = BufferedCounter().plan(time_steps(1, None), HALF, ONE).law.require_type(BufferedPrefixes)
+    distribution = BufferedCounter().plan(time_steps(1, None), HALF, ONE).distribution.require_type(BufferedPrefixes)
     for power in (0, 1, 2, 9, 24):
         known = BufferedCounter().plan(time_steps(1, 2**power), HALF, ONE).error ** 2
-        assert law.mean_variance(2**power) < (1.45 if power < 2 else 1.32) * known
-    length, decays, weights = 100, np.array([float(decay) for decay in law.decays]), np.array(law.weights)
+        assert distribution.mean_variance(2**power) < (1.45 if power < 2 else 1.32) * known
+    length, decays, weights = (
+        100,
+        np.array([float(decay) for decay in distribution.decays]),
+        np.array(distribution.weights),
+    )
     strategy = np.zeros((length, length))
     for step in range(length):
-        run = law.run_of_step(step + 1)
+        run = distribution.run_of_step(step + 1)
         fading = decays[:, None] ** np.arange(1, length - step)
         strategy[step, step] = run.weight
         strategy[step + 1 :, step] = (weights * run.inputs / 2**LATTICE_BITS) @ fading
     totals = np.tril(np.ones((length, length))) @ np.linalg.inv(strategy)
-    variances = np.square(totals).sum(axis=1) * float(law.noise.parameter)
-    np.testing.assert_allclose([law.variance(step) for step in range(1, length + 1)], variances)
-    assert law.mean_variance(length) == pytest.approx(variances.mean())
-    window = np.square(totals[89] - totals[19]).sum() * float(law.noise.parameter)
-    assert law.variance(90, 70) == pytest.approx(window)
+    variances = np.square(totals).sum(axis=1) * float(distribution.noise.parameter)
+    np.testing.assert_allclose([distribution.variance(step) for step in range(1, length + 1)], variances)
+    assert distribution.mean_variance(length) == pytest.approx(variances.mean())
+    window = np.square(totals[89] - totals[19]).sum() * float(distribution.noise.parameter)
+    assert distribution.variance(90, 70) == pytest.approx(window)
 
 
-def test_laws_whose_weights_do_not_cover_the_horizon_are_refused() -> None:
+def test_distributions_whose_weights_do_not_cover_the_horizon_are_refused() -> None:
     for horizon in (9, None):
-        law = BufferedCounter().plan(time_steps(1, horizon), HALF, ONE).law.require_type(BufferedPrefixes)
-        stored = law.to_json((0,), None)
-        assert BufferedPrefixes.from_json(stored) == law
+        distribution = (
+            BufferedCounter().plan(time_steps(1, horizon), HALF, ONE).distribution.require_type(BufferedPrefixes)
+        )
+        stored = distribution.to_json((0,), None)
+        assert BufferedPrefixes.from_json(stored) == distribution
     stored = {**stored, "time_steps": 9}
     for runs in ([], [[9, 0]], [[8, 1]], [[10, 1], [-1, 1]], [[9, 1, [1]]], [[9, 1, [0] * 11]]):
         with pytest.raises(ValueError, match=r"evidence.runs"):

@@ -12,7 +12,7 @@ from tiny_tables import axes, counts, cuts, sums
 
 from dpcurves.conversation import UnsupportedQuery
 from dpcurves.data import Axis, Categories, Grid, Outside
-from dpcurves.laws import IntervalSums
+from dpcurves.distributions import IntervalSums
 from dpcurves.mechanisms import (
     AUTO,
     LINEAR,
@@ -118,18 +118,18 @@ def test_cells_that_are_unlike_their_neighbours_are_counted_through_a_square_roo
 
 def test_where_the_number_of_units_is_private_every_cell_is_counted() -> None:
     for loss in (PURE, WEAK):
-        law = AUTO.plan(replace(counts(1, 4096), hint=Hint.SPREAD), loss, PRIVATE).law
-        assert isinstance(law, IntervalSums)
-        assert law.levels[-1].starts == range(4096)
+        distribution = AUTO.plan(replace(counts(1, 4096), hint=Hint.SPREAD), loss, PRIVATE).distribution
+        assert isinstance(distribution, IntervalSums)
+        assert distribution.levels[-1].starts == range(4096)
 
 
 def test_cells_apart_and_categories_are_never_merged() -> None:
     apart = Axis("score", Grid(0, 1, cells=64, outside=Outside.APART))
     names = Categories("name", tuple(range(66)))
     for axis in (apart, names):
-        law = AUTO.plan(CountQuery((axis,), CountUse.PREFIXES, Hint.SPREAD), WEAK, public(3)).law
-        assert isinstance(law, IntervalSums)
-        assert law.levels[-1].starts == range(66)
+        distribution = AUTO.plan(CountQuery((axis,), CountUse.PREFIXES, Hint.SPREAD), WEAK, public(3)).distribution
+        assert isinstance(distribution, IntervalSums)
+        assert distribution.levels[-1].starts == range(66)
 
 
 def test_the_error_of_resolution_is_a_multiple_of_what_chance_makes() -> None:
@@ -156,7 +156,7 @@ def test_run_needs_no_more_than_the_plan() -> None:
         assert isinstance(chosen, Mechanism)
         direct = chosen.run(table, plan, Randomness.from_seed(5))
         assert values == direct
-        assert len(values) == plan.law.size
+        assert len(values) == plan.distribution.size
 
 
 def test_a_mechanism_that_is_named_for_a_query_declares_that_it_answers_it() -> None:

@@ -8,9 +8,9 @@ from unittest.mock import patch
 
 import numpy as np
 import pytest
-from choice_laws import ANY, Chooser, IntArray, adjacencies, choosers, lost
+from choice_distributions import ANY, Chooser, IntArray, adjacencies, choosers, lost
 
-from dpcurves.laws import Noise
+from dpcurves.distributions import Noise
 from dpcurves.mechanisms import AUTO, thresholds
 from dpcurves.noise.randomness import Randomness
 from dpcurves.privacy import EACH_RECORD, AddRemove, PrivacyLoss
@@ -39,7 +39,7 @@ def test_tiny_neighbours_lose_no_more_than_is_claimed(chooser: Chooser) -> None:
 @pytest.mark.parametrize(
     ("name", "epsilon"), [("merged cells, 1 at least", "2.5"), ("sparse vector, both ways, up to 1", "8")]
 )
-def test_every_draw_of_small_noise_through_run_gives_the_law_in_closed_form(name: str, epsilon: str) -> None:
+def test_every_draw_of_small_noise_through_run_gives_the_distribution_in_closed_form(name: str, epsilon: str) -> None:
     """Two cells, or three comparisons: four noises up to 6, beyond which all have a chance of about exp(-14)."""
     (chooser,) = (each for each in choosers(2) if each.name == name)
     table = np.array([2, 1, 0][: chooser.query.cells])
@@ -64,4 +64,4 @@ def test_every_draw_of_small_noise_through_run_gives_the_law_in_closed_form(name
                 for each, noise in zip(drawn, noises, strict=True)
             )
             found[values] = found.get(values, 0.0) + chance
-    assert sorted(found.values()) == pytest.approx(sorted(chooser.law(table, plan)), abs=1e-5)
+    assert sorted(found.values()) == pytest.approx(sorted(chooser.distribution(table, plan)), abs=1e-5)

@@ -101,7 +101,7 @@ def test_the_bound_and_what_is_asked_under_it_lose_what_was_granted(
         def reply(step: Step, paid: Allotment, known: Adjacency) -> Release:
             plans.append(AUTO.plan(step.query, paid.loss, known))  # noqa: B023
             spent.append(paid.loss)  # noqa: B023
-            values = answers(plans[-1].law.size, len(plans), way)  # type: ignore[arg-type] # noqa: B023
+            values = answers(plans[-1].distribution.size, len(plans), way)  # type: ignore[arg-type] # noqa: B023
             return Release(plans[-1], tuple(values.tolist()), paid, seeded=True)  # noqa: B023
 
         budget = QuestionBudget.for_planning(loss)
@@ -118,8 +118,8 @@ def test_the_bound_and_what_is_asked_under_it_lose_what_was_granted(
         assert sum((each.rho for each in spent), start=Fraction(0)) == loss.rho
         assert (curve.privacy.epsilon, curve.privacy.rho) == (loss.epsilon and float(loss.epsilon), float(loss.rho))
         losses = (
-            _losses([plans[0].law], tiny.looked(plans[0].query), near),
-            _losses([plan.law for plan in plans[1:]], tiny.counted(rows), near),
+            _losses([plans[0].distribution], tiny.looked(plans[0].query), near),
+            _losses([plan.distribution for plan in plans[1:]], tiny.counted(rows), near),
         )
         worst = max(map(sum, zip(*losses, strict=True)))
         assert worst <= granted
@@ -129,9 +129,9 @@ def test_the_bound_and_what_is_asked_under_it_lose_what_was_granted(
     assert len(bounds) > 1
 
 
-def _losses(laws: list[object], counted: IntArray, near: IntArray) -> list[Fraction]:
+def _losses(distributions: list[object], counted: IntArray, near: IntArray) -> list[Fraction]:
     """The loss of these turns for each pair of neighbours: of each shift once, as it depends on that alone."""
     shifts, which = np.unique(counted[near[:, 0]] - counted[near[:, 1]], axis=0, return_inverse=True)
     nothing = np.zeros_like(shifts[:1])
-    each = [worst_loss(laws, np.concatenate([shift[None], nothing]), np.array([[0, 1]])) for shift in shifts]  # type: ignore[arg-type]
+    each = [worst_loss(distributions, np.concatenate([shift[None], nothing]), np.array([[0, 1]])) for shift in shifts]  # type: ignore[arg-type]
     return [each[place] for place in which.ravel()]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from dpcurves.laws.toeplitz_sums import LARGEST_WEIGHT, PRIMES, causal_convolution
+from dpcurves.distributions.toeplitz_sums import LARGEST_WEIGHT, PRIMES, causal_convolution
 
 LOWEST, HIGHEST = -(2**63), 2**63 - 1
 

@@ -8,11 +8,12 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from exact_loss import price
+from exact_loss import unit_loss
 from numpy.typing import NDArray
 from tiny_tables import ADJACENCIES, IntArray, axes, data_sets, neighbours
 
 from dpcurves.conversation import Plan, Release, Setting
+from dpcurves.distributions import IntervalSums
 from dpcurves.histograms import (
     AdaptiveGridEstimator,
     RefinedGridEstimator,
@@ -21,7 +22,6 @@ from dpcurves.histograms import (
 from dpcurves.histograms import (
     block_estimators as refined_grid,
 )
-from dpcurves.laws import IntervalSums
 from dpcurves.mechanisms import AUTO
 from dpcurves.mechanisms.linear import compute_exact_sums
 from dpcurves.privacy import Adjacency, PrivacyLoss, ReplaceOne
@@ -51,7 +51,9 @@ def asked(estimator: TableEstimator, setting: Setting, answer: Answer) -> list[P
 def drawn(seed: int) -> Answer:
     """Any counts: some blocks are divided, others are not."""
     chance = np.random.default_rng(seed)
-    return lambda plan: tuple(chance.integers(-10, 10 ** (1 + seed % 4), len(plan.law.blank_values())).tolist())
+    return lambda plan: tuple(
+        chance.integers(-10, 10 ** (1 + seed % 4), len(plan.distribution.blank_values())).tolist()
+    )
 
 
 @pytest.mark.quick_share(16, kinds=[("estimator", "adjacency"), "loss"])
@@ -72,7 +74,7 @@ def test_all_turns_together_lose_exactly_what_is_claimed(
         assert len(plans) in {2, 3}
         spent = np.sum([_spent(plan, sets, pairs) for plan in plans], axis=0)
         assert spent.max() == (loss.epsilon if loss.is_pure else loss.rho)
-        sizes.add(len(plans[-1].law.blank_values()))
+        sizes.add(len(plans[-1].distribution.blank_values()))
     is_hopeless = isinstance(adjacency, ReplaceOne) and adjacency.unit.records == 1  # three records, publicly
     assert len(sizes) > 1 or (is_hopeless and isinstance(estimator, RefinedGridEstimator))
 
@@ -80,14 +82,14 @@ def test_all_turns_together_lose_exactly_what_is_claimed(
 def _spent(plan: Plan, sets: IntArray, pairs: IntArray) -> NDArray[np.object_]:
     """What one turn loses between the neighbours of each pair, exactly."""
     assert isinstance(plan.query, RegionQuery)
-    assert isinstance(plan.law, IntervalSums)
-    released = [compute_exact_sums(plan.query.reorder_table(table), plan.law) for table in sets]
+    assert isinstance(plan.distribution, IntervalSums)
+    released = [compute_exact_sums(plan.query.reorder_table(table), plan.distribution) for table in sets]
     spent = np.zeros(len(pairs), dtype=object)
     for parts in zip(*released, strict=True):
         sums = np.array([part for part, _ in parts], dtype=np.int64)
         shift = np.abs(sums[pairs[:, 0]] - sums[pairs[:, 1]])
         norm = (shift if plan.loss.is_pure else shift**2).sum(axis=1)
-        spent += price(parts[0][1]) * norm.astype(object)
+        spent += unit_loss(parts[0][1]) * norm.astype(object)
     return spent
 
 

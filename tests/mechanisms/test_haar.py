@@ -1,4 +1,4 @@
-"""The plan of a wavelet: its exact price on all tiny neighbours, what is summed, and its error."""
+"""The plan of a wavelet: its exact loss on all tiny neighbours, what is summed, and its error."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from exact_loss import worst_loss
 from tiny_tables import ADJACENCIES, counts, sums
 
 from dpcurves.conversation import Plan, UnsupportedQuery
-from dpcurves.laws import Family, HaarSums, Noise
+from dpcurves.distributions import Family, HaarSums, Noise
 from dpcurves.mechanisms import Haar
 from dpcurves.mechanisms.linear import compute_exact_sums
 from dpcurves.noise.randomness import Randomness
@@ -24,9 +24,9 @@ PUBLIC = ReplaceOne(EACH_RECORD, 1000)
 FOUR_SIGMA = 4.0
 
 
-def law_of(plan: Plan) -> HaarSums:
-    assert isinstance(plan.law, HaarSums)
-    return plan.law
+def distribution_of(plan: Plan) -> HaarSums:
+    assert isinstance(plan.distribution, HaarSums)
+    return plan.distribution
 
 
 @pytest.mark.parametrize("adjacency", ADJACENCIES, ids=str)
@@ -38,48 +38,48 @@ def law_of(plan: Plan) -> HaarSums:
 def test_contrasts_lose_exactly_what_is_claimed(rows: int, cells: int, width: int, adjacency: Adjacency) -> None:
     query = counts(rows, cells)
     for loss, claimed in ((PURE, PURE.epsilon), (CONCENTRATED, CONCENTRATED.rho)):
-        law = law_of(Haar(width).plan(query, loss, adjacency))
-        assert worst_loss(query, law, adjacency) == claimed
+        distribution = distribution_of(Haar(width).plan(query, loss, adjacency))
+        assert worst_loss(query, distribution, adjacency) == claimed
 
 
 def test_left_halves_are_summed_less_right_halves() -> None:
     """Five cells in two rows: 8, 4 and 2 cells to a node."""
-    law = law_of(Haar().plan(counts(2, 5), PURE, PUBLIC))
+    distribution = distribution_of(Haar().plan(counts(2, 5), PURE, PUBLIC))
     table = np.array([1, 2, 4, 8, 16, 10, 20, 40, 80, 160, 7])
-    parts = [part.tolist() for part, _ in compute_exact_sums(table, law)]
+    parts = [part.tolist() for part, _ in compute_exact_sums(table, distribution)]
     assert parts == [[31, 310], [15 - 16, 150 - 160], [3 - 12, 30 - 120], [-1, -4, -10, -40], [7]]
 
 
 def test_wide_intervals_are_the_leaves() -> None:
-    law = law_of(Haar(3).plan(counts(1, 7), PURE, PUBLIC))
-    parts = [part.tolist() for part, _ in compute_exact_sums(np.array([1, 2, 4, 8, 16, 32, 64, 5]), law)]
+    distribution = distribution_of(Haar(3).plan(counts(1, 7), PURE, PUBLIC))
+    parts = [part.tolist() for part, _ in compute_exact_sums(np.array([1, 2, 4, 8, 16, 32, 64, 5]), distribution)]
     assert parts == [[7 + 56 - 64], [7 - 56], [5]]
 
 
 def test_where_one_row_is_all_and_the_total_is_public_it_is_not_released() -> None:
-    assert law_of(Haar().plan(counts(1, 8), PURE, PUBLIC)).top is None
-    assert law_of(Haar().plan(counts(1, 8), PURE, AddRemove(EACH_RECORD))).top is not None
-    assert law_of(Haar().plan(counts(2, 8), PURE, PUBLIC)).top is not None
+    assert distribution_of(Haar().plan(counts(1, 8), PURE, PUBLIC)).top is None
+    assert distribution_of(Haar().plan(counts(1, 8), PURE, AddRemove(EACH_RECORD))).top is not None
+    assert distribution_of(Haar().plan(counts(2, 8), PURE, PUBLIC)).top is not None
 
 
 def test_moves_within_a_row_leave_part_of_the_loss_to_the_missing_cell() -> None:
-    law = law_of(Haar().plan(counts(1, 1024), CONCENTRATED, PUBLIC))
+    distribution = distribution_of(Haar().plan(counts(1, 1024), CONCENTRATED, PUBLIC))
     moved = Noise(Family.GAUSSIAN, 1 / CONCENTRATED.rho)
-    assert law.missing is not None
-    assert law.missing.variance < moved.variance
+    assert distribution.missing is not None
+    assert distribution.missing.variance < moved.variance
 
 
 @pytest.mark.parametrize("loss", [PURE, CONCENTRATED], ids=str)
 @pytest.mark.parametrize("adjacency", [PUBLIC, AddRemove(EACH_RECORD)], ids=str)
 def test_shares_of_the_loss_are_better_than_equal_ones(loss: PrivacyLoss, adjacency: Adjacency) -> None:
-    """Equal prices, at the same sum of all that the dearest change costs; Laplace noise falls with the square."""
-    law = law_of(Haar().plan(counts(1, 1024), loss, adjacency))
-    prices = [1 / noise.parameter for noise in law.levels]
-    doubled = [2 * prices[0], *prices[1:]] if adjacency is PUBLIC and not loss.is_pure else prices
-    weights = [(1 + 2 / size**2) / 12 for size in (2 * half for half in law.halves)]
+    """Equal budgets, at the same sum of all that the dearest change costs; Laplace noise falls with the square."""
+    distribution = distribution_of(Haar().plan(counts(1, 1024), loss, adjacency))
+    budgets = [1 / noise.parameter for noise in distribution.levels]
+    doubled = [2 * budgets[0], *budgets[1:]] if adjacency is PUBLIC and not loss.is_pure else budgets
+    weights = [(1 + 2 / size**2) / 12 for size in (2 * half for half in distribution.halves)]
     power = 2 if loss.is_pure else 1
-    equal = float(sum(doubled, start=Fraction(0))) / (len(prices) + (doubled is not prices))
-    ours = sum(weight / float(price) ** power for weight, price in zip(weights, prices, strict=True))
+    equal = float(sum(doubled, start=Fraction(0))) / (len(budgets) + (doubled is not budgets))
+    ours = sum(weight / float(budget) ** power for weight, budget in zip(weights, budgets, strict=True))
     assert ours <= sum(weight / equal**power for weight in weights) * 1.000001
 
 
@@ -104,13 +104,13 @@ def test_each_level_has_mean_and_variance_of_its_noise_at_four_sigma(loss: Priva
     table = np.arange(3001)
     values = np.array(Haar().run(table, plan, Randomness.from_seed(3)))
     start = 0
-    for exact, noise in compute_exact_sums(table, law_of(plan)):
+    for exact, noise in compute_exact_sums(table, distribution_of(plan)):
         errors = (values[start : start + exact.size] - exact).astype(np.float64)
         start += exact.size
         assert abs(errors.mean()) < FOUR_SIGMA * sqrt(noise.variance / exact.size)
         if exact.size > 100:
             assert abs((errors**2).mean() / noise.variance - 1) < FOUR_SIGMA * sqrt(5 / exact.size)
-    assert start == len(values) == plan.law.size
+    assert start == len(values) == plan.distribution.size
 
 
 def test_what_it_cannot_do_is_refused() -> None:

@@ -10,10 +10,10 @@ import pytest
 from tiny_streams import ADJACENCIES, neighbours, streams
 
 from dpcurves.conversation import UnsupportedQuery
-from dpcurves.laws import Family
+from dpcurves.distributions import Family
 from dpcurves.noise.randomness import Randomness
 from dpcurves.privacy import EACH_RECORD, AddRemove, Adjacency, PrivacyLoss
-from dpcurves_streams.laws import HierarchyCounts, NodeEstimates
+from dpcurves_streams.distributions import HierarchyCounts, NodeEstimates
 from dpcurves_streams.mechanisms import STREAMS, Hierarchy
 from dpcurves_streams.mechanisms.hierarchy import best_budget_fractions, mean_deviation
 from dpcurves_streams.queries import Forest, HierarchyQuery, TimeStepQuery
@@ -35,14 +35,18 @@ def sums(forest: Forest) -> Any:
 @pytest.mark.parametrize("adjacency", ADJACENCIES, ids=repr)
 @pytest.mark.parametrize("loss", [PrivacyLoss.pure(1), PrivacyLoss.zcdp("0.5")], ids=str)
 def test_the_worst_neighbours_lose_no_more_than_is_claimed(loss: PrivacyLoss, adjacency: Adjacency) -> None:
-    law = Hierarchy().plan(HierarchyQuery.from_forest("ap", TINY), loss, adjacency).law.require_type(HierarchyCounts)
+    distribution = (
+        Hierarchy()
+        .plan(HierarchyQuery.from_forest("ap", TINY), loss, adjacency)
+        .distribution.require_type(HierarchyCounts)
+    )
     rows, worst = sums(TINY), Fraction(0)
     for stream in streams(3, 1, 2):
         for other in neighbours(stream, adjacency):
             shift = rows.dot((other - stream)[0]).tolist()
             costs = [
                 abs(each) / noise.parameter if loss.is_pure else Fraction(each**2) / (2 * noise.parameter)
-                for each, noise in zip(shift, law.noises, strict=True)
+                for each, noise in zip(shift, distribution.noises, strict=True)
                 if noise is not None
             ]
             worst = max(worst, sum(costs, Fraction(0)))

@@ -11,7 +11,7 @@ from tiny_tables import ADJACENCIES
 import dpcurves as dp
 from dpcurves.conversation import Release
 from dpcurves.curves import Question
-from dpcurves.laws import NoisySums
+from dpcurves.distributions import NoisySums
 from dpcurves.mechanisms import AUTO
 from dpcurves.privacy import Adjacency, PrivacyLoss
 from dpcurves.queries import CountQuery
@@ -41,8 +41,8 @@ def test_tiny_neighbours_lose_at_most_what_was_paid(name: str, adjacency: Adjace
             while True:
                 assert isinstance(step.query, CountQuery)
                 plan = AUTO.plan(step.query, loss * step.budget_fraction, adjacency)
-                assert isinstance(plan.law, NoisySums)
-                lost += worst_loss(step.query, plan.law, adjacency)
+                assert isinstance(plan.distribution, NoisySums)
+                lost += worst_loss(step.query, plan.distribution, adjacency)
                 step = steps.send(Release.make_placeholder(plan))
         except StopIteration:
             assert 0.97 * float(claimed) < lost <= Fraction(claimed)

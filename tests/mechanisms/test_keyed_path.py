@@ -1,4 +1,5 @@
-"""Noises from a key: the law of a noise path, the same whenever they are asked for, others for another law."""
+"""Noises from a key: the distribution of a noise path, the same whenever they are asked for, others for another
+distribution."""
 
 from __future__ import annotations
 
@@ -9,10 +10,10 @@ from math import sqrt
 import numpy as np
 import pytest
 
-from dpcurves.laws import Family, Noise, PathSums
-from dpcurves_parties.serving.noise_key import NOISE_FORMAT, NoiseKey, format_noise_law
+from dpcurves.distributions import Family, Noise, PathSums
+from dpcurves_parties.serving.noise_key import NOISE_FORMAT, NoiseKey, format_noise_distribution
 
-LAW = PathSums(6, (), 4, Noise(Family.LAPLACE, Fraction(3)), None)
+DISTRIBUTION = PathSums(6, (), 4, Noise(Family.LAPLACE, Fraction(3)), None)
 AT = tuple(range(7))
 
 
@@ -28,32 +29,35 @@ def test_a_threshold_has_the_same_noise_whatever_is_asked_beside_it() -> None:
 
 
 def test_the_first_no_cells_have_no_noise() -> None:
-    assert NoiseKey(key(1)).derive_path_noise(LAW, [0]) == [0]
+    assert NoiseKey(key(1)).derive_path_noise(DISTRIBUTION, [0]) == [0]
 
 
 @pytest.mark.parametrize(
     "other",
     [
-        replace(LAW, cells=7),
-        replace(LAW, levels=5),
-        replace(LAW, noise=Noise(Family.LAPLACE, Fraction(301, 100))),
-        replace(LAW, noise=Noise(Family.GAUSSIAN, Fraction(3))),
+        replace(DISTRIBUTION, cells=7),
+        replace(DISTRIBUTION, levels=5),
+        replace(DISTRIBUTION, noise=Noise(Family.LAPLACE, Fraction(301, 100))),
+        replace(DISTRIBUTION, noise=Noise(Family.GAUSSIAN, Fraction(3))),
     ],
 )
-def test_the_same_key_under_another_law_has_other_noises(other: PathSums) -> None:
+def test_the_same_key_under_another_distribution_has_other_noises(other: PathSums) -> None:
     """By chance all 60 noises are alike once in far more than 2**60 keys."""
     ours, theirs = (
-        [NoiseKey(key(n)).derive_path_noise(law, [1, 2, 3, 4, 5, 6]) for n in range(10)] for law in (LAW, other)
+        [NoiseKey(key(n)).derive_path_noise(distribution, [1, 2, 3, 4, 5, 6]) for n in range(10)]
+        for distribution in (DISTRIBUTION, other)
     )
     assert ours != theirs
-    assert format_noise_law(LAW) != format_noise_law(other)
-    assert format_noise_law(LAW) == format_noise_law(replace(LAW, prefix_lengths=AT))
+    assert format_noise_distribution(DISTRIBUTION) != format_noise_distribution(other)
+    assert format_noise_distribution(DISTRIBUTION) == format_noise_distribution(
+        replace(DISTRIBUTION, prefix_lengths=AT)
+    )
 
 
 @pytest.mark.parametrize(
     ("cells", "levels", "noise", "known"),
     [
-        (6, 4, LAW.noise, [0, -2, 4, 6]),
+        (6, 4, DISTRIBUTION.noise, [0, -2, 4, 6]),
         (2**32, 33, Noise(Family.LAPLACE, Fraction(2**20 + 1, 3)), [-1984112, -612898, 823092, 298823]),
         (2**40, 40, Noise(Family.GAUSSIAN, Fraction(9)), [-12, 5, 11, 14]),
         (2**40, 40, Noise(Family.GAUSSIAN, Fraction(2**70, 7)), [194114666232, 30018886574, 53497097549, 38368399960]),
@@ -68,12 +72,14 @@ def test_noises_are_those_of_format_1(cells: int, levels: int, noise: Noise, kno
 
 
 @pytest.mark.quick_share(2)
-@pytest.mark.parametrize("noise", [LAW.noise, Noise(Family.GAUSSIAN, Fraction(5))])
-def test_noises_have_mean_zero_and_the_covariance_of_the_law(noise: Noise) -> None:
+@pytest.mark.parametrize("noise", [DISTRIBUTION.noise, Noise(Family.GAUSSIAN, Fraction(5))])
+def test_noises_have_mean_zero_and_the_covariance_of_the_distribution(noise: Noise) -> None:
     """1,500 keys; entries within 4 standard errors, of which one in 16,000 is further away by chance."""
-    law, draws = replace(LAW, noise=noise, prefix_lengths=AT), 1500
-    drawn = np.array([NoiseKey(key(number)).derive_path_noise(law, AT) for number in range(draws)], dtype=np.float64)
-    assert np.all(np.abs(drawn.mean(axis=0)) <= 4 * np.sqrt(np.diag(law.covariance) / draws))
+    distribution, draws = replace(DISTRIBUTION, noise=noise, prefix_lengths=AT), 1500
+    drawn = np.array(
+        [NoiseKey(key(number)).derive_path_noise(distribution, AT) for number in range(draws)], dtype=np.float64
+    )
+    assert np.all(np.abs(drawn.mean(axis=0)) <= 4 * np.sqrt(np.diag(distribution.covariance) / draws))
     products = drawn[:, :, None] * drawn[:, None, :]
     error = products.std(axis=0) / sqrt(draws)
-    assert np.all(np.abs(products.mean(axis=0) - law.covariance) <= 4 * error)
+    assert np.all(np.abs(products.mean(axis=0) - distribution.covariance) <= 4 * error)

@@ -1,4 +1,5 @@
-"""The exact law of merged cells on all tiny neighbours, with ties, empty cells and leftovers; and what is drawn."""
+"""The exact distribution of merged cells on all tiny neighbours, with ties, empty cells and leftovers; and what is
+drawn."""
 
 from __future__ import annotations
 
@@ -14,7 +15,7 @@ from scipy.stats import chisquare
 from tiny_tables import ADJACENCIES, axes, counts, data_sets, neighbours
 
 from dpcurves.conversation import UnsupportedQuery
-from dpcurves.laws import Noise
+from dpcurves.distributions import Noise
 from dpcurves.mechanisms import AUTO
 from dpcurves.mechanisms.thresholds import MergedCells, calibrate_merge_noise, mark_interval_ends
 from dpcurves.noise.randomness import Randomness
@@ -40,7 +41,7 @@ def interval(counts: tuple[int, ...], ended: bool, least: int, noise: Noise) -> 
     return float(np.prod(said, axis=0) @ np.exp(-rate * abs(common))) * float(np.tanh(rate / 2))
 
 
-def law(table: tuple[int, ...], least: int, noise: Noise) -> FloatArray:
+def distribution(table: tuple[int, ...], least: int, noise: Noise) -> FloatArray:
     """The chance of each answer, all tuples of 0 and 1: a product over intervals."""
     chances = []
     for answer in product((0, 1), repeat=len(table)):
@@ -60,7 +61,7 @@ def test_no_answer_loses_more_than_is_claimed(cells: int, least: int, adjacency:
     sets = data_sets(cells + 1, 3)
     different, alike = np.unique(sets[:, :-1], axis=0, return_inverse=True)
     noise = calibrate_merge_noise(PURE, adjacency)
-    logs = np.log([law(tuple(row), least, noise) for row in different.tolist()])[alike.ravel()]
+    logs = np.log([distribution(tuple(row), least, noise) for row in different.tolist()])[alike.ravel()]
     pairs = neighbours(sets, adjacency)
     found = float(np.abs(logs[pairs[:, 0]] - logs[pairs[:, 1]]).max())
     assert 0.1 < found <= 1.2 + 1e-9
@@ -69,7 +70,7 @@ def test_no_answer_loses_more_than_is_claimed(cells: int, least: int, adjacency:
 def test_the_loss_nears_the_claim() -> None:
     """One record more in a cell that all but never reaches."""
     noise = calibrate_merge_noise(PURE, AddRemove(EACH_RECORD))
-    few, more = (law((0, n), 14, noise)[1] for n in (0, 1))  # ends behind the last cell
+    few, more = (distribution((0, n), 14, noise)[1] for n in (0, 1))  # ends behind the last cell
     assert 0.85 * 1.2 < np.log(more / few) <= 1.2 + 1e-9
 
 
@@ -81,14 +82,14 @@ def test_the_published_noise_is_halved_where_the_number_of_records_is_private() 
     assert float(concentrated.parameter) == pytest.approx(1)
 
 
-def test_drawn_answers_have_the_enumerated_law_at_four_sigma() -> None:
+def test_drawn_answers_have_the_enumerated_distribution_at_four_sigma() -> None:
     """False alarm rate 6.4e-5."""
     plan = MergedCells().plan(MergePartitionQuery(axes(1, 3), 3), PURE, AddRemove(EACH_RECORD))
     table, draws, randomness = (2, 1, 3), 2500, Randomness.from_seed(3)
     seen = dict.fromkeys(product((0, 1), repeat=3), 0)
     for _ in range(draws):
         seen[MergedCells().run(np.array([*table, 50]), plan, randomness)] += 1
-    expected = law(table, 3, calibrate_merge_noise(PURE, AddRemove(EACH_RECORD)))
+    expected = distribution(table, 3, calibrate_merge_noise(PURE, AddRemove(EACH_RECORD)))
     assert chisquare(list(seen.values()), draws * expected).pvalue > 6.4e-5
 
 
@@ -103,7 +104,7 @@ def test_noise_of_the_number_is_fresh_for_each_interval() -> None:
 @pytest.mark.parametrize("adjacency", ADJACENCIES, ids=repr)
 def test_without_noise_intervals_hold_enough(adjacency: Adjacency) -> None:
     plan = AUTO.plan(MergePartitionQuery(axes(1, 5), 4), PrivacyLoss.pure(10**9), adjacency)
-    assert plan.law.blank_values() == (1, 1, 1, 1, 1)
+    assert plan.distribution.blank_values() == (1, 1, 1, 1, 1)
     assert AUTO.run(np.array([1, 3, 0, 5, 2, 99]), plan, Randomness.from_seed(1)) == (0, 1, 0, 1, 0)
 
 

@@ -1,4 +1,4 @@
-"""The exact law of a choice of the worst box on all tiny neighbouring tables."""
+"""The exact distribution of a choice of the worst box on all tiny neighbouring tables."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from tiny_tables import ADJACENCIES, axes, counts, data_sets, neighbours
 
 from dpcurves.conversation import UnsupportedQuery
-from dpcurves.laws import Selection
+from dpcurves.distributions import Selection
 from dpcurves.mechanisms import AUTO, ExponentialWorstBox
 from dpcurves.mechanisms.exponential import count_boxes
 from dpcurves.mechanisms.exponential import misfit_rate as rate_of
@@ -69,7 +69,7 @@ def test_boxes_count_what_lies_in_them() -> None:
 
 def test_the_worst_box_is_chosen_where_there_is_next_to_no_noise() -> None:
     plan = AUTO.plan(QUERY, PrivacyLoss.pure(1000), AddRemove(EACH_RECORD))
-    assert plan.law == Selection((0,))
+    assert plan.distribution == Selection((0,))
     assert AUTO.run(np.array([1, 0, 90, 0, 5]), plan, Randomness.from_seed(0)) == (2,)
 
 

@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 import pytest
-from exact_loss import price
+from exact_loss import unit_loss
 from tiny_tables import ADJACENCIES, axes, counts, data_sets, neighbours
 
 from dpcurves.conversation import Plan
 from dpcurves.data import MissingReason
-from dpcurves.laws import Family
+from dpcurves.distributions import Family
 from dpcurves.mechanisms import FlatHistogram, Haar, RegionSums, SquareRoot, TreeSums, add_noise_to_reasons, add_reasons
 from dpcurves.mechanisms.linear import PartitionSums, compute_exact_sums
 from dpcurves.mechanisms.missing_reasons import REASONS_FRACTION
@@ -39,13 +39,13 @@ LOSSES = {"0.7": PrivacyLoss.pure("0.7"), "0.3": PrivacyLoss.zcdp("0.3")}
 
 def worst_loss(plan: Plan, adjacency: Adjacency) -> Fraction:
     """The largest loss over all pairs of neighbours with up to 3 records, each in a cell or missing for a reason."""
-    law: Any = plan.law
+    distribution: Any = plan.distribution
     cells = plan.query.rows * plan.query.cells
     assert plan.reasons is not None
     sets = data_sets(cells + REASONS, 3)
     tables = np.column_stack([sets[:, :cells], sets[:, cells:].sum(axis=1)])
-    released = [compute_exact_sums(plan.query.reorder_table(table), law) for table in tables]
-    prices = [price(noise) for _, noise in released[0]]
+    released = [compute_exact_sums(plan.query.reorder_table(table), distribution) for table in tables]
+    unit_losses = [unit_loss(noise) for _, noise in released[0]]
     parts = [
         np.array(part, dtype=np.int64) for part in zip(*([sums for sums, _ in each] for each in released), strict=True)
     ]
@@ -54,9 +54,9 @@ def worst_loss(plan: Plan, adjacency: Adjacency) -> Fraction:
     for part in (*parts, sets[:, cells:]):
         shift = part[ours] - part[theirs]
         norms.append((abs(shift) if plan.reasons.family is Family.LAPLACE else shift**2).sum(axis=1))
-    prices.append(price(plan.reasons))
+    unit_losses.append(unit_loss(plan.reasons))
     return max(
-        sum((each * int(norm) for each, norm in zip(prices, row, strict=True)), start=Fraction(0))
+        sum((each * int(norm) for each, norm in zip(unit_losses, row, strict=True)), start=Fraction(0))
         for row in np.unique(np.stack(norms, axis=1), axis=0)
     )
 
@@ -78,24 +78,24 @@ def test_reasons_that_are_paid_by_nobody_lose_more_than_was_paid() -> None:
     """The sweep above can fail: with the whole noise of the missing cell left as it was, reasons cost on top."""
     mechanism, query = PLANS["flat"]
     plain = mechanism.plan(query, LOSSES["0.7"], ADJACENCIES[0])
-    assert worst_loss(replace(add_reasons(plain), law=plain.law), ADJACENCIES[0]) == Fraction("0.7") * (
-        1 + REASONS_FRACTION
-    )
+    assert worst_loss(replace(add_reasons(plain), distribution=plain.distribution), ADJACENCIES[0]) == Fraction(
+        "0.7"
+    ) * (1 + REASONS_FRACTION)
 
 
 def test_cells_keep_their_noise_and_the_count_of_missing_records_a_little_less() -> None:
     for name, (mechanism, query) in PLANS.items():
         plain: Any = mechanism.plan(query, LOSSES["0.3" if name in GAUSSIAN_ONLY else "0.7"], ADJACENCIES[0])
         plan: Any = add_reasons(plain)
-        assert plan.law.parts == plain.law.parts
-        assert plan.law.missing.parameter == plain.law.missing.parameter / (1 - REASONS_FRACTION)
-        assert plan.reasons.parameter == plain.law.missing.parameter / REASONS_FRACTION
+        assert plan.distribution.parts == plain.distribution.parts
+        assert plan.distribution.missing.parameter == plain.distribution.missing.parameter / (1 - REASONS_FRACTION)
+        assert plan.reasons.parameter == plain.distribution.missing.parameter / REASONS_FRACTION
         assert (plan.loss, plan.error) == (plain.loss, plain.error)
 
 
 @pytest.mark.parametrize("query", [SumQuery(axes(1, 2), 4), PrefixQuery(axes(1, 2), (1, 2))], ids=repr)
 def test_what_counts_no_missing_records_tells_no_reasons(query: Any) -> None:
-    law = FlatHistogram().plan(counts(1, 2), LOSSES["0.7"], ADJACENCIES[0]).law
-    plan = Plan(query, LOSSES["0.7"], ADJACENCIES[0], "somebody", law, 1.0)
+    distribution = FlatHistogram().plan(counts(1, 2), LOSSES["0.7"], ADJACENCIES[0]).distribution
+    plan = Plan(query, LOSSES["0.7"], ADJACENCIES[0], "somebody", distribution, 1.0)
     assert add_reasons(plan) is plan
     assert add_noise_to_reasons(np.zeros(len(MissingReason), dtype=np.int64), plan, Randomness.from_system()) == ()

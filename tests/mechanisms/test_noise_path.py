@@ -1,4 +1,4 @@
-"""Noise paths: the price of every move by shortest walks, and of every pair of tiny tables by linear programs."""
+"""Noise paths: the loss of every move by shortest walks, and of every pair of tiny tables by linear programs."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from tiny_tables import ADJACENCIES, axes, counts, data_sets, neighbours
 
 from dpcurves.conversation import Plan, UnsupportedQuery
 from dpcurves.data import Axis, Grid
-from dpcurves.laws import Family, Noise, PathSums
+from dpcurves.distributions import Family, Noise, PathSums
 from dpcurves.mechanisms import AUTO, LazyTree
-from dpcurves.mechanisms.lazy_tree import path_law, signed_blocks
+from dpcurves.mechanisms.lazy_tree import path_distribution, signed_blocks
 from dpcurves.noise import InProcessMemory
 from dpcurves.noise.randomness import Randomness
 from dpcurves.privacy import EACH_RECORD, AddRemove, Adjacency, PrivacyLoss, ReplaceOne, Unit
@@ -37,8 +37,8 @@ def query(cells: int, *at: int) -> PrefixQuery:
     return PrefixQuery((Axis("x", Grid(0, 1, cells=cells)),), at)
 
 
-def law_of(cells: int, adjacency: Adjacency, loss: PrivacyLoss = ONE) -> PathSums:
-    return path_law(query(cells), loss, adjacency)
+def distribution_of(cells: int, adjacency: Adjacency, loss: PrivacyLoss = ONE) -> PathSums:
+    return path_distribution(query(cells), loss, adjacency)
 
 
 def walks(depth: int, levels: int) -> FloatArray:
@@ -50,9 +50,9 @@ def walks(depth: int, levels: int) -> FloatArray:
 
 
 @pytest.mark.parametrize("depth", range(11))
-def test_the_price_of_a_move_is_the_longest_of_all_shortest_walks(depth: int) -> None:
+def test_the_sensitivity_to_a_move_is_the_longest_of_all_shortest_walks(depth: int) -> None:
     """Over all intervals of up to 1,024 cells, with blocks of just those levels that have noise."""
-    moving, coming = law_of(2**depth, PUBLIC), law_of(2**depth, PRIVATE)
+    moving, coming = distribution_of(2**depth, PUBLIC), distribution_of(2**depth, PRIVATE)
     length = walks(depth, moving.levels)
     assert moving.levels == coming.levels == (depth if depth and depth % 2 == 0 else depth + 1)
     assert moving.noise.parameter == length.max() == max(depth, 1)
@@ -88,9 +88,9 @@ def test_the_error_is_that_of_one_noise_for_each_level(cells: int, adjacency: Ad
     depth = (cells - 1).bit_length()
     steps = max(depth, 1) if adjacency is PUBLIC else depth // 2 + 1
     levels = depth if depth and depth % 2 == 0 else depth + 1
-    assert plan.law == path_law(query(cells, 1), PrivacyLoss.pure("0.5"), adjacency)
-    assert isinstance(plan.law, PathSums)
-    assert plan.law.noise == Noise(Family.LAPLACE, Fraction(2 * steps))
+    assert plan.distribution == path_distribution(query(cells, 1), PrivacyLoss.pure("0.5"), adjacency)
+    assert isinstance(plan.distribution, PathSums)
+    assert plan.distribution.noise == Noise(Family.LAPLACE, Fraction(2 * steps))
     assert plan.error**2 == pytest.approx(levels * Noise(Family.LAPLACE, Fraction(2 * steps)).variance)
 
 
@@ -103,35 +103,42 @@ def test_the_square_of_the_error_is_that_of_the_theorem_at_the_tight_scale() -> 
         assert LazyTree().plan(query(2**depth, 1), ONE, PUBLIC).error ** 2 == pytest.approx(2 * depth**3, rel=0.02)
 
 
-def test_under_zero_concentrated_privacy_the_variance_is_the_price() -> None:
-    law = law_of(2**32, PUBLIC, PrivacyLoss.zcdp("0.5"))
-    assert (law.noise, law.missing) == (Noise(Family.GAUSSIAN, Fraction(32)), Noise(Family.GAUSSIAN, Fraction(32, 15)))
-    law = law_of(2**32, AddRemove(Unit("patient", 3)), PrivacyLoss.zcdp("0.5"))
-    assert (law.noise, law.missing) == (Noise(Family.GAUSSIAN, Fraction(17 * 9)), Noise(Family.GAUSSIAN, Fraction(9)))
+def test_under_zero_concentrated_privacy_the_variance_is_the_sensitivity() -> None:
+    distribution = distribution_of(2**32, PUBLIC, PrivacyLoss.zcdp("0.5"))
+    assert (distribution.noise, distribution.missing) == (
+        Noise(Family.GAUSSIAN, Fraction(32)),
+        Noise(Family.GAUSSIAN, Fraction(32, 15)),
+    )
+    distribution = distribution_of(2**32, AddRemove(Unit("patient", 3)), PrivacyLoss.zcdp("0.5"))
+    assert (distribution.noise, distribution.missing) == (
+        Noise(Family.GAUSSIAN, Fraction(17 * 9)),
+        Noise(Family.GAUSSIAN, Fraction(9)),
+    )
 
 
 # All tiny tables
 
 
-def dearest(law: PathSums, change: IntArray, cheapest: dict[tuple[int, ...], int]) -> Fraction:
-    """What a change of a table loses at most: the least sum of prices of shifted noises that explains it.
+def dearest(distribution: PathSums, change: IntArray, cheapest: dict[tuple[int, ...], int]) -> Fraction:
+    """What a change of a table loses at most: the least sum of losses of shifted noises that explains it.
 
     It is the supremum itself: a vertex of the dual program names outcomes, far out, at which nothing less is lost.
     """
     prefixes, missing = tuple(np.cumsum(change[:-1]).tolist()), abs(int(change[-1]))
     if prefixes not in cheapest:
-        cheapest[prefixes] = shifted(law, prefixes)
-    if missing and law.missing is None:
+        cheapest[prefixes] = shifted(distribution, prefixes)
+    if missing and distribution.missing is None:
         missing = 0
-    price = Fraction(cheapest[prefixes]) / law.noise.parameter
-    return price + (missing / law.missing.parameter if law.missing is not None else 0)
+    lost = Fraction(cheapest[prefixes]) / distribution.noise.parameter
+    return lost + (missing / distribution.missing.parameter if distribution.missing is not None else 0)
 
 
-def shifted(law: PathSums, prefixes: Sequence[int]) -> int:
+def shifted(distribution: PathSums, prefixes: Sequence[int]) -> int:
     """How many blocks, at least, have to be shifted by 1."""
-    blocks = sorted({block for cell in range(law.cells) for block in law.blocks_on_path(cell + 1)})
+    blocks = sorted({block for cell in range(distribution.cells) for block in distribution.blocks_on_path(cell + 1)})
     holds = np.array(
-        [[block in law.blocks_on_path(cell + 1) for block in blocks] for cell in range(law.cells)], dtype=float
+        [[block in distribution.blocks_on_path(cell + 1) for block in blocks] for cell in range(distribution.cells)],
+        dtype=float,
     )
     found = linprog(np.ones(2 * len(blocks)), A_eq=np.hstack([holds, -holds]), b_eq=prefixes)
     assert found.success
@@ -147,41 +154,41 @@ def shifted(law: PathSums, prefixes: Sequence[int]) -> int:
 )
 def test_all_tiny_neighbours_lose_the_claim_and_no_more(cells: int, adjacency: Adjacency) -> None:
     """All pairs of tables of up to 3 records that are neighbours, ends, ties, empty and missing ones included."""
-    law, sets = law_of(cells, adjacency, PrivacyLoss.pure("0.7")), data_sets(cells + 1, 3)
+    distribution, sets = distribution_of(cells, adjacency, PrivacyLoss.pure("0.7")), data_sets(cells + 1, 3)
     pairs, cheapest = neighbours(sets, adjacency), dict[tuple[int, ...], int]()
     changes = np.unique(sets[pairs[:, 0]] - sets[pairs[:, 1]], axis=0)
-    worst = max(dearest(law, change, cheapest) for change in changes)
+    worst = max(dearest(distribution, change, cheapest) for change in changes)
     assert worst <= Fraction("0.7")
-    if cells in (1, 2, 4, 8) and not (cells == 1 and law.missing is None):
+    if cells in (1, 2, 4, 8) and not (cells == 1 and distribution.missing is None):
         assert worst == Fraction("0.7")
 
 
 def test_notes_themselves_lose_no_more_where_the_depth_is_even_or_records_come_and_go() -> None:
     for cells in range(1, 34):
         for adjacency in (PUBLIC, PRIVATE):
-            law, depth = law_of(cells, adjacency), (cells - 1).bit_length()
+            distribution, depth = distribution_of(cells, adjacency), (cells - 1).bit_length()
             limit = Fraction(depth + 1, depth) if adjacency is PUBLIC and depth % 2 else Fraction(1)
-            assert noted_loss(law, adjacency) <= limit
+            assert noted_loss(distribution, adjacency) <= limit
             if cells in (2, 4, 8, 16, 32):
-                assert noted_loss(law, adjacency) == limit
+                assert noted_loss(distribution, adjacency) == limit
 
 
-def noted_loss(law: PathSums, adjacency: Adjacency) -> Fraction:
+def noted_loss(distribution: PathSums, adjacency: Adjacency) -> Fraction:
     """The loss of all noisy sums that may ever be noted, over all records that come, go, move or become missing."""
-    blocks = {block for cell in range(law.cells) for block in law.blocks_on_path(cell + 1)}
-    weight = np.zeros((len(blocks), law.cells + 1), dtype=np.int64)
+    blocks = {block for cell in range(distribution.cells) for block in distribution.blocks_on_path(cell + 1)}
+    weight = np.zeros((len(blocks), distribution.cells + 1), dtype=np.int64)
     for row, block in enumerate(blocks):
-        for term in signed_blocks(law.cells, law.levels, block):
+        for term in signed_blocks(distribution.cells, distribution.levels, block):
             weight[row, term.low : term.high] += term.sign
-    apart = [np.abs(weight[:, : cell + 1] - weight[:, [cell]]).sum(axis=0) for cell in range(law.cells + 1)]
-    missing = 0 if law.missing is None else 1 / law.missing.parameter
-    alone = int(apart[-1].max()) / law.noise.parameter
+    apart = [np.abs(weight[:, : cell + 1] - weight[:, [cell]]).sum(axis=0) for cell in range(distribution.cells + 1)]
+    missing = 0 if distribution.missing is None else 1 / distribution.missing.parameter
+    alone = int(apart[-1].max()) / distribution.noise.parameter
     if isinstance(adjacency, AddRemove):
         return max(alone, Fraction(missing))
-    return max(alone + missing, *(int(each.max()) / law.noise.parameter for each in apart[:-1]))
+    return max(alone + missing, *(int(each.max()) / distribution.noise.parameter for each in apart[:-1]))
 
 
-# The law of the answers
+# The distribution of the answers
 
 
 def weights(scale: Fraction, reach: int) -> FloatArray:
@@ -189,7 +196,7 @@ def weights(scale: Fraction, reach: int) -> FloatArray:
     return np.asarray(weight / weight.sum())
 
 
-def pair_law(scale: Fraction, reach: int) -> FloatArray:
+def pair_distribution(scale: Fraction, reach: int) -> FloatArray:
     """Chances of two counts of 0 that share one noise and have one each, from -reach to reach."""
     far = weights(scale, 5 * reach)
     wide = np.arange(-5 * reach, 5 * reach + 1)
@@ -199,8 +206,8 @@ def pair_law(scale: Fraction, reach: int) -> FloatArray:
 
 
 def pair_losses(scale: Fraction) -> dict[tuple[int, int], float]:
-    """The largest log ratio of the laws of two counts and of the same with a change, near and far out."""
-    chances = pair_law(scale, 12)
+    """The largest log ratio of the distributions of two counts and of the same with a change, near and far out."""
+    chances = pair_distribution(scale, 12)
     inner = chances[1:-1, 1:-1]
     return {
         (one, other): float(np.abs(np.log(chances[1 + one : 24 + one, 1 + other : 24 + other] / inner)).max())
@@ -208,19 +215,19 @@ def pair_losses(scale: Fraction) -> dict[tuple[int, int], float]:
     }
 
 
-def test_the_exact_law_of_two_cells_loses_the_claim() -> None:
-    """Here the two counts share the block of all cells; laws are summed up, not bounded."""
-    losses = pair_losses(law_of(2, PUBLIC).noise.parameter)
+def test_the_exact_distribution_of_two_cells_loses_the_claim() -> None:
+    """Here the two counts share the block of all cells; distributions are summed up, not bounded."""
+    losses = pair_losses(distribution_of(2, PUBLIC).noise.parameter)
     assert max(losses.values()) <= 1 + 1e-9
     assert max(losses.values()) >= 0.99
 
 
 @pytest.mark.parametrize("adjacency", [PUBLIC, PRIVATE], ids=str)
-def test_the_exact_law_of_four_cells_loses_the_claim(adjacency: Adjacency) -> None:
+def test_the_exact_distribution_of_four_cells_loses_the_claim(adjacency: Adjacency) -> None:
     """Counts 1 and 2 share a block, and so do 3 and 4: two independent pairs, whose losses add up."""
-    law = law_of(4, adjacency)
-    assert law.levels == 2
-    losses = {(0, 0): 0.0, **pair_losses(law.noise.parameter)}
+    distribution = distribution_of(4, adjacency)
+    assert distribution.levels == 2
+    losses = {(0, 0): 0.0, **pair_losses(distribution.noise.parameter)}
     from_cell = [tuple(int(cell <= place) for place in range(4)) for cell in range(5)]
     worst = 0.0
     for one, other in product(range(5), repeat=2):
@@ -259,11 +266,11 @@ def test_counts_have_their_mean_and_their_covariance(cells: int, loss: PrivacyLo
     at = tuple(range(cells + 1))
     plan = plan_of(cells, *at, loss=loss)
     drawn = np.array([LazyTree().answer(Counts(table), plan, InProcessMemory(), randomness) for _ in range(draws)])
-    law = plan.law
-    assert isinstance(law, PathSums)
-    assert law.missing is not None
+    distribution = plan.distribution
+    assert isinstance(distribution, PathSums)
+    assert distribution.missing is not None
     expected = np.zeros((cells + 2, cells + 2))
-    expected[:-1, :-1], expected[-1, -1] = law.covariance, law.missing.variance
+    expected[:-1, :-1], expected[-1, -1] = distribution.covariance, distribution.missing.variance
     error = np.sqrt(np.diag(expected) / draws)
     assert np.all(np.abs(drawn.mean(axis=0) - [*prefixes_of(table), 6]) <= 4 * error)
     assert not drawn[:, 0].any()
@@ -289,14 +296,14 @@ def test_at_a_huge_epsilon_counts_are_exact() -> None:
     for cells in (1, 2, 7, 32):
         table = Counts([*range(1, cells + 1), 3])
         plan = plan_of(cells, *range(cells + 1), loss=PrivacyLoss.pure(10**6))
-        exact = (*prefixes_of(table.table), *([3] if plan.law.size != cells + 1 else []))
+        exact = (*prefixes_of(table.table), *([3] if plan.distribution.size != cells + 1 else []))
         assert LazyTree().answer(table, plan, InProcessMemory(), Randomness.from_system()) == exact
 
 
 def test_the_missing_cell_is_asked_for_where_it_costs_nothing() -> None:
-    assert [law_of(2**depth, PUBLIC).missing is None for depth in range(5)] == [True, True, True, False, False]
-    assert law_of(2**32, PUBLIC).missing == Noise(Family.LAPLACE, Fraction(32, 15))
-    assert law_of(4, PRIVATE).missing == Noise(Family.LAPLACE, Fraction(1))
+    assert [distribution_of(2**depth, PUBLIC).missing is None for depth in range(5)] == [True, True, True, False, False]
+    assert distribution_of(2**32, PUBLIC).missing == Noise(Family.LAPLACE, Fraction(32, 15))
+    assert distribution_of(4, PRIVATE).missing == Noise(Family.LAPLACE, Fraction(1))
 
 
 def test_records_that_changed_leave_old_answers_as_they_are() -> None:
@@ -325,7 +332,7 @@ def test_what_is_no_count_of_prefixes_is_refused() -> None:
     with pytest.raises(UnsupportedQuery, match="more noise than can be drawn"):
         LazyTree().plan(query(2**32), PrivacyLoss.pure(Fraction(1, 2**55)), PUBLIC)
     plan = AUTO.plan(counts(1, 4), ONE, PUBLIC)
-    with pytest.raises(TypeError, match="a law of type PathSums is needed"):
+    with pytest.raises(TypeError, match="a distribution of type PathSums is needed"):
         LazyTree().answer(Counts([0] * 5), plan, InProcessMemory(), Randomness.from_system())
 
 

@@ -15,8 +15,8 @@ import pytest
 from tiny_streams import ADJACENCIES, time_steps
 
 from dpcurves.conversation import UnsupportedQuery
-from dpcurves.laws import Family, Noise
-from dpcurves.laws.p_identity import (
+from dpcurves.distributions import Family, Noise
+from dpcurves.distributions.p_identity import (
     LEAST_CELLS,
     WEIGHT_BITS,
     PIdentityStrategy,
@@ -26,7 +26,7 @@ from dpcurves.laws.p_identity import (
 from dpcurves.noise.randomness import Randomness
 from dpcurves.privacy import EACH_RECORD, AddRemove, Adjacency, PrivacyLoss, ReplaceOne
 from dpcurves.queries import CountUse
-from dpcurves_streams.laws import PIdentityPrefixes
+from dpcurves_streams.distributions import PIdentityPrefixes
 from dpcurves_streams.mechanisms import STREAMS, PIdentityCounter, TreeCounter, p_identity
 from dpcurves_streams.mechanisms.p_identity import PIdentityCounterState
 from dpcurves_streams.queries import TimeStepQuery
@@ -44,7 +44,7 @@ def strategy_for(cells: int) -> PIdentityStrategy:
 
 
 def test_stored_strategies_are_those_that_were_computed() -> None:
-    stored = files("dpcurves.laws").joinpath("p_identity.json").read_bytes()
+    stored = files("dpcurves.distributions").joinpath("p_identity.json").read_bytes()
     assert sha256(stored).hexdigest() == TABLES_HASH
     assert len(stored) < 2**17
 
@@ -65,8 +65,8 @@ def test_each_record_costs_one_whole_budget_whatever_cell_it_is_in(cells: int) -
 def test_tuples_of_a_unit_in_any_of_32_steps_lose_exactly_what_is_claimed(adjacency: Adjacency) -> None:
     """All ways in which up to two tuples come, or move: closed-form losses of integer noises, in whole numbers."""
     plan = PIdentityCounter().plan(time_steps(1, 32), PURE, adjacency)
-    law = plan.law.require_type(PIdentityPrefixes)
-    strategy, records = law.strategy, adjacency.unit.records
+    distribution = plan.distribution.require_type(PIdentityPrefixes)
+    strategy, records = distribution.strategy, adjacency.unit.records
     places = [places for number in range(records + 1) for places in combinations_with_replacement(range(32), number)]
     came = np.array([np.bincount(steps, minlength=32) for steps in places], dtype=np.int64)
     worst = 0
@@ -75,7 +75,7 @@ def test_tuples_of_a_unit_in_any_of_32_steps_lose_exactly_what_is_claimed(adjace
         of_cells = np.abs(shifts) @ np.array(strategy.cell_units)
         of_rows = np.abs(shifts @ strategy.weights.T) @ np.array(strategy.row_units)
         worst = max(worst, int((of_cells + of_rows).max()))
-    assert Fraction(worst, 2**WEIGHT_BITS) / law.noise.parameter == 1
+    assert Fraction(worst, 2**WEIGHT_BITS) / distribution.noise.parameter == 1
 
 
 def test_noise_that_takes_off_the_counts_of_cells_and_rows_leaves_nothing_of_any_release() -> None:
@@ -86,11 +86,17 @@ def test_noise_that_takes_off_the_counts_of_cells_and_rows_leaves_nothing_of_any
         plan = PIdentityCounter().plan(time_steps(2, horizon), PURE, ONE)
         counts = generator.integers(0, 2**40, (horizon, 2)).astype(object)
         draws = iter([*(-counts), *(-(strategy.weights.astype(object) @ counts))])
-        of_cells, of_rows = strategy.noises(plan.law.require_type(PIdentityPrefixes).noise)
-        laws = iter([*of_cells, *of_rows])
+        of_cells, of_rows = strategy.noises(plan.distribution.require_type(PIdentityPrefixes).noise)
+        distributions = iter([*of_cells, *of_rows])
 
-        def draw(law: Noise, size: int, randomness: Randomness, draws: Any = draws, laws: Any = laws) -> Any:
-            assert (law, size) == (next(laws), 2)
+        def draw(
+            distribution: Noise,
+            size: int,
+            randomness: Randomness,
+            draws: Any = draws,
+            distributions: Any = distributions,
+        ) -> Any:
+            assert (distribution, size) == (next(distributions), 2)
             return next(draws)
 
         state: Any = PIdentityCounter().begin(plan)
@@ -110,7 +116,7 @@ def test_mean_squared_errors_are_those_of_the_best_known_strategies(cells: int, 
 def test_errors_are_a_ninth_below_those_of_trees_for_other_horizons_too(cells: int) -> None:
     plan, tree = (mechanism.plan(time_steps(1, cells), PURE, ONE) for mechanism in (PIdentityCounter(), TreeCounter()))
     assert plan.error**2 < 8 / 9 * tree.error**2
-    worst = plan.law.require_type(PIdentityPrefixes).strategy.prefix_variances(LONE).max()
+    worst = plan.distribution.require_type(PIdentityPrefixes).strategy.prefix_variances(LONE).max()
     assert worst < 1.75 * 10**12 * plan.error**2
 
 
@@ -122,10 +128,10 @@ def test_variances_are_those_of_generalised_least_squares() -> None:
     np.testing.assert_allclose(strategy.prefix_variances(LONE), 2e12 * np.square(prefixes).sum(axis=1), rtol=1e-6)
 
 
-def test_totals_scatter_as_the_law_says_and_go_on_after_a_restart() -> None:
+def test_totals_scatter_as_the_distribution_says_and_go_on_after_a_restart() -> None:
     """Within 5 standard errors: a false alarm in a million."""
     plan = STREAMS.plan(TimeStepQuery(time_steps(8, 32).axes, 32, read=CountUse.PREFIXES), PURE, ONE)
-    law, errors = plan.law.require_type(PIdentityPrefixes), []
+    distribution, errors = plan.distribution.require_type(PIdentityPrefixes), []
     for run in range(40):
         randomness, state, other = Randomness.from_seed(run), STREAMS.begin(plan), None
         for time_step in range(1, 33):
@@ -139,17 +145,17 @@ def test_totals_scatter_as_the_law_says_and_go_on_after_a_restart() -> None:
                 assert before == other
             errors.append(np.array(values) - np.arange(8) * (time_step * (time_step + 1) // 2))
     scatter = np.array(errors).reshape(40, 32, 8).transpose(1, 0, 2).reshape(32, -1).astype(float)
-    expected = [law.variance(step) for step in range(1, 33)]
+    expected = [distribution.variance(step) for step in range(1, 33)]
     assert np.all(np.abs(np.square(scatter).mean(axis=1) / expected - 1) < 5 * sqrt(5 / 320))
     window = np.square(scatter[29] - scatter[9]).mean()
-    assert abs(window / law.variance(30, 20) - 1) < 5 * sqrt(5 / 320)
-    assert law.mean_variance(32) == pytest.approx(plan.error**2)
+    assert abs(window / distribution.variance(30, 20) - 1) < 5 * sqrt(5 / 320)
+    assert distribution.mean_variance(32) == pytest.approx(plan.error**2)
 
 
-def test_laws_are_read_back_and_other_strategies_are_refused() -> None:
-    law = PIdentityCounter().plan(time_steps(2, 100), PURE, ONE).law.require_type(PIdentityPrefixes)
-    stored = law.to_json((0, 0), None)
-    assert PIdentityPrefixes.from_json(stored) == law
+def test_distributions_are_read_back_and_other_strategies_are_refused() -> None:
+    distribution = PIdentityCounter().plan(time_steps(2, 100), PURE, ONE).distribution.require_type(PIdentityPrefixes)
+    stored = distribution.to_json((0, 0), None)
+    assert PIdentityPrefixes.from_json(stored) == distribution
     for changed in ({"p-identity": "0" * 16}, {"time_steps": 101}, {"time_steps": 10**6}):
         with pytest.raises(ValueError, match="strategy of another version"):
             PIdentityPrefixes.from_json({**stored, **changed})

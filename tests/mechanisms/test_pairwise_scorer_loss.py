@@ -10,12 +10,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from exact_loss import price
+from exact_loss import unit_loss
 from tiny_tables import ADJACENCIES
 
 import dpcurves as dp
 from dpcurves.conversation import Release
-from dpcurves.laws import Family, Noise, NoisySums
+from dpcurves.distributions import Family, Noise, NoisySums
 from dpcurves.mechanisms import AUTO
 from dpcurves.mechanisms.linear import compute_exact_sums
 from dpcurves.noise.randomness import Randomness
@@ -42,17 +42,21 @@ def asked(loss: PrivacyLoss, adjacency: Adjacency) -> list[tuple[Query, NoisySum
     try:
         while True:
             plan = AUTO.plan(step.query, loss * step.budget_fraction, adjacency)
-            assert isinstance(plan.law, NoisySums)
-            found.append((step.query, plan.law))
+            assert isinstance(plan.distribution, NoisySums)
+            found.append((step.query, plan.distribution))
             step = steps.send(Release(plan, AUTO.run(table_of(columns, step.query), plan, chance), None, seeded=True))
     except StopIteration:
         return found
 
 
-def sums_of(kind: Kind, query: Query, law: NoisySums) -> list[tuple[int, Noise]]:
+def sums_of(kind: Kind, query: Query, distribution: NoisySums) -> list[tuple[int, Noise]]:
     """Contribution of a record to each noisy sum, and the noise of that."""
     columns = {name: np.array([value]) for name, value in zip("yab", kind, strict=True)}
-    return [(int(each), noise) for part, noise in compute_exact_sums(table_of(columns, query), law) for each in part]
+    return [
+        (int(each), noise)
+        for part, noise in compute_exact_sums(table_of(columns, query), distribution)
+        for each in part
+    ]
 
 
 def cost(one: list[tuple[int, Noise]], other: list[tuple[int, Noise]], records: int) -> Fraction:
@@ -60,7 +64,7 @@ def cost(one: list[tuple[int, Noise]], other: list[tuple[int, Noise]], records: 
     found = Fraction(0)
     for (first, noise), (second, _) in zip(one, other, strict=True):
         shift = records * abs(first - second)
-        found += price(noise) * (shift if noise.family is Family.LAPLACE else shift**2)
+        found += unit_loss(noise) * (shift if noise.family is Family.LAPLACE else shift**2)
     return found
 
 
@@ -69,8 +73,8 @@ def test_neighbours_lose_at_most_what_was_paid_and_some_lose_all_of_it(adjacency
     """Under replace-one no two records are opposite in features and in their products: squares of shifts are fewer."""
     for loss, claimed in ((PrivacyLoss.pure("0.7"), "0.7"), (PrivacyLoss.zcdp("0.3"), "0.3")):
         lost: Counter[tuple[int, int]] = Counter()
-        for query, law in asked(loss, adjacency):
-            added = [sums_of(kind, query, law) for kind in KINDS]
+        for query, distribution in asked(loss, adjacency):
+            added = [sums_of(kind, query, distribution) for kind in KINDS]
             nobody = [[(0, noise) for _, noise in added[0]]]
             others = nobody if isinstance(adjacency, AddRemove) else added
             for (one, ours), (other, theirs) in product(enumerate(added), enumerate(others)):

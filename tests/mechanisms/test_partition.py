@@ -10,7 +10,7 @@ from exact_loss import worst_loss
 from tiny_tables import ADJACENCIES, axes, counts
 
 from dpcurves.conversation import UnsupportedQuery
-from dpcurves.laws import IntervalSums
+from dpcurves.distributions import IntervalSums
 from dpcurves.mechanisms import AUTO
 from dpcurves.mechanisms.linear import PartitionSums
 from dpcurves.noise.randomness import Randomness
@@ -36,8 +36,8 @@ def test_the_worst_loss_is_what_is_paid(rows: int, adjacency: Adjacency, loss: P
     tight = []
     for tilings in nested() if rows == 1 else nested()[-2:]:
         plan = PartitionSums().plan(PartitionQuery(axes(rows, CELLS), tilings), loss, adjacency)
-        assert isinstance(plan.law, IntervalSums)
-        worst = worst_loss(counts(rows, CELLS), plan.law, adjacency)
+        assert isinstance(plan.distribution, IntervalSums)
+        worst = worst_loss(counts(rows, CELLS), plan.distribution, adjacency)
         paid = loss.epsilon if loss.epsilon is not None else loss.rho
         assert worst <= paid
         tight.append(worst == paid)

@@ -19,7 +19,7 @@ from dpcurves.strategies.choice import parse_names
 
 HIDDEN = None
 ROUNDED, ALMOST = Fraction(1, 10**40), Fraction(1, 10**30)
-Law = dict[int | None, Fraction]
+Distribution = dict[int | None, Fraction]
 NAMES = PartitionSelectionQuery.from_column("ward")
 
 
@@ -29,21 +29,21 @@ def power(rate: Fraction) -> Fraction:
         return Fraction((Decimal(rate.numerator) / Decimal(rate.denominator)).exp())
 
 
-def law_of(noise: BoundedNoise, units: int) -> Law:
+def distribution_of(noise: BoundedNoise, units: int) -> Distribution:
     """Chances of noisy counts that are told, and that the name is hidden."""
     if units == 0:
         return {HIDDEN: Fraction(1)}
     q = 1 / power(noise.rate)
     weights = {x: q ** abs(x) for x in range(-noise.threshold, noise.threshold + 1)}
     whole = sum(weights.values(), start=Fraction(0))
-    found: Law = {HIDDEN: Fraction(0)}
+    found: Distribution = {HIDDEN: Fraction(0)}
     for x, weight in weights.items():
         told = units + x if units + x > noise.threshold else HIDDEN
         found[told] = found.get(told, Fraction(0)) + weight / whole
     return found
 
 
-def beyond(ours: list[Law], theirs: list[Law], epsilon: Fraction) -> Fraction:
+def beyond(ours: list[Distribution], theirs: list[Distribution], epsilon: Fraction) -> Fraction:
     """The delta by which outcomes of some names are likelier in one table than epsilon allows.
 
     Outcomes that are likelier by the same factor are added up, name by name: nothing is lost, as a set of outcomes has
@@ -75,12 +75,12 @@ def beyond(ours: list[Law], theirs: list[Law], epsilon: Fraction) -> Fraction:
 def test_one_name_loses_its_part_and_one_unit_alone_is_told_with_the_chance_of_delta(rate: str, delta: str) -> None:
     epsilon, chance = Fraction(rate), Fraction(delta)
     noise = BoundedNoise.from_delta(epsilon, chance)
-    alone = 1 - law_of(noise, 1)[HIDDEN]
+    alone = 1 - distribution_of(noise, 1)[HIDDEN]
     assert alone <= noise.selection_probability_of_one() <= chance
     assert abs(noise.selection_probability_of_one() / alone - 1) < ALMOST
     assert noise.threshold == 1 or BoundedNoise(epsilon, noise.threshold - 1).selection_probability_of_one() > chance
     for units in (*range(4), noise.threshold, 2 * noise.threshold, 2 * noise.threshold + 1):
-        fewer, more = law_of(noise, units), law_of(noise, units + 1)
+        fewer, more = distribution_of(noise, units), distribution_of(noise, units + 1)
         for one, other in ((fewer, more), (more, fewer)):
             assert beyond([one], [other], epsilon) <= alone * (1 + ROUNDED)
         assert noise.selection_probability(units) == pytest.approx(float(1 - fewer[HIDDEN]), rel=1e-9, abs=1e-15)
@@ -102,13 +102,13 @@ def test_tiny_neighbours_lose_what_was_granted(adjacency: Adjacency, loss: Priva
     noise = calibrate_category_noise(loss, adjacency)
     epsilon = noise.rate * adjacency.l1_sensitivity
     assert epsilon**2 / 2 <= loss.rho
-    laws, worst = [law_of(noise, units) for units in range(5)], Fraction(0)
+    distributions, worst = [distribution_of(noise, units) for units in range(5)], Fraction(0)
     for come, go in changed(adjacency):
         units_before = range(4) if come + go < 3 else (0, 2)
         starts = (combinations_with_replacement(units_before, names) for names in (come, go))
         for more, fewer in product(*starts):  # units of these names in the table that lacks them
-            one = [laws[units] for units in more] + [laws[units + 1] for units in fewer]
-            other = [laws[units + 1] for units in more] + [laws[units] for units in fewer]
+            one = [distributions[units] for units in more] + [distributions[units + 1] for units in fewer]
+            other = [distributions[units + 1] for units in more] + [distributions[units] for units in fewer]
             worst = max(worst, beyond(one, other, epsilon), beyond(other, one, epsilon))
     assert worst <= loss.delta
     told = 1 - (1 - noise.selection_probability_of_one()) ** adjacency.unit.records  # if all names that come are new
@@ -128,11 +128,11 @@ def test_names_are_told_in_their_order_and_none_without_many_units() -> None:
     assert parse_names(Release(plan, found, None, seeded=True)) == ("é", "a", "z")
 
 
-def test_noise_follows_its_law() -> None:
+def test_noise_follows_its_distribution() -> None:
     noise = BoundedNoise(Fraction(1, 2), 4)
     drawn = noise.sample(40_000, Randomness.from_seed(2))
-    law = {told: float(chance) for told, chance in law_of(noise, 9).items() if told is not None}
-    for told, chance in law.items():
+    distribution = {told: float(chance) for told, chance in distribution_of(noise, 9).items() if told is not None}
+    for told, chance in distribution.items():
         assert (drawn + 9 == told).mean() == pytest.approx(chance, abs=0.012)
     assert abs(drawn).max() == 4
 

@@ -1,4 +1,5 @@
-"""The Grouper and the Perturber: their exact laws on all tiny neighbouring streams, an oracle, and the state."""
+"""The Grouper and the Perturber: their exact distributions on all tiny neighbouring streams, an oracle, and the
+state."""
 
 from __future__ import annotations
 
@@ -15,10 +16,10 @@ from tiny_streams import ADJACENCIES, IntArray, neighbours, streams
 
 from dpcurves.conversation import Plan, UnsupportedQuery
 from dpcurves.data import Categories
-from dpcurves.laws import Noise
+from dpcurves.distributions import Noise
 from dpcurves.noise.randomness import Randomness
 from dpcurves.privacy import EACH_RECORD, AddRemove, Adjacency, PrivacyLoss
-from dpcurves_streams.laws import GroupedCounts
+from dpcurves_streams.distributions import GroupedCounts
 from dpcurves_streams.mechanisms import STREAMS, Pegasus, pegasus
 from dpcurves_streams.mechanisms.pegasus import (
     DEVIATION_CHANGE,
@@ -52,18 +53,19 @@ def chance_below(noise: Noise, limit: IntArray) -> FloatArray:
 
 
 class Exact:
-    """The law of decisions, exactly: a sum over the noise of each group's threshold. Values above `largest` are it."""
+    """The distribution of decisions, exactly: a sum over the noise of each group's threshold. Values above `largest`
+    are it."""
 
-    def __init__(self, law: GroupedCounts, largest: int = LARGEST_GROUPED_COUNT) -> None:
-        reach = 45 * int(law.threshold_noise.parameter + 1)
+    def __init__(self, distribution: GroupedCounts, largest: int = LARGEST_GROUPED_COUNT) -> None:
+        reach = 45 * int(distribution.threshold_noise.parameter + 1)
         noise = np.arange(-reach, reach + 1)
-        rate = 1 / float(law.threshold_noise.parameter)
+        rate = 1 / float(distribution.threshold_noise.parameter)
         self._weights, self._own, self._largest = (
             np.exp(-rate * abs(noise)) * np.tanh(rate / 2),
-            law.test_noise,
+            distribution.test_noise,
             largest,
         )
-        self._thresholds = law.threshold + noise
+        self._thresholds = distribution.threshold + noise
 
     @cache  # noqa: B019
     def chance_of_group(self, values: tuple[int, ...], closes: bool) -> float:
@@ -76,7 +78,7 @@ class Exact:
         return float(chances.sum())
 
     @cache  # noqa: B019
-    def log_law(self, stream: tuple[int, ...]) -> FloatArray:
+    def log_distribution(self, stream: tuple[int, ...]) -> FloatArray:
         """Logarithms of the chances of all decisions after the first time step."""
         return np.array([self.log_chance(stream, joined) for joined in product((0, 1), repeat=len(stream) - 1)])
 
@@ -94,13 +96,15 @@ class Exact:
         return total
 
 
-def lost(ours: FloatArray, theirs: FloatArray, shift: IntArray, law: GroupedCounts, loss: PrivacyLoss) -> float:
-    """What decisions of these two laws lose, and counts that are shifted: epsilon, or rho at a few orders.
+def lost(
+    ours: FloatArray, theirs: FloatArray, shift: IntArray, distribution: GroupedCounts, loss: PrivacyLoss
+) -> float:
+    """What decisions of these two distributions lose, and counts that are shifted: epsilon, or rho at a few orders.
 
     Given the stream, noisy counts and decisions are independent. So the largest log ratio of both is the sum of the one
     for decisions and that for counts, which is the shift over the scale; and divergences add up.
     """
-    scale, kept = float(law.noise.parameter), np.isfinite(ours)
+    scale, kept = float(distribution.noise.parameter), np.isfinite(ours)
     assert np.array_equal(kept, np.isfinite(theirs))
     if loss.is_pure:
         return float(abs(ours[kept] - theirs[kept]).max() + abs(shift).sum() / scale)
@@ -121,15 +125,15 @@ def test_perturber_and_grouper_together_lose_no_more_than_is_claimed(loss: Priva
 
     What smooths sees the counts and decisions alone.
     """
-    law = Pegasus().plan(TIGHT, loss, adjacency).law.require_type(GroupedCounts)
-    exact, worst = Exact(law), 0.0
+    distribution = Pegasus().plan(TIGHT, loss, adjacency).distribution.require_type(GroupedCounts)
+    exact, worst = Exact(distribution), 0.0
     for length in range(1, 7 if adjacency is ADJACENCIES[0] else 5):
         for stream in streams(1, length, 2):
-            ours = exact.log_law(tuple(stream[:, 0].tolist()))
+            ours = exact.log_distribution(tuple(stream[:, 0].tolist()))
             assert np.exp(ours).sum() == pytest.approx(1, abs=1e-9)
             for other in neighbours(stream, adjacency):
-                theirs, shift = exact.log_law(tuple(other[:, 0].tolist())), other - stream
-                both = (lost(*pair, shift, law, loss) for pair in ((ours, theirs), (theirs, ours)))
+                theirs, shift = exact.log_distribution(tuple(other[:, 0].tolist())), other - stream
+                both = (lost(*pair, shift, distribution, loss) for pair in ((ours, theirs), (theirs, ours)))
                 worst = max(worst, *both)
     claimed = float(loss.rho if loss.epsilon is None else loss.epsilon)
     assert claimed / (4 if loss.is_pure else 9) < worst <= claimed + 1e-9
@@ -137,8 +141,8 @@ def test_perturber_and_grouper_together_lose_no_more_than_is_claimed(loss: Priva
 
 def test_streams_that_are_chosen_by_decisions_lose_no_more() -> None:
     """Ways to choose 4 time steps of 0, 1 or 2 tuples by the decisions before, each with one tuple more at a step."""
-    law = Pegasus().plan(TIGHT, PrivacyLoss.pure(5), ONE).law.require_type(GroupedCounts)
-    exact, worst, generator = Exact(law), 0.0, np.random.default_rng(4)
+    distribution = Pegasus().plan(TIGHT, PrivacyLoss.pure(5), ONE).distribution.require_type(GroupedCounts)
+    exact, worst, generator = Exact(distribution), 0.0, np.random.default_rng(4)
     paths = list(product((0, 1), repeat=3))
     for _ in range(600):
         seen = [
@@ -159,21 +163,25 @@ def test_streams_that_are_chosen_by_decisions_lose_no_more() -> None:
 
 
 def test_values_above_the_largest_one_lose_no_more() -> None:
-    law = Pegasus().plan(TIGHT, PrivacyLoss.pure(5), ONE).law.require_type(GroupedCounts)
-    exact, worst = Exact(law, largest=2), 0.0
+    distribution = Pegasus().plan(TIGHT, PrivacyLoss.pure(5), ONE).distribution.require_type(GroupedCounts)
+    exact, worst = Exact(distribution, largest=2), 0.0
     for stream in streams(1, 4, 3):
-        ours = exact.log_law(tuple(stream[:, 0].tolist()))
+        ours = exact.log_distribution(tuple(stream[:, 0].tolist()))
         for other in neighbours(stream, ONE):
-            theirs = exact.log_law(tuple(other[:, 0].tolist()))
-            worst = max(worst, lost(ours, theirs, other - stream, law, PrivacyLoss.pure(5)))
+            theirs = exact.log_distribution(tuple(other[:, 0].tolist()))
+            worst = max(worst, lost(ours, theirs, other - stream, distribution, PrivacyLoss.pure(5)))
     assert 1.3 < worst <= 5 + 1e-9
 
 
 class Drawn:
     """Known draws: noises of counts, of thresholds and of tests, step by step."""
 
-    def __init__(self, law: GroupedCounts, noises: IntArray) -> None:
-        self._order, self._noises, self._at = [law.noise, law.threshold_noise, law.test_noise], noises.ravel(), 0
+    def __init__(self, distribution: GroupedCounts, noises: IntArray) -> None:
+        self._order, self._noises, self._at = (
+            [distribution.noise, distribution.threshold_noise, distribution.test_noise],
+            noises.ravel(),
+            0,
+        )
 
     def __call__(self, noise: Noise, size: int, randomness: Randomness) -> IntArray:
         assert (noise, size) == (self._order[self._at % 3], 1)
@@ -184,7 +192,7 @@ class Drawn:
 def shown(plan: Plan, stream: IntArray, noises: IntArray) -> list[tuple[int, ...]]:
     mechanism, told = Pegasus(), []
     state = mechanism.begin(plan)
-    with patch.object(pegasus, "sample_noise", Drawn(plan.law.require_type(GroupedCounts), noises)):
+    with patch.object(pegasus, "sample_noise", Drawn(plan.distribution.require_type(GroupedCounts), noises)):
         for time_step, count in enumerate(stream, start=1):
             values, state = mechanism.step(np.array([count]), time_step, state, plan, Randomness.from_seed(0))
             told.append(values)
@@ -208,11 +216,11 @@ def test_steps_hide_a_tuple_behind_a_threshold_and_a_test_that_are_larger_as_the
     """The bijection of the proof, through `step`: the same answers on both sides, at a cost of epsilon."""
     query = GroupedTimeStepQuery(STATES, None, budget_fraction=Fraction(4, 5), deviation=Fraction(4))
     plan = STREAMS.plan(query, PrivacyLoss.pure(5), ONE)
-    law, generator, kinds = plan.law.require_type(GroupedCounts), np.random.default_rng(5), set()
+    distribution, generator, kinds = plan.distribution.require_type(GroupedCounts), np.random.default_rng(5), set()
     assert (
-        1 / law.noise.parameter
-        + DEVIATION_CHANGE * PARTS_OF_TUPLE / law.threshold_noise.parameter
-        + 2 * DEVIATION_CHANGE * PARTS_OF_TUPLE / law.test_noise.parameter
+        1 / distribution.noise.parameter
+        + DEVIATION_CHANGE * PARTS_OF_TUPLE / distribution.threshold_noise.parameter
+        + 2 * DEVIATION_CHANGE * PARTS_OF_TUPLE / distribution.test_noise.parameter
         == 5
     )
     for _ in range(100):
@@ -332,7 +340,7 @@ def test_aggregations_are_grouped_each_on_its_own_with_a_part_of_the_loss_for_ea
     axes = (Categories("ap", forest.states),)
     plan = Pegasus().plan(GroupedTimeStepQuery(axes, forest=forest), PrivacyLoss.pure(3), ONE)
     alone = Pegasus().plan(GroupedTimeStepQuery(axes), PrivacyLoss.pure(1), ONE)
-    one, other = (each.law.require_type(GroupedCounts) for each in (plan, alone))
+    one, other = (each.distribution.require_type(GroupedCounts) for each in (plan, alone))
     assert forest.levels == 3
     assert (one.keys, one.noise, one.threshold_noise, one.test_noise) == (
         6,

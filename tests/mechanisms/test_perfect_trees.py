@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
-from dpcurves.laws import Family, IntervalSums, Noise, Tier
+from dpcurves.distributions import Family, IntervalSums, Noise, Tier
 from dpcurves.mechanisms.tree_strategy import PerfectTrees
 
 WHOLE = 10**6  # noise so large that its being discrete does not matter
@@ -35,8 +35,8 @@ def test_errors_equal_the_exact_recursion_where_all_nodes_are_alike(power: int, 
             Tier(range(0, cells, int(wide)), Noise(family, Fraction(WHOLE) / Fraction(str(share))))
             for wide, share in zip(perfect.widths[0], parts, strict=True)
         )
-        law = IntervalSums(rows, cells, levels, Noise(family, Fraction(WHOLE)))
-        exact = law.prefix_variances(total_is_public)[0, :-1].mean() / unit
+        distribution = IntervalSums(rows, cells, levels, Noise(family, Fraction(WHOLE)))
+        exact = distribution.prefix_variances(total_is_public)[0, :-1].mean() / unit
         assert perfect.prefix_errors(np.array([parts]))[0] == pytest.approx(exact, rel=1e-5)
 
 
@@ -45,8 +45,8 @@ def test_a_last_node_that_is_cut_off_is_predicted_closely() -> None:
     perfect = PerfectTrees(np.array([[9.5, 10.0]]), np.array([[10.0, 1.0]]), 1, 2, True)
     noises = [Noise(Family.LAPLACE, Fraction(WHOLE * 2)) for _ in range(2)]
     levels = (Tier(range(0, 95, 10), noises[0]), Tier(range(95), noises[1]))
-    law = IntervalSums(1, 95, levels, Noise(Family.LAPLACE, Fraction(WHOLE)))
-    exact = law.prefix_variances(total_is_public=True)[0, :-1].mean() / (2 * WHOLE**2)
+    distribution = IntervalSums(1, 95, levels, Noise(Family.LAPLACE, Fraction(WHOLE)))
+    exact = distribution.prefix_variances(total_is_public=True)[0, :-1].mean() / (2 * WHOLE**2)
     assert perfect.prefix_errors(np.array([[0.5, 0.5]]))[0] == pytest.approx(exact, rel=0.03)
 
 

@@ -10,7 +10,7 @@ from tiny_streams import ADJACENCIES, neighbours, streams, time_steps
 from tiny_tables import counts
 
 from dpcurves.conversation import UnsupportedQuery
-from dpcurves.laws import Family, IntervalSums
+from dpcurves.distributions import Family, IntervalSums
 from dpcurves.noise.randomness import Randomness
 from dpcurves.privacy import EACH_RECORD, AddRemove, Adjacency, PrivacyLoss
 from dpcurves_streams.mechanisms import Perturber, Sequential
@@ -25,21 +25,23 @@ def test_the_worst_neighbours_lose_just_what_is_claimed(adjacency: Adjacency) ->
     """Integer noise that is shifted loses ``|shift| / scale``, or rho ``shift**2 / (2 variance)``: a closed form."""
     shifts = [other - one for one in streams(2, 2, 2) for other in neighbours(one, adjacency)]
     for loss in (PURE, CONCENTRATED):
-        noise = Perturber().plan(time_steps(2, 2), loss, adjacency).law.require_type(IntervalSums).levels[0].noise
+        noise = (
+            Perturber().plan(time_steps(2, 2), loss, adjacency).distribution.require_type(IntervalSums).levels[0].noise
+        )
         pure = noise.family is Family.LAPLACE
         lost = max(int(abs(shift).sum() if pure else (shift**2).sum()) for shift in shifts)
         assert lost / noise.parameter / (1 if pure else 2) == Fraction(3, 10)
 
 
-def test_a_step_adds_one_draw_of_the_law_to_each_count() -> None:
+def test_a_step_adds_one_draw_of_the_distribution_to_each_count() -> None:
     mechanism: Sequential[TimeStepState] = Perturber()
     plan = mechanism.plan(time_steps(3, None), PURE, ONE)
     state, noisy = mechanism.begin(plan), []
     for time_step in range(1, 4001):
         answer, state = mechanism.step(np.array([5, 0, 2**62]), time_step, state, plan, Randomness.from_seed(time_step))
         noisy.append([answer[0] - 5, answer[1], answer[2] - 2**62])
-    law = plan.law.require_type(IntervalSums)
-    spread = np.square(noisy).mean() / law.levels[0].noise.variance
+    distribution = plan.distribution.require_type(IntervalSums)
+    spread = np.square(noisy).mean() / distribution.levels[0].noise.variance
     assert abs(spread - 1) < 4 * np.sqrt(5 / 12_000)  # 4 sigma; the fourth moment of Laplace noise is 6
     assert len(np.unique(noisy, axis=0)) > 2000
 

@@ -1,4 +1,4 @@
-"""The law of every partition, box by box in closed form, on all tiny neighbouring data sets."""
+"""The distribution of every partition, box by box in closed form, on all tiny neighbouring data sets."""
 
 from __future__ import annotations
 
@@ -18,10 +18,15 @@ from tiny_tables import ADJACENCIES, data_sets, neighbours
 
 from dpcurves.conversation import Plan, UnsupportedQuery
 from dpcurves.data import Axis, Grid
-from dpcurves.laws import Family, Noise
+from dpcurves.distributions import Family, Noise
 from dpcurves.mechanisms import AUTO, PrivTree
 from dpcurves.mechanisms import thresholds as privtree
-from dpcurves.mechanisms.thresholds import PrivTreeParameters, calibrate_privtree, is_noisily_above_zero, path_price
+from dpcurves.mechanisms.thresholds import (
+    PrivTreeParameters,
+    calibrate_privtree,
+    is_noisily_above_zero,
+    path_sensitivity,
+)
 from dpcurves.noise.randomness import Randomness
 from dpcurves.privacy import EACH_RECORD, AddRemove, Adjacency, PrivacyLoss, ReplaceOne
 from dpcurves.queries import Boxes, CountQuery, CountUse, SplitRule, TreePartitionQuery
@@ -64,7 +69,7 @@ def parts(box: Box, fans: tuple[int, ...]) -> list[Box]:
     return list(product(*sides))
 
 
-def law(table: IntArray, growth: PrivTreeParameters, box: Box, depth: int = 0) -> dict[Partition, float]:
+def distribution(table: IntArray, growth: PrivTreeParameters, box: Box, depth: int = 0) -> dict[Partition, float]:
     """The chance of every partition of a box."""
     children = parts(box, growth.splitting.fans)
     if len(children) == 1:
@@ -74,24 +79,26 @@ def law(table: IntArray, growth: PrivTreeParameters, box: Box, depth: int = 0) -
     chance = above(score, float(growth.noise.parameter))
     whole: dict[Partition, float] = {(): chance}
     for child in children:
-        below = law(table, growth, child, depth + 1)
+        below = distribution(table, growth, child, depth + 1)
         whole = {(*left, *right): p * q for left, p in whole.items() for right, q in below.items()}
     return {(box,): 1 - chance, **whole}
 
 
 @lru_cache(maxsize=64)
 def logs(asked: TreePartitionQuery, growth: PrivTreeParameters, records: int) -> FloatArray:
-    """The logarithm of the law, a row for each tiny data set. Missing records do not matter."""
+    """The logarithm of the distribution, a row for each tiny data set. Missing records do not matter."""
     sets = data_sets(prod(asked.shape) + 1, records)
     present, alike = np.unique(sets[:, :-1], axis=0, return_inverse=True)
     box = tuple((0, cells) for cells in asked.shape)
-    laws = [law(table.reshape(asked.shape), growth, box) for table in present]
-    found: FloatArray = np.log(np.array([[each[partition] for partition in laws[0]] for each in laws]))[alike]
+    distributions = [distribution(table.reshape(asked.shape), growth, box) for table in present]
+    found: FloatArray = np.log(
+        np.array([[each[partition] for partition in distributions[0]] for each in distributions])
+    )[alike]
     return found
 
 
 def cases(loss: PrivacyLoss, adjacency: Adjacency) -> Iterator[tuple[FloatArray, FloatArray]]:
-    """List for every tiny query the laws of all data sets that have a neighbour, and of these neighbours."""
+    """List for every tiny query the distributions of all data sets that have a neighbour, and of these neighbours."""
     for (shape, fans), least in product(SHAPES, (0, 1)):
         asked = query(shape, fans, least)
         chances = logs(asked, calibrate_privtree(asked, loss, adjacency), 3)
@@ -117,7 +124,7 @@ def test_a_concentrated_loss_is_never_exceeded_in_any_order(adjacency: Adjacency
 
 
 @pytest.mark.parametrize("adjacency", ADJACENCIES, ids=str)
-def test_the_noise_is_never_less_than_its_price_however_little(adjacency: Adjacency) -> None:
+def test_the_noise_is_never_less_than_its_sensitivity_however_little(adjacency: Adjacency) -> None:
     """In fractions: a scale that is rounded to the nearest, or down, is found for some loss of each kind."""
     asked, moves = query((8,), (2,), 0), 2 if isinstance(adjacency, ReplaceOne) else 1
     for part in range(1, 50):
@@ -125,10 +132,10 @@ def test_the_noise_is_never_less_than_its_price_however_little(adjacency: Adjace
         pure, concentrated = (
             calibrate_privtree(asked, loss, adjacency) for loss in (PURE * share, CONCENTRATED * share)
         )
-        price = path_price(2, pure.splitting.height)
-        lost = adjacency.unit.records * (price + moves - 1) / pure.noise.parameter
+        sensitivity = path_sensitivity(2, pure.splitting.height)
+        lost = adjacency.unit.records * (sensitivity + moves - 1) / pure.noise.parameter
         assert lost == (PURE * share).epsilon
-        squared = moves * (adjacency.unit.records * (price + 1) / concentrated.noise.parameter) ** 2 / 8
+        squared = moves * (adjacency.unit.records * (sensitivity + 1) / concentrated.noise.parameter) ** 2 / 8
         assert squared <= (CONCENTRATED * share).rho < squared * (1 + Fraction(1, 2**35))
 
 
@@ -164,7 +171,7 @@ def test_no_path_however_deep_and_whatever_its_counts_loses_more(cells: int, fan
         assert up + down <= float(epsilon) * (1 + 1e-9)
 
 
-def test_with_much_noise_the_price_of_a_deep_path_is_reached() -> None:
+def test_with_much_noise_the_sensitivity_of_a_deep_path_is_reached() -> None:
     growth = calibrate_privtree(query((2**20,), (2,), 0), PrivacyLoss.pure("0.01"), AddRemove(EACH_RECORD))
     up, _ = worst_path(growth, most=22 * growth.decay)
     assert 0.99 < up / 0.01 <= 1
@@ -194,7 +201,7 @@ class Script:
         return Script([*taken[:-1], True]) if taken else None
 
 
-def law_of_run(table: IntArray, plan: Plan) -> dict[frozenset[Box], float]:
+def distribution_of_run(table: IntArray, plan: Plan) -> dict[frozenset[Box], float]:
     """The chance of every partition that `run` leads to, by walking all its decisions."""
     assert isinstance(plan.query, TreePartitionQuery)
     splitting = SplitRule(plan.query.shape, plan.query.fans)
@@ -218,12 +225,12 @@ def as_boxes(boxes: Boxes) -> frozenset[Box]:
 
 
 @pytest.mark.parametrize(("shape", "fans"), [*SHAPES, ((8,), (2,)), ((9,), (3,)), ((3, 3), (2, 2))])
-def test_run_has_the_law_that_was_tested(shape: tuple[int, ...], fans: tuple[int, ...]) -> None:
+def test_run_has_the_distribution_that_was_tested(shape: tuple[int, ...], fans: tuple[int, ...]) -> None:
     plan = PrivTree().plan(query(shape, fans, 1), PrivacyLoss.pure(2), AddRemove(EACH_RECORD))
     growth = calibrate_privtree(query(shape, fans, 1), plan.loss, plan.adjacency)
     table = np.random.default_rng(3).poisson(2, prod(shape) + 1)
-    expected = law(table[:-1].reshape(shape), growth, tuple((0, cells) for cells in shape))
-    found = law_of_run(table, plan)
+    expected = distribution(table[:-1].reshape(shape), growth, tuple((0, cells) for cells in shape))
+    found = distribution_of_run(table, plan)
     assert sum(found.values()) == pytest.approx(1)
     assert found == pytest.approx({frozenset(partition): chance for partition, chance in expected.items()})
 
@@ -235,12 +242,12 @@ def test_a_box_is_divided_as_its_noise_says_however_large_the_numbers() -> None:
         assert decided.tolist() == [score + noise > 0]
 
 
-def test_decisions_follow_the_law_by_chi_square_at_four_sigma() -> None:
+def test_decisions_follow_the_distribution_by_chi_square_at_four_sigma() -> None:
     """False alarm rate 6.4e-5."""
     asked = query((4,), (2,), 1)
     plan = PrivTree().plan(asked, PrivacyLoss.pure(2), AddRemove(EACH_RECORD))
     table, randomness, draws = np.array([3, 1, 0, 0, 5]), Randomness.from_seed(11), 1000
-    expected = law_of_run(table, plan)
+    expected = distribution_of_run(table, plan)
     seen = dict.fromkeys(expected, 0)
     for _ in range(draws):
         seen[as_boxes(SplitRule((4,), (2,)).find_leaves(AUTO.run(table, plan, randomness)))] += 1
@@ -250,7 +257,9 @@ def test_decisions_follow_the_law_by_chi_square_at_four_sigma() -> None:
 
 def test_missing_records_change_nothing() -> None:
     plan = PrivTree().plan(query((5,), (2,), 0), PrivacyLoss.pure(1), AddRemove(EACH_RECORD))
-    assert law_of_run(np.array([1, 2, 3, 4, 5, 0]), plan) == law_of_run(np.array([1, 2, 3, 4, 5, 10**12]), plan)
+    assert distribution_of_run(np.array([1, 2, 3, 4, 5, 0]), plan) == distribution_of_run(
+        np.array([1, 2, 3, 4, 5, 10**12]), plan
+    )
 
 
 @pytest.mark.parametrize("fan", [2, 3, 4])
@@ -269,9 +278,9 @@ def test_an_empty_table_has_few_leaves_and_a_peak_is_found_to_the_cell(fan: int)
 
 
 def test_the_parts_of_a_path_cost_what_the_proof_says() -> None:
-    assert path_price(2, 0) == path_price(2, 1) == 1
-    assert path_price(4, 3) == 1 + 1 + Fraction(1, 7)
-    assert float(path_price(2, 100)) < 3  # what the authors count
+    assert path_sensitivity(2, 0) == path_sensitivity(2, 1) == 1
+    assert path_sensitivity(4, 3) == 1 + 1 + Fraction(1, 7)
+    assert float(path_sensitivity(2, 100)) < 3  # what the authors count
     growth = calibrate_privtree(query((64,), (2,), 0), PrivacyLoss.pure(1), AddRemove(EACH_RECORD))
     assert growth.decay >= float(growth.noise.parameter) * log(2)
 
@@ -279,9 +288,12 @@ def test_the_parts_of_a_path_cost_what_the_proof_says() -> None:
 def test_the_example_of_a_plan_fits_the_query_and_tells_only_public_numbers() -> None:
     asked = query((16,), (2,), 0)
     spread = PrivTree().plan(asked, PrivacyLoss.pure(100), ReplaceOne(EACH_RECORD, 1000))
-    assert len(SplitRule((16,), (2,)).find_leaves(spread.law.blank_values()).lower) == 16
-    assert PrivTree().plan(asked, PrivacyLoss.pure(100), AddRemove(EACH_RECORD)).law.blank_values() == (0,)
-    assert PrivTree().plan(query((1,), (2,), 0), PrivacyLoss.pure(1), AddRemove(EACH_RECORD)).law.blank_values() == ()
+    assert len(SplitRule((16,), (2,)).find_leaves(spread.distribution.blank_values()).lower) == 16
+    assert PrivTree().plan(asked, PrivacyLoss.pure(100), AddRemove(EACH_RECORD)).distribution.blank_values() == (0,)
+    assert (
+        PrivTree().plan(query((1,), (2,), 0), PrivacyLoss.pure(1), AddRemove(EACH_RECORD)).distribution.blank_values()
+        == ()
+    )
 
 
 def test_what_is_no_partition_is_refused() -> None:

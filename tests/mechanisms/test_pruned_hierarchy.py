@@ -1,4 +1,5 @@
-"""Pruned hierarchies: the exact law of decisions on all tiny neighbouring streams, what is released, and readings."""
+"""Pruned hierarchies: the exact distribution of decisions on all tiny neighbouring streams, what is released, and
+readings."""
 
 from __future__ import annotations
 
@@ -14,7 +15,7 @@ from tiny_streams import ADJACENCIES, neighbours, streams
 from dpcurves.conversation import UnsupportedQuery
 from dpcurves.noise.randomness import Randomness
 from dpcurves.privacy import EACH_RECORD, AddRemove, Adjacency, PrivacyLoss
-from dpcurves_streams.laws import PrunedCounts
+from dpcurves_streams.distributions import PrunedCounts
 from dpcurves_streams.mechanisms import STREAMS, PrunedHierarchy
 from dpcurves_streams.mechanisms.hierarchy import DivisionRule, division_rule
 from dpcurves_streams.queries import Forest, TimeStepQuery
@@ -69,11 +70,12 @@ def test_decisions_and_counts_of_three_time_steps_lose_no_more_than_is_claimed(
     levels.
 
     Given the stream, time steps are independent, and counts of a time step given its decisions are: log ratios and
-    divergences add up. The law of noises is that of `plan`; counts are shifted where decisions let them be seen.
+    divergences add up. The distribution of noises is that of `plan`; counts are shifted where decisions let them be
+    seen.
     """
     question = PrunedStates("ap", SMALL, 1, budget_fraction=Fraction(1, 2))
-    law = PrunedHierarchy().plan(question.query, loss, adjacency).law.require_type(PrunedCounts)
-    rule, scale = division_rule(question.query, loss, adjacency), float(law.noise.parameter)
+    distribution = PrunedHierarchy().plan(question.query, loss, adjacency).distribution.require_type(PrunedCounts)
+    rule, scale = division_rule(question.query, loss, adjacency), float(distribution.noise.parameter)
 
     @cache
     def chances(table: tuple[int, ...]) -> dict[tuple[int, ...], float]:
@@ -84,7 +86,7 @@ def test_decisions_and_counts_of_three_time_steps_lose_no_more_than_is_claimed(
         """Epsilon, or rho at a few orders, of one time step."""
         sums = [sum(theirs[each] - ours[each] for each in members) for members in SMALL.members]
         change = np.array([*sums, *np.subtract(theirs, ours)])
-        seen = {each: change[law.mark_frontier(np.array(each) > 0)] for each in chances(ours)}
+        seen = {each: change[distribution.mark_frontier(np.array(each) > 0)] for each in chances(ours)}
         if loss.is_pure:
             ratios = {each: chances(ours)[each] - chances(theirs)[each] for each in seen}
             return max(ratio + float(abs(seen[each]).sum()) / scale for each, ratio in ratios.items())
@@ -122,18 +124,18 @@ def test_a_deep_path_loses_no_more_than_its_share() -> None:
 def test_what_is_counted_covers_every_state_once() -> None:
     question = PrunedStates("ap", DEEP, 1)
     plan = PrunedHierarchy().plan(question.query, PrivacyLoss.pure(1), ONE)
-    law, seen = plan.law.require_type(PrunedCounts), set()
-    assert law.noise.parameter == Fraction(5, 4)  # the rest of the loss
+    distribution, seen = plan.distribution.require_type(PrunedCounts), set()
+    assert distribution.noise.parameter == Fraction(5, 4)  # the rest of the loss
     state = STREAMS.begin(plan)
     for time_step in range(1, 301):
         table = np.random.default_rng(time_step).integers(0, 30, 6)
         values, state = STREAMS.step(table, time_step, state, plan, Randomness.from_seed(time_step))
-        divided = np.array(values[: law.groups]) > 0
-        assert np.array_equal(law.mark_reached(divided), divided)
-        kept = law.mark_frontier(divided)
+        divided = np.array(values[: distribution.groups]) > 0
+        assert np.array_equal(distribution.mark_reached(divided), divided)
+        kept = distribution.mark_frontier(divided)
         members = [*DEEP.members, *((number,) for number in range(6))]
         assert sorted(each for node in np.flatnonzero(kept) for each in members[node]) == list(range(6))
-        assert not np.any(np.array(values[law.groups :])[~kept])
+        assert not np.any(np.array(values[distribution.groups :])[~kept])
         seen.add(tuple(divided.tolist()))
     assert len(seen) > 3
     assert STREAMS.restore_state(state.to_bytes(), plan) == state

@@ -18,7 +18,7 @@ from dpcurves.conversation import (
     Step,
     TableCounts,
 )
-from dpcurves.laws import IntervalSums
+from dpcurves.distributions import IntervalSums
 from dpcurves.mechanisms import AUTO
 from dpcurves.privacy import AddRemove, Adjacency, PrivacyLoss, ReplaceOne, Unit
 from dpcurves.queries import PartitionQuery
@@ -38,9 +38,9 @@ def conversed(
         assert isinstance(step.query, PartitionQuery)
         plans.append(AUTO.plan(step.query, loss * step.budget_fraction, adjacency))
         shares.append(step.budget_fraction)
-        law = plans[-1].law
-        assert isinstance(law, IntervalSums)
-        values = answers(law.size, len(plans), way)
+        distribution = plans[-1].distribution
+        assert isinstance(distribution, IntervalSums)
+        values = answers(distribution.size, len(plans), way)
         return Release(plans[-1], tuple(values.tolist()), allotment=None, seeded=True)
 
     setting = Setting(loss, adjacency)
@@ -66,10 +66,12 @@ def test_all_turns_together_lose_what_was_granted(
         found, plans, spent = conversed(loss, adjacency, way)
         assert spent == 1
         assert len({plan.query for plan in plans}) == len(plans)  # each is paid, and has noise of its own
-        laws = [turn.interval_sums for turn in found.evidence]  # of all turns, on the cells of the last one
-        assert [law.levels[0].noise for law in laws] == [plan.law.levels[0].noise for plan in plans]  # type: ignore[attr-defined]
-        sets = data_sets(laws[-1].cells + 1, 3)
-        worst = worst_loss(list(laws), sets, neighbours(sets, adjacency))
+        distributions = [turn.interval_sums for turn in found.evidence]  # of all turns, on the cells of the last one
+        assert [distribution.levels[0].noise for distribution in distributions] == [
+            plan.distribution.levels[0].noise for plan in plans
+        ]  # type: ignore[attr-defined]
+        sets = data_sets(distributions[-1].cells + 1, 3)
+        worst = worst_loss(list(distributions), sets, neighbours(sets, adjacency))
         assert worst <= granted
         tight.append(worst == granted)
         turns.add(len(plans))
@@ -90,9 +92,9 @@ def test_looks_alone_lose_what_was_granted_however_they_cut(
         found, plans, spent = conversed(loss, adjacency, way, looks_alone=True)
         assert spent == 1
         assert len({plan.query for plan in plans}) == len(plans) == range_search.TUNING.rounds_alone
-        laws = [turn.interval_sums for turn in found.evidence]
-        sets = data_sets(laws[-1].cells + 1, 3)
-        assert worst_loss(list(laws), sets, neighbours(sets, adjacency)) <= granted
+        distributions = [turn.interval_sums for turn in found.evidence]
+        sets = data_sets(distributions[-1].cells + 1, 3)
+        assert worst_loss(list(distributions), sets, neighbours(sets, adjacency)) <= granted
         assert found.chosen_grid.cells >= 1
 
 

@@ -17,7 +17,7 @@ from dpcurves.data import HashUniverse, TextUniverse, UnlistedCategories
 from dpcurves.data.universe import FALSE_NAMES
 from dpcurves.mechanisms import AUTO
 from dpcurves.mechanisms.partition_selection import (
-    FalseSelectionLaw,
+    FalseSelectionDistribution,
     RankedNoise,
     calibrate_category_noise,
     calibrate_universe_noise,
@@ -33,10 +33,10 @@ UNIVERSE = TextUniverse("ab", 2)
 NAMES = ("a", "b", "aa", "ab", "ba", "bb")
 ASKED = UniverseSelectionQuery((UnlistedCategories("ward", universe=UNIVERSE),))
 TAIL, ROUNDED = 12, 2**300
-Law = dict[int | None, Fraction]
+Distribution = dict[int | None, Fraction]
 
 
-def law_of(noise: RankedNoise, units: int, name: str) -> Law:
+def distribution_of(noise: RankedNoise, units: int, name: str) -> Distribution:
     """Chances that a name is hidden (None), told with each of the first counts, and with a larger one."""
     q, threshold = 1 / power(noise.rate), noise.thresholds[len(name) - 1]
 
@@ -45,8 +45,10 @@ def law_of(noise: RankedNoise, units: int, name: str) -> Law:
         return q**least / (1 + q) if least > 0 else 1 - q ** (1 - least) / (1 + q)
 
     last = threshold + TAIL
-    law: Law = {count: above(count - units) - above(count + 1 - units) for count in range(threshold + 1, last + 1)}
-    return law | {None: 1 - above(threshold + 1 - units), last + 1: above(last + 1 - units)}
+    distribution: Distribution = {
+        count: above(count - units) - above(count + 1 - units) for count in range(threshold + 1, last + 1)
+    }
+    return distribution | {None: 1 - above(threshold + 1 - units), last + 1: above(last + 1 - units)}
 
 
 @pytest.mark.parametrize("adjacency", [AddRemove(Unit("who", 3)), ReplaceOne(Unit("", 1), 900)])
@@ -80,7 +82,7 @@ def test_tiny_neighbours_lose_what_was_granted(adjacency: str, loss: PrivacyLoss
     @cache
     def worst(letters: int, before: int, after: int) -> Fraction:
         """The largest ratio of the chances of what is told of a name of so many letters, rounded up."""
-        here, there = (law_of(noise, units, "a" * letters) for units in (before, after))
+        here, there = (distribution_of(noise, units, "a" * letters) for units in (before, after))
         return Fraction(ceil(max(here[told] / there[told] for told in here) * ROUNDED), ROUNDED)
 
     one = [Counter(each) for size in range(records + 1) for each in combinations_with_replacement(NAMES, size)]
@@ -99,10 +101,10 @@ def test_tiny_neighbours_lose_what_was_granted(adjacency: str, loss: PrivacyLoss
 
 def test_names_that_nobody_has_are_as_many_as_noise_would_make() -> None:
     for names, threshold in ((1, 0), (6, 2), (26, 9)):
-        law = FalseSelectionLaw(names, Fraction(1, 2), threshold)
-        q = 1 / power(law.rate)
+        distribution = FalseSelectionDistribution(names, Fraction(1, 2), threshold)
+        q = 1 / power(distribution.rate)
         chance = q ** (threshold + 1) / (1 + q)
-        lower, upper = bound_cumulative(law, 64)
+        lower, upper = bound_cumulative(distribution, 64)
         below = Fraction(0)
         for told in range(min(len(lower), names + 1)):
             below += comb(names, told) * chance**told * (1 - chance) ** (names - told)
@@ -116,12 +118,12 @@ def test_names_that_nobody_has_are_as_many_as_noise_would_make() -> None:
             else []
         )
         assert sum(expected) <= FALSE_NAMES
-        lower, upper = bound_cumulative(FalseSelectionLaw(sizes[-1], noise.rate, noise.thresholds[-1]), 64)
+        lower, upper = bound_cumulative(FalseSelectionDistribution(sizes[-1], noise.rate, noise.thresholds[-1]), 64)
         assert upper[0] - lower[0] <= 4
         assert 1 - lower[0] / 2**64 <= FALSE_NAMES / len(sizes)
 
 
-def test_what_is_told_follows_its_law() -> None:
+def test_what_is_told_follows_its_distribution() -> None:
     loss, known, runs = PrivacyLoss.pure(1), AddRemove(Unit("patient", 1)), 6000
     plan, noise = AUTO.plan(ASKED, loss, known), calibrate_universe_noise(loss, known, UNIVERSE.sizes)
     counts = {"a": 3, "ab": 5, "ba": 1, "c": 90, "aaa": 90}  # the last two are not among the names
@@ -138,7 +140,7 @@ def test_what_is_told_follows_its_law() -> None:
     for name in NAMES:
         rank, units = len(name) - 1, counts.get(name, 0)
         expected = noise.selection_probability(units, rank)
-        assert float(1 - law_of(noise, units, name)[None]) == pytest.approx(expected, rel=1e-9)
+        assert float(1 - distribution_of(noise, units, name)[None]) == pytest.approx(expected, rel=1e-9)
         assert told[name] / runs == pytest.approx(expected, abs=4 * (expected * (1 - expected) / runs) ** 0.5)
         if not units:
             share = exp(-float(noise.rate))

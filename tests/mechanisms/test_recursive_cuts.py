@@ -1,4 +1,4 @@
-"""The exact law of `run`, by walking every path of its choices, on all tiny neighbouring data sets."""
+"""The exact distribution of `run`, by walking every path of its choices, on all tiny neighbouring data sets."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from math import ceil, log2
 
 import numpy as np
 import pytest
-from cut_law import law
+from cut_distribution import distribution
 from numpy.typing import NDArray
 from scipy.special import logsumexp
 from scipy.stats import chisquare
@@ -16,7 +16,7 @@ from tiny_tables import ADJACENCIES, axes, counts, cuts, data_sets, neighbours
 
 from dpcurves.conversation import Plan, UnsupportedQuery
 from dpcurves.data import Axis, Categories, Grid, Outside
-from dpcurves.laws import Selection
+from dpcurves.distributions import Selection
 from dpcurves.mechanisms import ExponentialQuantiles
 from dpcurves.mechanisms.exponential import cut_depth, level_epsilon
 from dpcurves.noise.randomness import Randomness
@@ -32,11 +32,11 @@ ALPHAS = (1.01, 1.5, 2.0, 4.0, 16.0, 128.0)
 
 
 @lru_cache(maxsize=64)
-def laws(plan: Plan, records: int) -> FloatArray:
+def distributions(plan: Plan, records: int) -> FloatArray:
     """One row of probabilities for each tiny data set; all have the same answers. Missing records do not matter."""
     sets = data_sets(plan.query.cells + 1, records)
     present, alike = np.unique(sets[:, :-1], axis=0, return_inverse=True)
-    answers = [law(np.append(table, 0), plan) for table in present]
+    answers = [distribution(np.append(table, 0), plan) for table in present]
     assert all(answer.keys() == answers[0].keys() for answer in answers)
     return np.array([[answer[values] for values in sorted(answer)] for answer in answers])[alike]
 
@@ -52,7 +52,7 @@ SIZES = [(cells, pieces) for cells in (1, 2, 3, 4) for pieces in (2, 3, 4, 5)]
 def test_a_pure_loss_is_never_exceeded_by_any_answer(adjacency: Adjacency) -> None:
     worst = 0.0
     for cells, pieces in SIZES:
-        chances = laws(plan_of(cells, pieces, PURE, adjacency), records=4)
+        chances = distributions(plan_of(cells, pieces, PURE, adjacency), records=4)
         pairs = neighbours(data_sets(cells + 1, 4), adjacency)
         ratios = abs(np.log(chances[pairs[:, 0]] / chances[pairs[:, 1]]))
         worst = max(worst, float(ratios.max()))
@@ -63,7 +63,7 @@ def test_a_pure_loss_is_never_exceeded_by_any_answer(adjacency: Adjacency) -> No
 @pytest.mark.parametrize("adjacency", ADJACENCIES, ids=str)
 def test_a_concentrated_loss_is_never_exceeded_in_any_order(adjacency: Adjacency) -> None:
     for cells, pieces in SIZES:
-        logs = np.log(laws(plan_of(cells, pieces, CONCENTRATED, adjacency), records=4))
+        logs = np.log(distributions(plan_of(cells, pieces, CONCENTRATED, adjacency), records=4))
         ours, theirs = (logs[which] for which in neighbours(data_sets(cells + 1, 4), adjacency).T)
         for alpha in ALPHAS:
             divergence = logsumexp(alpha * ours + (1 - alpha) * theirs, axis=1) / (alpha - 1)
@@ -75,15 +75,15 @@ def test_the_loss_is_almost_reached_so_the_rate_is_no_smaller_than_need_be() -> 
     plan = plan_of(500, 2, PrivacyLoss.pure(1), AddRemove(EACH_RECORD))
     one, two = np.zeros(501, dtype=np.int64), np.zeros(501, dtype=np.int64)
     one[0] = two[0] = two[1] = 1
-    before, after = law(one, plan), law(two, plan)
+    before, after = distribution(one, plan), distribution(two, plan)
     assert 0.99 < max(abs(np.log(after[key] / before[key])) for key in before) <= 1
 
 
-def test_run_follows_the_law_by_chi_square_at_four_sigma() -> None:
+def test_run_follows_the_distribution_by_chi_square_at_four_sigma() -> None:
     """False alarm rate 6.4e-5."""
     plan = plan_of(4, 3, PURE, AddRemove(EACH_RECORD))
     table, randomness, draws = np.array([1, 2, 0, 1, 5]), Randomness.from_seed(11), 6000
-    expected = law(table, plan)
+    expected = distribution(table, plan)
     seen = dict.fromkeys(expected, 0)
     for _ in range(draws):
         seen[ExponentialQuantiles().run(table, plan, randomness)] += 1
@@ -95,7 +95,7 @@ def test_run_follows_the_law_by_chi_square_at_four_sigma() -> None:
 def test_missing_records_change_nothing() -> None:
     for cells, pieces in SIZES[:10]:
         plan = plan_of(cells, pieces, PURE, AddRemove(EACH_RECORD))
-        assert law(np.arange(cells + 1), plan) == law(np.append(np.arange(cells), 10**12), plan)
+        assert distribution(np.arange(cells + 1), plan) == distribution(np.append(np.arange(cells), 10**12), plan)
 
 
 @pytest.mark.parametrize("pieces", [2, 3, 4, 5, 7, 8, 10, 16, 17])
@@ -139,8 +139,8 @@ def test_values_apart_belong_to_the_end_cells() -> None:
     for table in data_sets(6, 3):  # all tiny ones, so the exact loss is that of cuts of clipped values
         below, *cells, above, missing = table.tolist()
         clipped = [below + cells[0], cells[1], cells[2] + above, missing]
-        assert law(table, plan) == law(np.array(clipped), plain)
-    assert plan.law == Selection((1,))
+        assert distribution(table, plan) == distribution(np.array(clipped), plain)
+    assert plan.distribution == Selection((1,))
 
 
 def test_what_is_no_cut_of_one_column_of_numbers_is_refused() -> None:

@@ -8,14 +8,14 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from exact_loss import price
+from exact_loss import unit_loss
 from numpy.typing import NDArray
 from tiny_tables import ADJACENCIES, data_sets, neighbours
 
 from dpcurves.conversation import Plan, Release, Setting, Step
 from dpcurves.curves import CdfQuestion
 from dpcurves.data import Axis, Grid, Outside
-from dpcurves.laws import Family, IntervalSums, NoisySums, ToeplitzSums
+from dpcurves.distributions import Family, IntervalSums, NoisySums, ToeplitzSums
 from dpcurves.mechanisms import AUTO, Mechanism, SquareRoot
 from dpcurves.mechanisms.linear import compute_exact_sums
 from dpcurves.privacy import Adjacency, PrivacyLoss, ReplaceOne
@@ -64,9 +64,9 @@ def ways(
             mechanism = counting if isinstance(step.query, CountQuery) else AUTO
             plans.append(mechanism.plan(step.query, loss * step.budget_fraction, adjacency))  # noqa: B023
             shares.append(step.budget_fraction)  # noqa: B023
-            law = plans[-1].law  # noqa: B023
-            assert isinstance(law, IntervalSums | ToeplitzSums)
-            values = answers(law.size, len(plans), way)  # noqa: B023
+            distribution = plans[-1].distribution  # noqa: B023
+            assert isinstance(distribution, IntervalSums | ToeplitzSums)
+            values = answers(distribution.size, len(plans), way)  # noqa: B023
             return Release(plans[-1], tuple(values.tolist()), allotment=None, seeded=True)  # noqa: B023
 
         if around:
@@ -77,18 +77,18 @@ def ways(
         yield plans, sum(shares, start=Fraction(0))
 
 
-def worst_loss(laws: list[NoisySums], sets: NDArray[np.int64], pairs: NDArray[np.int64]) -> Fraction:
+def worst_loss(distributions: list[NoisySums], sets: NDArray[np.int64], pairs: NDArray[np.int64]) -> Fraction:
     """The loss of all turns together, over all pairs of neighbours, exactly: see `exact_loss`."""
-    norms, prices = [], []
-    for law in laws:
-        released = [compute_exact_sums(table, law) for table in sets]
+    norms, unit_losses = [], []
+    for distribution in distributions:
+        released = [compute_exact_sums(table, distribution) for table in sets]
         for number, (_, noise) in enumerate(released[0]):
             part = np.array([sums[number][0] for sums in released], dtype=np.int64)
             shift = part[pairs[:, 0]] - part[pairs[:, 1]]
             norms.append((abs(shift) if noise.family is Family.LAPLACE else shift**2).sum(axis=1))
-            prices.append(price(noise))
+            unit_losses.append(unit_loss(noise))
     rows = np.unique(np.stack(norms, axis=1), axis=0).tolist()
-    return max(sum((own * norm for own, norm in zip(prices, row, strict=True)), start=Fraction(0)) for row in rows)
+    return max(sum((own * norm for own, norm in zip(unit_losses, row, strict=True)), start=Fraction(0)) for row in rows)
 
 
 @pytest.mark.quick_share(48, kinds=[("grid", "adjacency"), "loss"])
@@ -106,7 +106,9 @@ def test_on_every_way_all_turns_together_lose_what_was_granted(
         assert spent == 1
         assert len({plan.query for plan in plans}) == len(plans) in {2, 3}  # each is paid, and has noise of its own
         worst = worst_loss(
-            [plan.law for plan in plans if isinstance(plan.law, IntervalSums | ToeplitzSums)], sets, pairs
+            [plan.distribution for plan in plans if isinstance(plan.distribution, IntervalSums | ToeplitzSums)],
+            sets,
+            pairs,
         )
         assert worst <= granted
         tight.append(worst == granted)
@@ -119,11 +121,13 @@ def test_a_look_and_a_square_root_of_all_cells_lose_what_was_granted_together(ad
     sets = data_sets(grid.slots + 1, 3)
     pairs = neighbours(sets, adjacency)
     for plans, spent in ways(grid, loss, adjacency, SquareRoot()):
-        laws: list[NoisySums] = [plan.law for plan in plans if isinstance(plan.law, IntervalSums | ToeplitzSums)]
+        distributions: list[NoisySums] = [
+            plan.distribution for plan in plans if isinstance(plan.distribution, IntervalSums | ToeplitzSums)
+        ]
         assert spent == 1
-        assert len(laws) == len(plans)
-        assert worst_loss(laws, sets, pairs) <= loss.rho
-        roots += isinstance(laws[-1], ToeplitzSums)
+        assert len(distributions) == len(plans)
+        assert worst_loss(distributions, sets, pairs) <= loss.rho
+        roots += isinstance(distributions[-1], ToeplitzSums)
     assert roots > 0
 
 
@@ -141,13 +145,13 @@ def test_a_look_for_full_cells_loses_what_was_granted_together(
     sets = data_sets(grid.slots + 1, 3)
     pairs = neighbours(sets, adjacency)
     for plans, spent in ways(grid, loss, adjacency):
-        laws = [plan.law for plan in plans if isinstance(plan.law, IntervalSums)]
+        distributions = [plan.distribution for plan in plans if isinstance(plan.distribution, IntervalSums)]
         assert spent == 1
-        assert len(laws) == len(plans)
-        assert worst_loss(list(laws), sets, pairs) <= granted
-        looks += len(laws) == 3 and len(laws[1].levels) == 1
+        assert len(distributions) == len(plans)
+        assert worst_loss(list(distributions), sets, pairs) <= granted
+        looks += len(distributions) == 3 and len(distributions[1].levels) == 1
         if rule == "has_significant_atoms":
-            assert [len(level.starts) for level in laws[1].levels] == [grid.slots]
+            assert [len(level.starts) for level in distributions[1].levels] == [grid.slots]
     assert looks > 0
 
 
@@ -173,8 +177,8 @@ def test_turns_that_close_in_on_quantiles_lose_what_was_granted_together(
         for plans, spent in ways(grid, loss, adjacency, around=around):
             assert spent == 1
             assert len({plan.query for plan in plans}) == len(plans)  # each is paid, and has noise of its own
-            laws = [plan.law for plan in plans if isinstance(plan.law, IntervalSums)]
-            worst = worst_loss(list(laws), sets, pairs)
+            distributions = [plan.distribution for plan in plans if isinstance(plan.distribution, IntervalSums)]
+            worst = worst_loss(list(distributions), sets, pairs)
             assert worst <= granted
             tight.append(worst == granted)
             turns.add(len(plans))

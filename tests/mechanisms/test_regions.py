@@ -1,4 +1,4 @@
-"""The plan of counts of regions: its exact price on all tiny neighbours, and what is summed."""
+"""The plan of counts of regions: its exact loss on all tiny neighbours, and what is summed."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from exact_loss import price
+from exact_loss import unit_loss
 from tiny_tables import ADJACENCIES, axes, counts, data_sets, neighbours
 
 from dpcurves.conversation import Plan, UnsupportedQuery
-from dpcurves.laws import IntervalSums
+from dpcurves.distributions import IntervalSums
 from dpcurves.mechanisms import AUTO, LINEAR, RegionSums
 from dpcurves.mechanisms.linear import compute_exact_sums
 from dpcurves.noise.randomness import Randomness
@@ -22,9 +22,9 @@ CONCENTRATED = PrivacyLoss.zcdp("0.3")
 CROSSED = (3, 0, 2, 1)
 
 
-def law_of(plan: Plan) -> IntervalSums:
-    assert isinstance(plan.law, IntervalSums)
-    return plan.law
+def distribution_of(plan: Plan) -> IntervalSums:
+    assert isinstance(plan.distribution, IntervalSums)
+    return plan.distribution
 
 
 def regions(tilings: tuple[tuple[int, ...], ...], read: CountUse) -> RegionQuery:
@@ -44,13 +44,13 @@ def regions(tilings: tuple[tuple[int, ...], ...], read: CountUse) -> RegionQuery
 def test_regions_lose_exactly_what_is_claimed(query: RegionQuery, loss: PrivacyLoss, adjacency: Adjacency) -> None:
     plan = RegionSums().plan(query, loss, adjacency)
     sets = data_sets(5, 3)
-    released = [compute_exact_sums(query.reorder_table(table), law_of(plan)) for table in sets]
+    released = [compute_exact_sums(query.reorder_table(table), distribution_of(plan)) for table in sets]
     worst = Fraction(0)
     for here, there in neighbours(sets, adjacency):
         spent = Fraction(0)
         for (ours, noise), (theirs, _) in zip(released[here], released[there], strict=True):
             shift = np.abs(ours - theirs)
-            spent += price(noise) * int((shift if loss.is_pure else shift**2).sum())
+            spent += unit_loss(noise) * int((shift if loss.is_pure else shift**2).sum())
         worst = max(worst, spent)
     assert worst == (loss.epsilon if loss.is_pure else loss.rho)
 
@@ -66,14 +66,14 @@ def test_prefixes_are_read_from_a_tree_over_the_regions() -> None:
     order = tuple(reversed(range(4096)))
     first = tuple(sorted({0, *np.random.default_rng(0).choice(4096, 1500, replace=False).tolist()}))
     query = RegionQuery(axes(1, 4096), order, (first,), CountUse.PREFIXES)
-    law = law_of(RegionSums().plan(query, PURE, ReplaceOne(EACH_RECORD, 100)))
-    assert law.levels[-1].starts == first
-    assert len(law.levels) > 1
-    assert set(law.levels[0].starts) <= set(law.levels[1].starts)
+    distribution = distribution_of(RegionSums().plan(query, PURE, ReplaceOne(EACH_RECORD, 100)))
+    assert distribution.levels[-1].starts == first
+    assert len(distribution.levels) > 1
+    assert set(distribution.levels[0].starts) <= set(distribution.levels[1].starts)
     whole = RegionQuery(axes(1, 4096), range(4096), (range(4096),), CountUse.PREFIXES)
     assert all(
         isinstance(level.starts, range)
-        for level in law_of(RegionSums().plan(whole, PURE, ReplaceOne(EACH_RECORD, 9))).levels
+        for level in distribution_of(RegionSums().plan(whole, PURE, ReplaceOne(EACH_RECORD, 9))).levels
     )
 
 

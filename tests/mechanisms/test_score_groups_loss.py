@@ -1,7 +1,8 @@
 """Calibration, Hosmer-Lemeshow and ROC as a whole: on every way they take, tiny neighbours lose what was paid at most.
 
-The law of the cuts is enumerated; of counts and sums the loss is known in closed form, for each answer of the cuts, for
-they decide what is counted. Records lie at the ends of their cells, where their distances from the middle are largest.
+The distribution of the cuts is enumerated; of counts and sums the loss is known in closed form, for each answer of the
+cuts, for they decide what is counted. Records lie at the ends of their cells, where their distances from the middle are
+largest.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from typing import NamedTuple
 
 import numpy as np
 import pytest
-from cut_law import law
+from cut_distribution import distribution
 from exact_loss import losses_of_pairs
 from numpy.typing import NDArray
 from scipy.special import logsumexp
@@ -33,7 +34,7 @@ from dpcurves.curves import (
     RocQuestion,
 )
 from dpcurves.data import Axis, Grid, Outside
-from dpcurves.laws import NoisySums
+from dpcurves.distributions import NoisySums
 from dpcurves.mechanisms import AUTO
 from dpcurves.privacy import Adjacency, PrivacyLoss
 from dpcurves.queries import QuantileCutsQuery, Query, SumQuery
@@ -85,7 +86,7 @@ def talk(question: Asked, loss: PrivacyLoss, adjacency: Adjacency, counted: int,
     asked = [next(steps)]
     while sum(step.budget_fraction for step in asked) < 1:
         plan = AUTO.plan(asked[-1].query, loss * asked[-1].budget_fraction, adjacency)
-        values = (counted,) * (plan.law.size or 1)
+        values = (counted,) * (plan.distribution.size or 1)
         if isinstance(plan.query, QuantileCutsQuery):
             values = cuts[: plan.query.pieces - 1]
         asked.append(steps.send(Release(plan, values, allotment=None, seeded=True)))
@@ -130,16 +131,16 @@ def pairs(adjacency: Adjacency) -> IntArray:
 
 def lost_in_sums(plan: Plan, adjacency: Adjacency) -> FloatArray:
     """What each pair of neighbours loses by one turn of noisy sums: see `exact_loss`."""
-    assert isinstance(plan.law, NoisySums)
-    return losses_of_pairs(tables(plan.query), plan.law, pairs(adjacency))
+    assert isinstance(plan.distribution, NoisySums)
+    return losses_of_pairs(tables(plan.query), plan.distribution, pairs(adjacency))
 
 
 @cache
 def log_chances(plan: Plan) -> dict[tuple[int, ...], FloatArray]:
     """The logarithm of the chance of each answer of the cuts, on every tiny data set."""
     seen, alike = np.unique(tables(plan.query), axis=0, return_inverse=True)
-    laws = [law(table, plan) for table in seen]
-    return {answer: np.log([each[answer] for each in laws])[alike] for answer in laws[0]}
+    distributions = [distribution(table, plan) for table in seen]
+    return {answer: np.log([each[answer] for each in distributions])[alike] for answer in distributions[0]}
 
 
 def losses(question: Asked, loss: PrivacyLoss, adjacency: Adjacency, counted: int) -> Iterator[tuple[Way, FloatArray]]:

@@ -8,19 +8,21 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from dpcurves.laws import Family, Noise, PathSums
+from dpcurves.distributions import Family, Noise, PathSums
 from dpcurves.mechanisms.lazy_tree import signed_blocks
 
 IntArray = NDArray[np.int64]
 
 
-def law(cells: int, levels: int) -> PathSums:
+def distribution(cells: int, levels: int) -> PathSums:
     return PathSums(cells, (), levels, Noise(Family.LAPLACE, Fraction(1)), None)
 
 
 def weights(cells: int, levels: int) -> dict[tuple[int, int], IntArray]:
     """How often each block accounts for a record of each cell; the last entry is a record that is missing."""
-    blocks = {block for threshold in range(1, cells + 1) for block in law(cells, levels).blocks_on_path(threshold)}
+    blocks = {
+        block for threshold in range(1, cells + 1) for block in distribution(cells, levels).blocks_on_path(threshold)
+    }
     found = {}
     for block in blocks:
         weight = np.zeros(cells + 1, dtype=np.int64)
@@ -41,7 +43,7 @@ def test_the_blocks_of_a_path_account_for_the_prefix_and_nothing_else(cells: int
     for levels in choices(cells):
         weight = weights(cells, levels)
         for threshold in range(1, cells + 1):
-            total = sum(weight[block] for block in law(cells, levels).blocks_on_path(threshold))
+            total = sum(weight[block] for block in distribution(cells, levels).blocks_on_path(threshold))
             assert np.array_equal(total, np.arange(cells + 1) < threshold)
 
 
@@ -56,7 +58,7 @@ def test_so_they_do_on_grids_that_nobody_lays_out(cells: int) -> None:
         for threshold in (place + 1 for place in places):
             parts = [
                 term
-                for block in law(cells, levels).blocks_on_path(threshold)
+                for block in distribution(cells, levels).blocks_on_path(threshold)
                 for term in signed_blocks(cells, levels, block)
             ]
             for place in places:

@@ -1,4 +1,5 @@
-"""Noise by smooth sensitivity: the rule, the sensitivities, and the exact law on all tiny neighbouring data sets."""
+"""Noise by smooth sensitivity: the rule, the sensitivities, and the exact distribution on all tiny neighbouring data
+sets."""
 
 from __future__ import annotations
 
@@ -163,39 +164,39 @@ def chance_below(edge: float, centre: float, scale: float) -> float:
 
 
 @lru_cache(maxsize=10_000)
-def law_of_cut(cells: tuple[int, ...], rule: CauchyCalibration) -> tuple[float, ...]:
+def distribution_of_cut(cells: tuple[int, ...], rule: CauchyCalibration) -> tuple[float, ...]:
     """Chances of the edges of a piece; one without cells has one edge."""
     if not cells:
         return (1.0,)
     table = np.array(cells, dtype=np.int64)
     centre, scale = find_median(table) / 2, float(rule.noise_scale(smooth_sensitivity(table, rule.beta))) / 2
     below = [chance_below(edge - 0.5, centre, scale) for edge in range(len(cells) + 2)]
-    law = np.diff(below)
-    law[len(cells) // 2] += 1 - law.sum()
-    return tuple(law.tolist())
+    distribution = np.diff(below)
+    distribution[len(cells) // 2] += 1 - distribution.sum()
+    return tuple(distribution.tolist())
 
 
 @lru_cache(maxsize=10_000)
-def law_of_cuts(cells: tuple[int, ...], rule: CauchyCalibration, levels: int) -> dict[tuple[int, ...], float]:
+def distribution_of_cuts(cells: tuple[int, ...], rule: CauchyCalibration, levels: int) -> dict[tuple[int, ...], float]:
     """Chances of all answers, by the recursion that the docstring states."""
     if levels == 0:
         return {(): 1.0}
-    law: dict[tuple[int, ...], float] = {}
-    for cut, chance in enumerate(law_of_cut(cells, rule)):
-        for left, of_left in law_of_cuts(cells[:cut], rule, levels - 1).items():
-            for right, of_right in law_of_cuts(cells[cut:], rule, levels - 1).items():
-                law[(*left, cut, *(cut + edge for edge in right))] = chance * of_left * of_right
-    return law
+    distribution: dict[tuple[int, ...], float] = {}
+    for cut, chance in enumerate(distribution_of_cut(cells, rule)):
+        for left, of_left in distribution_of_cuts(cells[:cut], rule, levels - 1).items():
+            for right, of_right in distribution_of_cuts(cells[cut:], rule, levels - 1).items():
+                distribution[(*left, cut, *(cut + edge for edge in right))] = chance * of_left * of_right
+    return distribution
 
 
-def _worst(laws: FloatArray, pairs: IntArray) -> float:
-    logs = np.log(laws)
+def _worst(distributions: FloatArray, pairs: IntArray) -> float:
+    logs = np.log(distributions)
     return float(abs(logs[pairs[:, 0]] - logs[pairs[:, 1]]).max())
 
 
-def _rho(laws: FloatArray, pairs: IntArray, order: float) -> float:
+def _rho(distributions: FloatArray, pairs: IntArray, order: float) -> float:
     """The largest divergence of Renyi, over its order: a pure loss of epsilon has ``epsilon**2 / 2`` at most."""
-    one, other = np.log(laws[pairs[:, 0]]), np.log(laws[pairs[:, 1]])
+    one, other = np.log(distributions[pairs[:, 0]]), np.log(distributions[pairs[:, 1]])
     return float(logsumexp(order * one + (1 - order) * other, axis=1).max()) / (order - 1) / order
 
 
@@ -205,12 +206,12 @@ def _rho(laws: FloatArray, pairs: IntArray, order: float) -> float:
 def test_medians_lose_at_most_what_they_claim(adjacency: Adjacency, loss: PrivacyLoss, levels: int) -> None:
     sets = data_sets(5, 3)  # four cells, and missing records
     rule = calibrate_cauchy_to_loss(loss, adjacency, levels)
-    laws = np.array([list(law_of_cuts(tuple(table[:4]), rule, levels).values()) for table in sets])
-    assert laws.sum(axis=1) == pytest.approx(np.ones(len(sets)))
+    distributions = np.array([list(distribution_of_cuts(tuple(table[:4]), rule, levels).values()) for table in sets])
+    assert distributions.sum(axis=1) == pytest.approx(np.ones(len(sets)))
     pairs = neighbours(sets, adjacency)
-    assert _worst(laws, pairs) > allowed(loss) / 100
-    assert _worst(laws, pairs) <= levels * allowed(loss * Fraction(1, levels))
-    assert max(_rho(laws, pairs, order) for order in (1.01, 2.0, 8.0, 64.0)) <= float(loss.rho)
+    assert _worst(distributions, pairs) > allowed(loss) / 100
+    assert _worst(distributions, pairs) <= levels * allowed(loss * Fraction(1, levels))
+    assert max(_rho(distributions, pairs, order) for order in (1.01, 2.0, 8.0, 64.0)) <= float(loss.rho)
 
 
 @pytest.mark.parametrize("loss", LOSSES)
@@ -218,40 +219,42 @@ def test_medians_lose_at_most_what_they_claim(adjacency: Adjacency, loss: Privac
 def test_areas_lose_at_most_what_they_claim(adjacency: Adjacency, loss: PrivacyLoss) -> None:
     sets = data_sets(7, 4)  # two classes in three cells, and missing records
     rule = calibrate_cauchy_to_loss(loss, adjacency, 1)
-    laws = np.array([_law_of_area(table[:-1], rule) for table in sets])
-    worst = _worst(laws, neighbours(sets, adjacency))
+    distributions = np.array([_distribution_of_area(table[:-1], rule) for table in sets])
+    worst = _worst(distributions, neighbours(sets, adjacency))
     assert allowed(loss) / 20 < worst <= allowed(loss)
 
 
-def _law_of_area(table: IntArray, rule: CauchyCalibration) -> FloatArray:
+def _distribution_of_area(table: IntArray, rule: CauchyCalibration) -> FloatArray:
     """Chances of some hundred intervals of steps, and of both ends."""
     scale = float(rule.noise_scale(noisy_auc.auc_sensitivity(_smaller(table), rule.beta)))
     below = [chance_below(edge, _area(table), scale) for edge in np.linspace(0, 1, 101)]
     return np.diff([0.0, *below, 1.0])
 
 
-def test_medians_are_drawn_from_their_law() -> None:
+def test_medians_are_drawn_from_their_distribution() -> None:
     query, adjacency = MedianQuery(axes(1, 4), levels=2), AddRemove(EACH_RECORD)
     table = np.array([2, 0, 5, 1, 3])
     plan = NoisyMedians().plan(query, PURE, adjacency)
-    law = law_of_cuts((2, 0, 5, 1), calibrate_cauchy_to_loss(PURE, adjacency, 2), 2)
-    randomness, seen = Randomness.from_seed(5), dict.fromkeys(law, 0)
+    distribution = distribution_of_cuts((2, 0, 5, 1), calibrate_cauchy_to_loss(PURE, adjacency, 2), 2)
+    randomness, seen = Randomness.from_seed(5), dict.fromkeys(distribution, 0)
     for _ in range(4000):
         seen[NoisyMedians().run(table, plan, randomness)] += 1
-    expected = 4000 * np.array(list(law.values()))
+    expected = 4000 * np.array(list(distribution.values()))
     statistic = ((np.array(list(seen.values())) - expected) ** 2 / expected).sum()
-    assert statistic < len(law) + 6 * (2 * len(law)) ** 0.5  # false alarms: about 1e-6
+    assert statistic < len(distribution) + 6 * (2 * len(distribution)) ** 0.5  # false alarms: about 1e-6
 
 
-def test_areas_are_drawn_from_their_law() -> None:
+def test_areas_are_drawn_from_their_distribution() -> None:
     query, adjacency = AucQuery(axes(2, 3)), AddRemove(EACH_RECORD)
     table = np.array([9, 4, 1, 2, 6, 8, 1])
     plan = NoisyAuc().plan(query, PURE, adjacency)
     randomness = Randomness.from_seed(6)
     drawn = np.array([NoisyAuc().run(table, plan, randomness)[0] for _ in range(4000)]) / STEPS
-    law = _law_of_area(table[:-1], calibrate_cauchy_to_loss(PURE, adjacency, 1))
+    distribution = _distribution_of_area(table[:-1], calibrate_cauchy_to_loss(PURE, adjacency, 1))
     counts, _ = np.histogram(drawn, [0, *np.linspace(0, 1, 101)[1:-1], 1 + 1e-9])
-    folded = np.concatenate(([law[0] + law[1]], law[2:-2], [law[-2] + law[-1]]))
+    folded = np.concatenate(
+        ([distribution[0] + distribution[1]], distribution[2:-2], [distribution[-2] + distribution[-1]])
+    )
     expected = 4000 * folded
     assert ((counts - expected) ** 2 / expected).sum() < 99 + 6 * (2 * 99) ** 0.5  # false alarms: about 1e-6
 

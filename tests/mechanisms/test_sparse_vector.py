@@ -1,4 +1,4 @@
-"""The exact law of the sparse vector technique on all tiny neighbours, and what is drawn held against it."""
+"""The exact distribution of the sparse vector technique on all tiny neighbours, and what is drawn held against it."""
 
 from __future__ import annotations
 
@@ -9,19 +9,19 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 from scipy.stats import chisquare
-from threshold_law import answers, chance, law
+from threshold_distribution import answers, chance, distribution
 from tiny_tables import ADJACENCIES, axes, counts, data_sets, neighbours
 
 from dpcurves.conversation import Plan, UnsupportedQuery
 from dpcurves.data import Axis, Grid, Outside, doubling_grid
-from dpcurves.laws import ThresholdAnswers
+from dpcurves.distributions import ThresholdAnswers
 from dpcurves.mechanisms import AUTO, SparseVector
 from dpcurves.mechanisms.exponential import pure_epsilon
 from dpcurves.mechanisms.thresholds import (
     compute_differences,
     difference_sensitivity,
     select_reached,
-    sparse_vector_law,
+    sparse_vector_distribution,
     two_thirds_power,
 )
 from dpcurves.noise.randomness import Randomness
@@ -59,12 +59,12 @@ def bounds(doublings: int, coverage: str, spare: int = 0) -> CoverageQuery:
 
 def worst(query: ThresholdQuery | CoverageQuery, plan: Plan, adjacency: Adjacency, records: int) -> float:
     """The largest loss by any answer, over all pairs of neighbours of so many records at most."""
-    assert isinstance(plan.law, ThresholdAnswers)
+    assert isinstance(plan.distribution, ThresholdAnswers)
     sets = data_sets(query.cells + 1, records)
     compared = query.comparison_matrix
     exact = np.array([compute_differences(table, compared) for table in sets])
     different, alike = np.unique(exact, axis=0, return_inverse=True)
-    logs = np.log([law(row, plan.law) for row in different])[alike.ravel()]
+    logs = np.log([distribution(row, plan.distribution) for row in different])[alike.ravel()]
     pairs = neighbours(sets, adjacency)
     return float(np.abs(logs[pairs[:, 0]] - logs[pairs[:, 1]]).max())
 
@@ -108,7 +108,7 @@ def test_many_comparisons_come_as_near_to_the_claim_as_one_likes(last: int, most
     query = ThresholdQuery(
         axes(1, 1), (ThresholdComparison((1,), 0),) * 20_000 + (ThresholdComparison((last,), 40),) * most, most
     )
-    plan = SparseVector().plan(query, PURE, AddRemove(EACH_RECORD)).law
+    plan = SparseVector().plan(query, PURE, AddRemove(EACH_RECORD)).distribution
     assert isinstance(plan, ThresholdAnswers)
     few, more = (np.array(compute_differences(np.array([n, 0]), query.comparison_matrix)) for n in (0, 1))
     answer = tuple(range(20_000, 20_000 + most))
@@ -121,7 +121,7 @@ def test_without_the_factor_of_the_cutoff_the_claim_would_be_broken() -> None:
     query = ThresholdQuery(
         axes(1, 1), (ThresholdComparison((1,), 0),) * 2000 + (ThresholdComparison((-1,), 40),) * 3, 3
     )
-    paid = SparseVector().plan(above(GENERAL, 1), PURE, AddRemove(EACH_RECORD)).law
+    paid = SparseVector().plan(above(GENERAL, 1), PURE, AddRemove(EACH_RECORD)).distribution
     assert isinstance(paid, ThresholdAnswers)
     plan = ThresholdAnswers((2003,) * 3, paid.threshold_noise, paid.sum_noise, 2003, 1)
     few, more = (np.array(compute_differences(np.array([n, 0]), query.comparison_matrix)) for n in (0, 1))
@@ -143,7 +143,7 @@ def test_the_split_is_the_best_and_spends_all(weights: tuple[tuple[int, ...], ..
     """One to c**(2/3) where all move one way, else to (2 c)**(2/3) (Lyu, Su and Li 2017)."""
     query = above(weights + weights, most, thresholds=(0,) * 6)
     who = AddRemove(EACH_RECORD)
-    noises = SparseVector().plan(query, PURE, who).law
+    noises = SparseVector().plan(query, PURE, who).distribution
     assert isinstance(noises, ThresholdAnswers)
     common, own = 1 / noises.threshold_noise.parameter, most * apart / noises.sum_noise.parameter
     assert common + own == Fraction(6, 5)
@@ -206,19 +206,19 @@ def test_without_noise_the_first_interval_that_covers_is_found(loss: PrivacyLoss
         table = np.bincount(query.grid.cell_of(np.array(values)), minlength=query.cells + 1)
         for who in (AddRemove(EACH_RECORD), ReplaceOne(EACH_RECORD, len(values))):
             plan = AUTO.plan(query, loss, who)
-            assert plan.law.blank_values() == (5,)
+            assert plan.distribution.blank_values() == (5,)
             assert AUTO.run(2 * table, plan, Randomness.from_seed(1)) in {(doublings,), (doublings + 1,)}
             exact = compute_differences(table, query.comparison_matrix)
             assert select_reached(exact, [0] * len(exact), 0, cutoff=1) == (doublings,)
 
 
-def test_drawn_answers_have_the_enumerated_law_at_four_sigma() -> None:
+def test_drawn_answers_have_the_enumerated_distribution_at_four_sigma() -> None:
     """False alarm rate 6.4e-5."""
     query = above(GENERAL, 2)
     plan = SparseVector().plan(query, PURE, AddRemove(EACH_RECORD))
-    assert isinstance(plan.law, ThresholdAnswers)
+    assert isinstance(plan.distribution, ThresholdAnswers)
     table, draws = np.array([2, 1, 0, 7]), 2_500
-    expected = law(np.array(compute_differences(table, query.comparison_matrix)), plan.law)
+    expected = distribution(np.array(compute_differences(table, query.comparison_matrix)), plan.distribution)
     named = [(*answer, *(3,) * (2 - len(answer))) for answer in answers(3, 2)]
     randomness, seen = Randomness.from_seed(5), dict.fromkeys(named, 0)
     for _ in range(draws):
@@ -231,7 +231,7 @@ def test_drawn_answers_have_the_enumerated_law_at_four_sigma() -> None:
 def test_errors_beyond_alpha_are_as_rare_as_said(beta: float, most: int) -> None:
     """Comparisons lie alpha above their threshold or as far below: exactly, by the sum over the noise."""
     query = above(MONOTONE, most)
-    plan = SparseVector().plan(query, PURE, AddRemove(EACH_RECORD)).law
+    plan = SparseVector().plan(query, PURE, AddRemove(EACH_RECORD)).distribution
     assert isinstance(plan, ThresholdAnswers)
     alpha = int(plan.alpha(beta))
     for signs in ((-1, -1, -1), (-1, 1, -1), (-1, -1, 1), (1, 1, -1)):
@@ -265,8 +265,8 @@ def test_what_compares_nothing_is_refused() -> None:
         with pytest.raises(UnsupportedQuery, match=rule):
             SparseVector().plan(query, loss, who)
     with pytest.raises(UnsupportedQuery, match="above zero"):
-        sparse_vector_law(above(GENERAL, 1).comparison_matrix, PrivacyLoss.zcdp("1e-30"), who)
-    with pytest.raises(TypeError, match="a law of type ThresholdAnswers is needed"):
+        sparse_vector_distribution(above(GENERAL, 1).comparison_matrix, PrivacyLoss.zcdp("1e-30"), who)
+    with pytest.raises(TypeError, match="a distribution of type ThresholdAnswers is needed"):
         SparseVector().run(np.zeros(4, dtype=np.int64), AUTO.plan(counts(1, 3), PURE, who), Randomness.from_seed(1))
 
 

@@ -1,4 +1,4 @@
-"""The plan of a square root of prefix sums: its exact price on all tiny neighbours, its sums, and its error."""
+"""The plan of a square root of prefix sums: its exact loss on all tiny neighbours, its sums, and its error."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from exact_loss import worst_loss
 from tiny_tables import ADJACENCIES, counts, sums
 
 from dpcurves.conversation import Plan, UnsupportedQuery
-from dpcurves.laws import NormalisedSums, ToeplitzSums
-from dpcurves.laws.toeplitz_sums import root_weights
+from dpcurves.distributions import NormalisedSums, ToeplitzSums
+from dpcurves.distributions.toeplitz_sums import root_weights
 from dpcurves.mechanisms import SquareRoot, TreeSums
 from dpcurves.mechanisms.linear import compute_exact_sums
 from dpcurves.mechanisms.wavelets import WEIGHT_BITS, longest_normalised_column, squared_lengths
@@ -26,9 +26,9 @@ PUBLIC = ReplaceOne(EACH_RECORD, 1000)
 FOUR_SIGMA = 4.0
 
 
-def law_of(plan: Plan) -> ToeplitzSums:
-    assert isinstance(plan.law, ToeplitzSums)
-    return plan.law
+def distribution_of(plan: Plan) -> ToeplitzSums:
+    assert isinstance(plan.distribution, ToeplitzSums)
+    return plan.distribution
 
 
 @pytest.mark.parametrize("adjacency", ADJACENCIES, ids=str)
@@ -38,8 +38,8 @@ def law_of(plan: Plan) -> ToeplitzSums:
 )
 def test_convolved_sums_lose_exactly_what_is_claimed(rows: int, cells: int, width: int, adjacency: Adjacency) -> None:
     query = counts(rows, cells)
-    law = law_of(SquareRoot(width).plan(query, RHO, adjacency))
-    assert worst_loss(query, law, adjacency) == RHO.rho
+    distribution = distribution_of(SquareRoot(width).plan(query, RHO, adjacency))
+    assert worst_loss(query, distribution, adjacency) == RHO.rho
 
 
 @pytest.mark.parametrize("points", [1, 2, 3, 10, 57, 300])
@@ -61,9 +61,9 @@ def test_a_moved_record_costs_less_than_two_records(points: int, length: float) 
 
 
 def test_values_are_exact_convolutions_of_the_intervals_of_every_row() -> None:
-    law = law_of(SquareRoot(2).plan(counts(2, 5), RHO, PUBLIC))
+    distribution = distribution_of(SquareRoot(2).plan(counts(2, 5), RHO, PUBLIC))
     table = np.array([1, 2, 4, 8, 16, 10, 20, 40, 80, 160, 7])
-    (values, _), (missing, _) = compute_exact_sums(table, law)
+    (values, _), (missing, _) = compute_exact_sums(table, distribution)
     one, half, more = root_weights(3, WEIGHT_BITS).tolist()
     row = [3 * one, 12 * one + 3 * half, 16 * one + 12 * half + 3 * more]
     assert values.tolist() == [*row, *(10 * value for value in row)]
@@ -84,18 +84,20 @@ def test_the_error_under_add_remove_is_within_three_percent_of_the_least_of_all_
 ) -> None:
     """At rho 1/2, for optima of `benchmarks/optimum.py`; columns are nearly equally long, and none is longer."""
     plan = SquareRoot().plan(counts(1, cells), WEAK, AddRemove(EACH_RECORD))
-    law = plan.law.require_type(NormalisedSums)
+    distribution = plan.distribution.require_type(NormalisedSums)
     assert plan.error**2 * 2e-6 < 1.03 * optimum
-    weights = law.weights / 2.0**law.bits
+    weights = distribution.weights / 2.0**distribution.bits
     strategy = np.array([np.append(np.zeros(shift), weights[: cells - shift]) for shift in range(cells)]).T
-    strategy *= law.column_weights / 2.0**law.column_bits
-    longest = longest_normalised_column(cells, law.bits, law.column_bits) / 4.0**law.value_bits
+    strategy *= distribution.column_weights / 2.0**distribution.column_bits
+    longest = (
+        longest_normalised_column(cells, distribution.bits, distribution.column_bits) / 4.0**distribution.value_bits
+    )
     lengths = np.square(strategy).sum(axis=0)
     assert lengths.max() == pytest.approx(longest, rel=1e-12)
     assert 0.998 < lengths.min() <= longest <= 1
     prefixes = np.tril(np.ones((cells, cells))) @ np.linalg.inv(strategy)
-    expected = np.square(prefixes).sum(axis=1) * law.variance
-    np.testing.assert_allclose(law.prefix_variances(total_is_public=False)[0, 1:], expected)
+    expected = np.square(prefixes).sum(axis=1) * distribution.variance
+    np.testing.assert_allclose(distribution.prefix_variances(total_is_public=False)[0, 1:], expected)
 
 
 def test_wider_intervals_have_less_noise() -> None:
@@ -107,9 +109,9 @@ def test_values_have_mean_and_variance_of_the_noise_at_four_sigma() -> None:
     """False alarm rate about 6.4e-5 for each of 2 moments."""
     plan = SquareRoot().plan(counts(2, 1500), RHO, PUBLIC)
     table = np.arange(3001)
-    (exact, noise), _ = compute_exact_sums(table, law_of(plan))
+    (exact, noise), _ = compute_exact_sums(table, distribution_of(plan))
     values = SquareRoot().run(table, plan, Randomness.from_seed(3))
-    assert len(values) == plan.law.size
+    assert len(values) == plan.distribution.size
     assert all(type(value) is int for value in values)
     errors = (np.array(values[:-1], dtype=np.object_) - exact).astype(np.float64)
     assert abs(errors.mean()) < FOUR_SIGMA * sqrt(noise.variance / exact.size)
@@ -119,19 +121,21 @@ def test_values_have_mean_and_variance_of_the_noise_at_four_sigma() -> None:
 def test_counts_of_any_size_are_released_without_overflow() -> None:
     plan = SquareRoot().plan(counts(1, 3), RHO, AddRemove(EACH_RECORD))
     top = 2**63 - 1
-    law, table = law_of(plan), np.array([top, top, top, 0])
-    (exact, noise), _ = compute_exact_sums(table, law)
-    matrix = [[law.weights[i - j] if j <= i else 0 for j in range(3)] for i in range(3)]
-    assert isinstance(law, NormalisedSums)
-    assert exact.tolist() == [top * int(row @ law.column_weights) for row in np.array(matrix)]
+    distribution, table = distribution_of(plan), np.array([top, top, top, 0])
+    (exact, noise), _ = compute_exact_sums(table, distribution)
+    matrix = [[distribution.weights[i - j] if j <= i else 0 for j in range(3)] for i in range(3)]
+    assert isinstance(distribution, NormalisedSums)
+    assert exact.tolist() == [top * int(row @ distribution.column_weights) for row in np.array(matrix)]
     values = SquareRoot().run(table, plan, Randomness.from_seed(1))
     assert all(abs(value - total) < 10 * sqrt(noise.variance) for value, total in zip(values, exact, strict=False))
 
 
 def test_shares_of_a_table_give_shares_of_the_values() -> None:
-    law = law_of(SquareRoot().plan(counts(1, 4), RHO, PUBLIC))
+    distribution = distribution_of(SquareRoot().plan(counts(1, 4), RHO, PUBLIC))
     one, other = np.array([5, -3, 2**40, 7, 1]), np.array([-2, 9, -(2**40), 1, 0])
-    (left, _), (right, _), (both, _) = (compute_exact_sums(table, law)[0] for table in (one, other, one + other))
+    (left, _), (right, _), (both, _) = (
+        compute_exact_sums(table, distribution)[0] for table in (one, other, one + other)
+    )
     assert (left + right).tolist() == both.tolist()
 
 

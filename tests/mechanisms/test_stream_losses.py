@@ -1,6 +1,7 @@
 """What streams lose, through the steps themselves: tuples anywhere in time that move anywhere, and long horizons.
 
-Draws are replaced by known ones. So what is tested is what a step does with its noise, not what its law says of it.
+Draws are replaced by known ones. So what is tested is what a step does with its noise, not what its distribution says
+of it.
 """
 
 from __future__ import annotations
@@ -18,10 +19,10 @@ import pytest
 from tiny_streams import ADJACENCIES, IntArray, time_steps
 
 from dpcurves.conversation import Plan
-from dpcurves.laws import Family, Noise
+from dpcurves.distributions import Family, Noise
 from dpcurves.noise.randomness import Randomness
 from dpcurves.privacy import EACH_RECORD, AddRemove, Adjacency, PrivacyLoss, ReplaceOne
-from dpcurves_streams.laws import LATTICE_BITS, Block, BufferedPrefixes, PrefixTree, TreeCounts
+from dpcurves_streams.distributions import LATTICE_BITS, Block, BufferedPrefixes, PrefixTree, TreeCounts
 from dpcurves_streams.mechanisms import (
     BufferedCounter,
     Hierarchy,
@@ -56,11 +57,11 @@ FOREST = Forest.from_json({"all": {"left": ["a", "b"], "right": ["c"]}})
 
 @contextmanager
 def known(noise: int) -> Iterator[list[Noise]]:
-    """All draws are `noise`; the law of each is remembered."""
+    """All draws are `noise`; the distribution of each is remembered."""
     asked: list[Noise] = []
 
-    def draws(law: Noise, size: int, randomness: Randomness) -> IntArray:
-        asked.extend([law] * size)
+    def draws(distribution: Noise, size: int, randomness: Randomness) -> IntArray:
+        asked.extend([distribution] * size)
         return np.full(size, noise, dtype=np.int64)
 
     with (
@@ -72,7 +73,7 @@ def known(noise: int) -> Iterator[list[Noise]]:
 
 
 def told(mechanism: Sequential[Any], plan: Plan, stream: IntArray, noise: int = 0) -> tuple[list[int], list[Noise]]:
-    """All that is released of a stream, and the law of the one draw that each number has."""
+    """All that is released of a stream, and the distribution of the one draw that each number has."""
     shown: list[int] = []
     with known(noise) as asked:
         state = mechanism.begin(plan)
@@ -95,12 +96,15 @@ def moves(cells: int, adjacency: Adjacency) -> IntArray:
     return np.unique((came[:, None] - came[None]).reshape(-1, cells), axis=0)
 
 
-def worst(shifts: IntArray, laws: Sequence[Noise]) -> Fraction:
+def worst(shifts: IntArray, distributions: Sequence[Noise]) -> Fraction:
     """The most that any of these shifts costs: closed forms of integer noises, in fractions."""
-    parts = [law.parameter if law.family is Family.LAPLACE else 2 * law.parameter for law in laws]
+    parts = [
+        distribution.parameter if distribution.family is Family.LAPLACE else 2 * distribution.parameter
+        for distribution in distributions
+    ]
     over = lcm(*(part.numerator for part in parts))
     weights = np.array([over // part.numerator * part.denominator for part in parts], dtype=object)
-    sizes = np.abs(shifts) if laws[0].family is Family.LAPLACE else np.square(shifts)
+    sizes = np.abs(shifts) if distributions[0].family is Family.LAPLACE else np.square(shifts)
     return Fraction(int(max(sizes.astype(object).dot(weights))), over)
 
 
@@ -118,14 +122,14 @@ def test_tuples_that_come_and_move_anywhere_within_four_time_steps_cost_what_is_
     for loss in LOSSES:
         plan = mechanism.plan(query, loss, adjacency)
         empty = np.zeros((4, 3), dtype=np.int64)
-        base, laws = told(mechanism, plan, empty)
-        assert base == [0] * len(laws)
-        assert told(mechanism, plan, empty, 10**6)[0] == [10**6] * len(laws)
+        base, distributions = told(mechanism, plan, empty)
+        assert base == [0] * len(distributions)
+        assert told(mechanism, plan, empty, 10**6)[0] == [10**6] * len(distributions)
         ones = np.eye(12, dtype=np.int64).reshape(12, 4, 3)
         effects = np.array([told(mechanism, plan, each)[0] for each in ones])
         many = np.random.default_rng(1).integers(0, 9, (4, 3))
         assert told(mechanism, plan, many)[0] == (many.ravel() @ effects).tolist()
-        assert claimed(loss) * Fraction(4, 5) < worst(moves(12, adjacency) @ effects, laws) <= claimed(loss)
+        assert claimed(loss) * Fraction(4, 5) < worst(moves(12, adjacency) @ effects, distributions) <= claimed(loss)
 
 
 @pytest.mark.parametrize("adjacency", ADJACENCIES, ids=repr)
@@ -135,11 +139,11 @@ def test_tuples_that_move_within_six_time_steps_move_buffers_no_more_than_is_cla
     plan = BufferedCounter().plan(time_steps(1, 6), loss, adjacency)
     generator = np.random.default_rng(2)
     for stream in (np.full((6, 1), 2), *generator.integers(2, 2**40, (2, 6, 1))):
-        base, laws = told(BufferedCounter(), plan, stream)
+        base, distributions = told(BufferedCounter(), plan, stream)
         shifts = [
             np.array(told(BufferedCounter(), plan, stream + move[:, None])[0]) - base for move in moves(6, adjacency)
         ]
-        assert claimed(loss) * Fraction(3, 10) < worst(np.array(shifts), laws) <= claimed(loss)
+        assert claimed(loss) * Fraction(3, 10) < worst(np.array(shifts), distributions) <= claimed(loss)
         assert told(BufferedCounter(), plan, stream, 5)[0] == [each + 5 for each in base]
 
 
@@ -173,10 +177,14 @@ def test_the_bound_of_buffers_holds_at_long_horizons(length: int) -> None:
     exact = np.max(np.square(weights / np.longdouble(2**LATTICE_BITS)) * squares)
     assert 1 - 1e-12 < np.longdouble(squared_sensitivity(buffers, runs)) / exact < 1.001
     for adjacency in ADJACENCIES:
-        law = BufferedCounter().plan(time_steps(1, length), LOSSES[1], adjacency).law.require_type(BufferedPrefixes)
-        total = adjacency.squared_l2_sensitivity * squared_sensitivity(buffers, law.runs)
-        assert law.runs == runs
-        assert Fraction(total) / (2 * law.noise.parameter) <= claimed(LOSSES[1])
+        distribution = (
+            BufferedCounter()
+            .plan(time_steps(1, length), LOSSES[1], adjacency)
+            .distribution.require_type(BufferedPrefixes)
+        )
+        total = adjacency.squared_l2_sensitivity * squared_sensitivity(buffers, distribution.runs)
+        assert distribution.runs == runs
+        assert Fraction(total) / (2 * distribution.noise.parameter) <= claimed(LOSSES[1])
 
 
 def named(case: TimeStepQuery | PrivacyLoss) -> str:
@@ -189,10 +197,10 @@ def block_of(tree: PrefixTree, start: int, counts: IntArray) -> Any:
     """
     levels = iter(zip(tree.noises, tree.widths, strict=True))
 
-    def draws(law: Noise, size: int, randomness: Randomness) -> IntArray:
+    def draws(distribution: Noise, size: int, randomness: Randomness) -> IntArray:
         noise, width = next(levels)
         nodes: IntArray = counts.reshape(-1, width).sum(axis=1)
-        assert (law, size) == (noise, len(nodes))
+        assert (distribution, size) == (noise, len(nodes))
         return -nodes
 
     with patch.object(tree_counter, "sample_noise", draws):
@@ -219,10 +227,10 @@ def test_noise_that_takes_off_the_counts_of_each_node_leaves_nothing_of_any_pref
     """
     mechanism, generator = TreeCounter(), np.random.default_rng(3)
     plan = mechanism.plan(query, loss, ONE)
-    law, time_step, state = plan.law.require_type(TreeCounts), 0, mechanism.begin(plan)
+    distribution, time_step, state = plan.distribution.require_type(TreeCounts), 0, mechanism.begin(plan)
     most = 2000 if query.windows else (query.time_steps or 10**6)
     while time_step < most:
-        start, tree = law.block(time_step + 1)
+        start, tree = distribution.block(time_step + 1)
         width = tree.widths[0]
         counts = generator.integers(0, 1000, width)
         assert start == time_step
@@ -243,8 +251,8 @@ def test_shares_of_the_levels_of_long_trees_add_up_to_what_is_claimed(
     query: TimeStepQuery, loss: PrivacyLoss, adjacency: Adjacency
 ) -> None:
     """A tuple is in one node of each level: its cost, and that of all of a unit in one place, or in two."""
-    law = TreeCounter().plan(query, loss, adjacency).law.require_type(TreeCounts)
-    for epoch in law.epochs:
+    distribution = TreeCounter().plan(query, loss, adjacency).distribution.require_type(TreeCounts)
+    for epoch in distribution.epochs:
         noises = epoch.tree.noises
         assert worst(np.full((1, len(noises)), 1), noises) * (
             adjacency.l1_sensitivity if loss.is_pure else adjacency.squared_l2_sensitivity

@@ -9,7 +9,7 @@ import pytest
 
 from dpcurves.arguments import InvalidArgument
 from dpcurves.data import Axis, Categories, Grid
-from dpcurves.laws import Family
+from dpcurves.distributions import Family
 from dpcurves.mechanisms.linear import SubsetCounts
 from dpcurves.noise.randomness import Randomness
 from dpcurves.privacy import EACH_RECORD, AddRemove, Adjacency, PrivacyLoss, ReplaceOne, Unit
@@ -63,20 +63,20 @@ def test_a_unit_that_changes_subset_can_move_the_count_by_two_so_noise_for_one_w
 def test_the_loss_of_counts_that_move_so_far_is_the_one_that_was_paid(unit: Unit) -> None:
     moves: tuple[tuple[Adjacency, int], ...] = (AddRemove(unit), 1), (ReplaceOne(unit, 9), 2)
     for adjacency, move in moves:
-        noise = SubsetCounts().plan(SLOPE, PrivacyLoss.pure(Fraction(1, 3)), adjacency).law.parts[0].noise  # type: ignore[attr-defined]
+        noise = SubsetCounts().plan(SLOPE, PrivacyLoss.pure(Fraction(1, 3)), adjacency).distribution.parts[0].noise  # type: ignore[attr-defined]
         assert noise.family is Family.LAPLACE
         assert move / noise.parameter == Fraction(1, 3)  # log of exp(-|z| / b) over exp(-|z - move| / b), at most
-        gaussian = SubsetCounts().plan(SLOPE, PrivacyLoss.zcdp(Fraction(1, 8)), adjacency).law.parts[0].noise  # type: ignore[attr-defined]
+        gaussian = SubsetCounts().plan(SLOPE, PrivacyLoss.zcdp(Fraction(1, 8)), adjacency).distribution.parts[0].noise  # type: ignore[attr-defined]
         assert gaussian.family is Family.GAUSSIAN
         assert Fraction(move**2) / (2 * gaussian.parameter) == Fraction(1, 8)
 
 
-def test_a_run_adds_noise_of_its_law_to_the_count() -> None:
+def test_a_run_adds_noise_of_its_distribution_to_the_count() -> None:
     plan = SubsetCounts().plan(SLOPE, PrivacyLoss.pure(1), AddRemove(EACH_RECORD))
     source = Randomness.from_seed(1)
     drawn = np.array([SubsetCounts().run(np.array([5, 0]), plan, source)[0] for _ in range(4000)])
     assert abs(drawn.mean() - 5) < 4 * plan.error / 4000**0.5  # 4 sigma: 6e-5
-    assert abs(drawn.var() / plan.error**2 - 1) < 4 * (5 / 4000) ** 0.5  # a Laplace law has kurtosis 6
+    assert abs(drawn.var() / plan.error**2 - 1) < 4 * (5 / 4000) ** 0.5  # a Laplace distribution has kurtosis 6
 
 
 def test_a_verdict_does_not_depend_on_order_nor_on_other_subsets_to_the_last_bit() -> None:

@@ -48,8 +48,8 @@ def test_tiny_neighbours_lose_at_most_what_was_paid(name: str, adjacency: Adjace
     for loss, claimed in ((PrivacyLoss.pure("0.7"), "0.7"), (PrivacyLoss.zcdp("0.3"), "0.3")):
         lost = Fraction(0)
         for query, share in asked(QUESTIONS[name], loss, adjacency):
-            law: Any = AUTO.plan(query, loss * share, adjacency).law
-            lost += worst_loss(query, law, adjacency)
+            distribution: Any = AUTO.plan(query, loss * share, adjacency).distribution
+            lost += worst_loss(query, distribution, adjacency)
         assert 0.97 * float(claimed) < lost <= Fraction(claimed)
 
 

@@ -15,10 +15,10 @@ from tiny_streams import ADJACENCIES, neighbours, streams, time_steps
 
 from dpcurves.conversation import Plan
 from dpcurves.data import Categories
-from dpcurves.laws import Family, Noise
+from dpcurves.distributions import Family, Noise
 from dpcurves.noise.randomness import Randomness
 from dpcurves.privacy import EACH_RECORD, AddRemove, Adjacency, PrivacyLoss
-from dpcurves_streams.laws import (
+from dpcurves_streams.distributions import (
     ROUNDING_VARIANCE,
     WEIGHT_PARTS,
     Block,
@@ -86,20 +86,20 @@ def test_variances_are_those_of_the_estimator(widths: tuple[int, ...]) -> None:
     noises = np.repeat([noise.variance for noise in tree.noises], sizes(tree))
     rows = left.astype(float) / prefix_denominator(tree)
     np.testing.assert_allclose((rows**2).dot(noises), tree.prefix_variances)
-    law = TreeCounts(1, (Epoch(1, tree),))
+    distribution = TreeCounts(1, (Epoch(1, tree),))
     width = widths[0]
     window = np.square(rows[-1] - rows[width // 2 - 1] if width > 1 else rows[-1]).dot(noises)
     ends = 1 if width == 1 else 2  # each is rounded
-    assert law.variance(width, width - width // 2) == pytest.approx(window + ends * ROUNDING_VARIANCE)
+    assert distribution.variance(width, width - width // 2) == pytest.approx(window + ends * ROUNDING_VARIANCE)
     twice = 2 * tree.node_variances[0] + tree.prefix_variances[0]
-    assert law.variance(2 * width + 1) == pytest.approx(twice + ROUNDING_VARIANCE)
-    blocks = [law.variance(time_step) for time_step in range(1, 2 * width + 2)]
-    assert law.mean_variance(2 * width + 1) == pytest.approx(np.mean(blocks))
+    assert distribution.variance(2 * width + 1) == pytest.approx(twice + ROUNDING_VARIANCE)
+    blocks = [distribution.variance(time_step) for time_step in range(1, 2 * width + 2)]
+    assert distribution.mean_variance(2 * width + 1) == pytest.approx(np.mean(blocks))
 
 
 def test_variances_over_many_blocks_are_those_of_the_blocks_one_by_one() -> None:
-    law = TreeCounts(1, (Epoch(2, tree_of((4, 1))), Epoch(3, tree_of((1,))), Epoch(1, tree_of((12, 4, 1)))))
-    assert [law.block(time_step).start for time_step in (1, 4, 5, 8, 9, 11, 12, 23, 24)] == [
+    distribution = TreeCounts(1, (Epoch(2, tree_of((4, 1))), Epoch(3, tree_of((1,))), Epoch(1, tree_of((12, 4, 1)))))
+    assert [distribution.block(time_step).start for time_step in (1, 4, 5, 8, 9, 11, 12, 23, 24)] == [
         0,
         0,
         4,
@@ -111,15 +111,17 @@ def test_variances_over_many_blocks_are_those_of_the_blocks_one_by_one() -> None
         23,
     ]
     for length in (1, 8, 9, 11, 30, 50):
-        assert law.mean_variance(length) == pytest.approx(np.mean([law.variance(each + 1) for each in range(length)]))
+        assert distribution.mean_variance(length) == pytest.approx(
+            np.mean([distribution.variance(each + 1) for each in range(length)])
+        )
     for time_step, window in ((23, None), (50, None), (60, 55), (60, 49), (9, 2), (37, 13)):
         before = 0 if window is None else time_step - window
         parts = 0.0
-        for block in {law.block(each) for each in range(before + 1, time_step + 1)}:
+        for block in {distribution.block(each) for each in range(before + 1, time_step + 1)}:
             counted = np.arange(block.start + 1, block.start + block.tree.widths[0] + 1)
             parts += block.tree.variance(((counted > before) & (counted <= time_step)).astype(float))
         ends = 1 if window is None else 2
-        assert law.variance(time_step, window) == pytest.approx(parts + ends * ROUNDING_VARIANCE)
+        assert distribution.variance(time_step, window) == pytest.approx(parts + ends * ROUNDING_VARIANCE)
 
 
 def test_no_weights_are_better_by_much_than_those_in_sixty_fourths() -> None:
@@ -169,7 +171,7 @@ def test_one_more_tuple_is_hidden_by_noise_that_is_shifted_by_one_in_each_of_its
 @pytest.mark.parametrize("loss", [PURE, PrivacyLoss.zcdp("0.5")], ids=str)
 def test_the_shifts_of_neighbours_cost_no_more_than_is_claimed(loss: PrivacyLoss, adjacency: Adjacency) -> None:
     plan = TreeCounter().plan(time_steps(1, 3), loss, adjacency)
-    tree = plan.law.require_type(TreeCounts).epochs[0].tree
+    tree = plan.distribution.require_type(TreeCounts).epochs[0].tree
     blocks = -(-3 // tree.widths[0])
     rows = np.kron(np.eye(blocks, dtype=int), strategy(tree))[:, :3]
     noises = [noise for noise, size in zip(tree.noises, sizes(tree), strict=True) for _ in range(size)] * blocks
@@ -189,10 +191,10 @@ def test_the_shifts_of_neighbours_cost_no_more_than_is_claimed(loss: PrivacyLoss
 @pytest.mark.parametrize(
     "query", [time_steps(2, 40), time_steps(2, None), TimeStepQuery((Categories("s", (0, 1)),), None, (16,))], ids=str
 )
-def test_answers_scatter_as_the_law_says_and_a_state_goes_on_from_its_bytes(query: TimeStepQuery) -> None:
+def test_answers_scatter_as_the_distribution_says_and_a_state_goes_on_from_its_bytes(query: TimeStepQuery) -> None:
     mechanism = TreeCounter()
     plan = mechanism.plan(query, PURE, ONE)
-    law, randomness, errors = plan.law.require_type(TreeCounts), Randomness.from_seed(5), []
+    distribution, randomness, errors = plan.distribution.require_type(TreeCounts), Randomness.from_seed(5), []
     for _ in range(60):
         state, row = mechanism.begin(plan), []
         for time_step in range(1, 41):
@@ -204,29 +206,34 @@ def test_answers_scatter_as_the_law_says_and_a_state_goes_on_from_its_bytes(quer
             row.append([answer[0] - time_step * (time_step + 1) // 2, answer[1] - time_step])
         errors.append(row)
     spread = np.square(errors).mean(axis=(0, 2))
-    expected = np.array([law.variance(time_step) for time_step in range(1, 41)])
+    expected = np.array([distribution.variance(time_step) for time_step in range(1, 41)])
     assert np.all(np.abs(spread / expected - 1) < 5 * sqrt(5 / 120))  # 120 draws a time step, 40 time steps: 5 sigma
 
 
 @pytest.mark.quick_share(3)
 @pytest.mark.parametrize("horizon", [2**18, 2**21, None])
 def test_however_deep_a_tree_is_its_noise_is_added_whole(horizon: int | None) -> None:
-    """Trees for Gaussian noise are nearly binary. Answers at one time step scatter as the law says, in 2 * 12 draws.
+    """Trees for Gaussian noise are nearly binary. Answers at one time step scatter as the distribution says, in 2 * 12
+    draws.
 
     Their mean square is within a factor of 4 of its mean, but once in 30,000 times.
     """
-    law = TreeCounter().plan(time_steps(2, horizon), PrivacyLoss.zcdp("0.001"), ONE).law.require_type(TreeCounts)
-    assert all(law.block_denominator % epoch.tree.block_denominator == 0 for epoch in law.epochs)
-    deepest = max((epoch.tree for epoch in law.epochs), key=lambda tree: len(tree.radices))
+    distribution = (
+        TreeCounter().plan(time_steps(2, horizon), PrivacyLoss.zcdp("0.001"), ONE).distribution.require_type(TreeCounts)
+    )
+    assert all(distribution.block_denominator % epoch.tree.block_denominator == 0 for epoch in distribution.epochs)
+    deepest = max((epoch.tree for epoch in distribution.epochs), key=lambda tree: len(tree.radices))
     assert len(deepest.radices) > 16
     small = PrefixTree((4, 2, 1), deepest.noises[:3])
     squares = []
     for secret in range(12):
         noise = sample_block_noise(Block(0, small), 2, bytes([secret]) * 32)
-        squares += [each**2 for each in round_noise(noise.prefixes[0], (0, 0), small, law.block_denominator)]
-        carried = [int(each) * (law.block_denominator // small.block_denominator) for each in noise.whole_block]
+        squares += [each**2 for each in round_noise(noise.prefixes[0], (0, 0), small, distribution.block_denominator)]
+        carried = [
+            int(each) * (distribution.block_denominator // small.block_denominator) for each in noise.whole_block
+        ]
         nothing = np.zeros(2, dtype=object)
-        again = round_noise(nothing, tuple(carried), deepest, law.block_denominator)
+        again = round_noise(nothing, tuple(carried), deepest, distribution.block_denominator)
         assert again == [
             (2 * int(each) + small.block_denominator) // (2 * small.block_denominator) for each in noise.whole_block
         ]
@@ -238,9 +245,11 @@ def test_a_deep_tree_hides_the_counts_from_the_first_time_step_on() -> None:
     mechanism, loss = TreeCounter(), PrivacyLoss.zcdp("0.001")
     plan = mechanism.plan(time_steps(8, 2**18), loss, ONE)
     answer, _ = mechanism.step(np.full(8, 7), 1, mechanism.begin(plan), plan, Randomness.from_seed(3))
-    assert len(plan.law.require_type(TreeCounts).epochs[0].tree.radices) > 16
+    assert len(plan.distribution.require_type(TreeCounts).epochs[0].tree.radices) > 16
     spread = np.mean(np.square(np.array(answer, dtype=float) - 7))
-    assert 0.1 < spread / plan.law.require_type(TreeCounts).variance(1) < 4  # 8 draws: but once in 30,000 times
+    assert (
+        0.1 < spread / plan.distribution.require_type(TreeCounts).variance(1) < 4
+    )  # 8 draws: but once in 30,000 times
 
 
 def test_noise_beyond_64_bits_is_worked_out_exactly() -> None:
@@ -268,11 +277,11 @@ def test_the_noise_of_a_secret_never_changes() -> None:
 def test_where_keys_are_many_blocks_are_short_and_the_plan_says_what_that_costs() -> None:
     states = (Categories("state", tuple(range(2**12))),)
     one, many = (TreeCounter().plan(TimeStepQuery(axes, 2**30), PURE, ONE) for axes in (time_steps(1, 1).axes, states))
-    tree = many.law.require_type(TreeCounts).epochs[0].tree
+    tree = many.distribution.require_type(TreeCounts).epochs[0].tree
     assert tree.widths[0] * 2**12 <= 2**22
     assert many.error > one.error
     short = TreeCounter().plan(time_steps(1, 2**10), PURE, ONE)
-    assert short.law.require_type(TreeCounts).epochs[0].tree == tree
+    assert short.distribution.require_type(TreeCounts).epochs[0].tree == tree
 
 
 @pytest.mark.parametrize("widths", [*SHAPES, (64, 32, 16, 8, 4, 2, 1), (256, 4, 1)], ids=str)
@@ -294,9 +303,9 @@ def test_errors_meet_what_is_asked_for() -> None:
     for length, most in ((2**10, 125), (2**12, 203), (2**16, 445)):
         assert TreeCounter().plan(time_steps(1, length), PURE, ONE).error ** 2 < most
     windows = TimeStepQuery((Categories("s", (0,)),), None, (256, 1024))
-    tree = TreeCounter().plan(windows, PURE, ONE).law.require_type(TreeCounts).epochs[0].tree
+    tree = TreeCounter().plan(windows, PURE, ONE).distribution.require_type(TreeCounts).epochs[0].tree
     assert sqrt(mean_window_variance(tree, 256)) < 13
     assert sqrt(mean_window_variance(tree, 1024)) < 19
-    law = TreeCounts(1, (Epoch(1, tree),))
-    exact = np.mean([law.variance(2000 + end, 256) for end in range(tree.widths[0])])
+    distribution = TreeCounts(1, (Epoch(1, tree),))
+    exact = np.mean([distribution.variance(2000 + end, 256) for end in range(tree.widths[0])])
     assert mean_window_variance(tree, 256) + 2 * ROUNDING_VARIANCE == pytest.approx(exact)

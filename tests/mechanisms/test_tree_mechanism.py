@@ -9,7 +9,7 @@ import pytest
 from tiny_tables import counts, sums
 
 from dpcurves.conversation import UnsupportedQuery
-from dpcurves.laws import Family, IntervalSums
+from dpcurves.distributions import Family, IntervalSums
 from dpcurves.mechanisms import FlatHistogram, TreeSums
 from dpcurves.noise.randomness import Randomness
 from dpcurves.privacy import EACH_RECORD, AddRemove, PrivacyLoss, ReplaceOne
@@ -34,20 +34,20 @@ def test_gaussian_trees_are_better_than_binary_ones_of_equal_budgets(cells: int,
 
 def test_shares_add_up_to_the_loss() -> None:
     for loss in (PURE, PrivacyLoss.zcdp("0.3")):
-        law = TreeSums().plan(counts(2, 1000), loss, WHO).law
-        assert isinstance(law, IntervalSums)
-        assert len(law.levels) > 1
-        assert law.missing is not None
-        parts = [law.missing.parameter / level.noise.parameter for level in law.levels]
+        distribution = TreeSums().plan(counts(2, 1000), loss, WHO).distribution
+        assert isinstance(distribution, IntervalSums)
+        assert len(distribution.levels) > 1
+        assert distribution.missing is not None
+        parts = [distribution.missing.parameter / level.noise.parameter for level in distribution.levels]
         assert sum(parts) == 1
 
 
 def test_pure_losses_get_laplace_noise_and_others_gaussian_noise() -> None:
     families = []
     for loss in (PURE, PrivacyLoss.zcdp(1)):
-        law = TreeSums().plan(counts(1, 100), loss, WHO).law
-        assert isinstance(law, IntervalSums)
-        families.append({level.noise.family for level in law.levels})
+        distribution = TreeSums().plan(counts(1, 100), loss, WHO).distribution
+        assert isinstance(distribution, IntervalSums)
+        families.append({level.noise.family for level in distribution.levels})
     assert families == [{Family.LAPLACE}, {Family.GAUSSIAN}]
 
 
@@ -67,18 +67,20 @@ def test_wider_cells_have_less_noise() -> None:
 def test_least_squares_on_what_run_releases_has_the_promised_error_at_four_sigma() -> None:
     """With Gaussian noise on a tree of 8 cells, by the normal equations; 400 draws, false alarm rate 6.4e-5."""
     plan = TreeSums().plan(counts(1, 8), PrivacyLoss.zcdp("0.005"), WHO)
-    law = plan.law
-    assert isinstance(law, IntervalSums)
-    assert law.missing is not None
-    starts = [np.append(np.asarray(level.starts), 8) for level in law.levels]
+    distribution = plan.distribution
+    assert isinstance(distribution, IntervalSums)
+    assert distribution.missing is not None
+    starts = [np.append(np.asarray(level.starts), 8) for level in distribution.levels]
     rows = [(np.arange(8) >= s) & (np.arange(8) < e) for b in starts for s, e in pairwise(b)]
-    noises = [level.noise.variance for level in law.levels for _ in level.starts] + [law.missing.variance]
+    noises = [level.noise.variance for level in distribution.levels for _ in level.starts] + [
+        distribution.missing.variance
+    ]
     # The missing count is what is left of a total of 0.
     design = np.vstack([np.array(rows, dtype=float), -np.ones(8)]) / np.sqrt(noises)[:, None]
     randomness, empty = Randomness.from_seed(9), np.zeros(9, dtype=np.int64)
     draws = np.array([TreeSums().run(empty, plan, randomness) for _ in range(400)]) / np.sqrt(noises)
     cells = np.linalg.lstsq(design, draws.T, rcond=None)[0].T
-    found = np.cumsum(cells, axis=1)[:, 3].var() / law.prefix_variances(total_is_public=True)[0, 4]
+    found = np.cumsum(cells, axis=1)[:, 3].var() / distribution.prefix_variances(total_is_public=True)[0, 4]
     assert abs(found - 1) < 4 * np.sqrt(2 / 400)
 
 

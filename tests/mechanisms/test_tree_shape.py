@@ -8,7 +8,7 @@ from itertools import pairwise
 import pytest
 
 from dpcurves.data import Axis, Grid
-from dpcurves.laws import Family, Noise
+from dpcurves.distributions import Family, Noise
 from dpcurves.mechanisms import AUTO, FlatHistogram, TreeSums
 from dpcurves.mechanisms.linear import plan_sums
 from dpcurves.mechanisms.tree_strategy import TUNING, find_best_shape
@@ -58,7 +58,7 @@ def test_with_next_to_no_noise_a_tree_is_never_worse_than_the_one_of_large_noise
     before = plan_sums("before", query, large, loss, adjacency)
     tree, flat = TreeSums().plan(query, loss, adjacency), FlatHistogram().plan(query, loss, adjacency)
     assert tree.error <= min(before.error, flat.error)
-    assert tree.error < before.error or tree.law == before.law
+    assert tree.error < before.error or tree.distribution == before.distribution
 
 
 def test_noise_above_the_limit_of_discreteness_is_taken_for_large() -> None:

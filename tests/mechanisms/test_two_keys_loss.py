@@ -13,7 +13,7 @@ from tiny_tables import ADJACENCIES
 from dpcurves.conversation import Release
 from dpcurves.curves import CdfQuestion, HistogramQuestion, Question, ScoresQuestion, SummaryQuestion
 from dpcurves.data import Categories, Grid, Outside
-from dpcurves.laws import NoisySums
+from dpcurves.distributions import NoisySums
 from dpcurves.mechanisms import AUTO
 from dpcurves.privacy import EACH_RECORD, Adjacency, PrivacyLoss
 from dpcurves.queries import CountQuery, CountUse, SumQuery
@@ -58,9 +58,9 @@ def test_tiny_neighbours_lose_at_most_what_was_paid(read: CountUse, adjacency: A
         name = "distribution" if read is CountUse.PREFIXES else "histogram"
         query = asked(QUESTIONS[name], loss, adjacency)
         assert (query.use, query.rows, query.cells) == (read, 4, 2)
-        law = AUTO.plan(query, loss, adjacency).law
-        assert isinstance(law, NoisySums)
-        worst = worst_loss(query, law, adjacency)
+        distribution = AUTO.plan(query, loss, adjacency).distribution
+        assert isinstance(distribution, NoisySums)
+        worst = worst_loss(query, distribution, adjacency)
         assert 0.99 * float(claimed) < worst <= Fraction(claimed)
 
 
@@ -75,9 +75,9 @@ def test_sums_by_two_columns_lose_at_most_what_was_paid(adjacency: Adjacency) ->
         assert isinstance(query, CountQuery | SumQuery)
         queries.append(query)
         small = SumQuery(query.axes, half=1) if isinstance(query, SumQuery) else query  # a loss is by noise over `half`
-        law = AUTO.plan(small, loss * step.budget_fraction, adjacency).law
-        assert isinstance(law, NoisySums)
-        worst = worst_loss(small, law, adjacency)
+        distribution = AUTO.plan(small, loss * step.budget_fraction, adjacency).distribution
+        assert isinstance(distribution, NoisySums)
+        worst = worst_loss(small, distribution, adjacency)
         assert worst <= loss.epsilon * step.budget_fraction
         spent += worst
         if isinstance(query, CountQuery):

@@ -13,13 +13,10 @@ from numpy.typing import NDArray
 
 from dpcurves.conversation import Plan, UnsupportedQuery
 from dpcurves.data import Categories
-from dpcurves.laws import Family, IntervalSums, Noise
+from dpcurves.distributions import Family, IntervalSums, Noise
 from dpcurves.noise.randomness import Randomness
 from dpcurves.privacy import EACH_RECORD, AddRemove, PrivacyLoss, ReplaceOne, Unit
-from dpcurves_streams.feed.files import TableWindows
-from dpcurves_streams.feed.schedule import Fields, Schedule, SystemClock
-from dpcurves_streams.feed.windows import DropCounts, OpenWindows, StreamSpec, Window
-from dpcurves_streams.laws import (
+from dpcurves_streams.distributions import (
     BufferedPrefixes,
     CountsAndUncountedTotals,
     GroupedCounts,
@@ -27,6 +24,9 @@ from dpcurves_streams.laws import (
     PrunedCounts,
     TreeCounts,
 )
+from dpcurves_streams.feed.files import TableWindows
+from dpcurves_streams.feed.schedule import Fields, Schedule, SystemClock
+from dpcurves_streams.feed.windows import DropCounts, OpenWindows, StreamSpec, Window
 from dpcurves_streams.mechanisms import (
     BufferedCounter,
     Hierarchy,
@@ -196,36 +196,37 @@ def spent(noise: Noise, shift: Fraction | int, tuples: int, *, is_pure: bool) ->
     return Fraction((tuples * shift) ** 2 / (2 * noise.parameter))
 
 
-def cost(law: Any, plan: Plan, tuples: int) -> Fraction:
-    """The most that so many tuples of a unit in one time step cost under a law of streams, all in one place."""
+def cost(distribution: Any, plan: Plan, tuples: int) -> Fraction:
+    """The most that so many tuples of a unit in one time step cost under a distribution of streams, all in one
+    place."""
     pure = plan.loss.is_pure
-    if isinstance(law, IntervalSums):
-        return spent(law.levels[0].noise, 1, tuples, is_pure=pure)
-    if isinstance(law, TreeCounts):
-        (epoch,) = law.epochs
+    if isinstance(distribution, IntervalSums):
+        return spent(distribution.levels[0].noise, 1, tuples, is_pure=pure)
+    if isinstance(distribution, TreeCounts):
+        (epoch,) = distribution.epochs
         return sum((spent(noise, 1, tuples, is_pure=pure) for noise in epoch.tree.noises), Fraction(0))
-    if isinstance(law, HierarchyCounts):
-        above = [law.noises[node] for node in (0, 1, 3)]  # all, left, a
+    if isinstance(distribution, HierarchyCounts):
+        above = [distribution.noises[node] for node in (0, 1, 3)]  # all, left, a
         return sum((spent(noise, 1, tuples, is_pure=pure) for noise in above if noise is not None), Fraction(0))
-    if isinstance(law, BufferedPrefixes):
-        decays = tuple(int(decay * 2**64) for decay in law.decays)
-        return Fraction(tuples**2 * squared_sensitivity(Buffers(decays, law.weights), law.runs)) / (
-            2 * law.noise.parameter
+    if isinstance(distribution, BufferedPrefixes):
+        decays = tuple(int(decay * 2**64) for decay in distribution.decays)
+        return Fraction(tuples**2 * squared_sensitivity(Buffers(decays, distribution.weights), distribution.runs)) / (
+            2 * distribution.noise.parameter
         )
-    if isinstance(law, GroupedCounts):
+    if isinstance(distribution, GroupedCounts):
         group = (
             tuples
             * DEVIATION_CHANGE
             * PARTS_OF_TUPLE
-            * (1 / law.threshold_noise.parameter + 2 / law.test_noise.parameter)
+            * (1 / distribution.threshold_noise.parameter + 2 / distribution.test_noise.parameter)
         )
-        return spent(law.noise, 1, tuples, is_pure=pure) + (group if pure else group**2 / 2)
-    assert isinstance(law, PrunedCounts)
+        return spent(distribution.noise, 1, tuples, is_pure=pure) + (group if pure else group**2 / 2)
+    assert isinstance(distribution, PrunedCounts)
     query: Any = plan.query
     rule = division_rule(query, plan.loss, plan.adjacency)
     path = 2 if pure else 2 + 1  # two divisions, of which the lower one's scores may not be negative: C is 2
     chosen = tuples * path / rule.noise.parameter
-    return spent(law.noise, 1, tuples, is_pure=pure) + (chosen if pure else chosen**2 / 8)
+    return spent(distribution.noise, 1, tuples, is_pure=pure) + (chosen if pure else chosen**2 / 8)
 
 
 @pytest.mark.parametrize("most", [None, 1, 3])
@@ -237,23 +238,23 @@ def test_however_a_unit_is_split_between_counts_and_reasons_it_loses_what_is_cla
     adjacency = AddRemove(EACH_RECORD if most is None else Unit("user in one step", most))
     for loss in losses:
         plan = WithUncountedTotals(mechanism).plan(query, loss, adjacency)
-        plans, law = split_plan(plan), plan.law.require_type(CountsAndUncountedTotals)
+        plans, distribution = split_plan(plan), plan.distribution.require_type(CountsAndUncountedTotals)
         assert plan.loss == loss
         claimed = loss.rho if loss.epsilon is None else loss.epsilon
         records = most or 1
         found = [
-            cost(law.counts, plans.counts, inside)
-            + cost(law.uncounted, plans.uncounted, records - inside)
-            + (0 if law.users_beyond_cap is None else cost(law.users_beyond_cap, plans.uncounted, 1))
+            cost(distribution.counts, plans.counts, inside)
+            + cost(distribution.uncounted, plans.uncounted, records - inside)
+            + (0 if distribution.users_beyond_cap is None else cost(distribution.users_beyond_cap, plans.uncounted, 1))
             for inside in range(records + 1)
         ]
         assert max(found) <= claimed
         assert max(found) >= claimed * Fraction(9, 10)
-        assert law.beyond_fraction == (0 if most is None else BEYOND_FRACTION)
-        assert (law.users_beyond_cap is None) == (most is None)
+        assert distribution.beyond_fraction == (0 if most is None else BEYOND_FRACTION)
+        assert (distribution.users_beyond_cap is None) == (most is None)
         before = mechanism.plan(query, loss, adjacency)
         if most is None:  # what it costs to know what is not counted: nothing
-            assert law.counts == before.law
+            assert distribution.counts == before.distribution
 
 
 def test_values_are_counts_then_totals_so_far_and_a_stored_state_goes_on_as_the_one_in_memory() -> None:
@@ -263,7 +264,7 @@ def test_values_are_counts_then_totals_so_far_and_a_stored_state_goes_on_as_the_
         for loss, is_exact in ((PrivacyLoss.pure(10_000), True), (PrivacyLoss.pure(1), False)):
             plan = mechanism.plan(TIME_STEPS, loss, adjacency)
             state, restored, total = mechanism.begin(plan), mechanism.begin(plan), np.zeros(keys, dtype=np.int64)
-            assert plan.law.size == keys
+            assert plan.distribution.size == keys
             for time_step in range(1, 6):
                 table = np.arange(keys) * time_step
                 total += table
@@ -288,9 +289,11 @@ def test_draws_of_counts_reasons_and_users_are_independent() -> None:
     assert np.abs(correlations).max() < 5 / np.sqrt(4000)
 
 
-def test_under_replace_one_no_plan_is_made_and_a_law_comes_back_from_json() -> None:
+def test_under_replace_one_no_plan_is_made_and_a_distribution_comes_back_from_json() -> None:
     with pytest.raises(UnsupportedQuery, match="^adjacency: "):
         WithUncountedTotals(Perturber()).plan(TIME_STEPS, PrivacyLoss.pure(1), ReplaceOne(EACH_RECORD, 3))
     for adjacency in (AddRemove(EACH_RECORD), AddRemove(Unit("user", 2))):
-        law = WithUncountedTotals(Perturber()).plan(TIME_STEPS, PrivacyLoss.pure(1), adjacency).law
-        assert CountsAndUncountedTotals.from_json(law.to_json(law.blank_values(), None)) == law
+        distribution = WithUncountedTotals(Perturber()).plan(TIME_STEPS, PrivacyLoss.pure(1), adjacency).distribution
+        assert (
+            CountsAndUncountedTotals.from_json(distribution.to_json(distribution.blank_values(), None)) == distribution
+        )

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from exact_loss import price
+from exact_loss import unit_loss
 from test_refining_loss import answers
 from tiny_tables import ADJACENCIES, IntArray, data_sets, neighbours
 
@@ -24,7 +24,7 @@ from dpcurves.curves.weighted_summary import (
     ROUND_FRACTIONS,
 )
 from dpcurves.data import Axis, Categories, Weights
-from dpcurves.laws import Family, NoisySums
+from dpcurves.distributions import Family, NoisySums
 from dpcurves.mechanisms import AUTO
 from dpcurves.mechanisms.linear import compute_exact_sums
 from dpcurves.privacy import EACH_RECORD, AddRemove, Adjacency, PrivacyLoss, ReplaceOne
@@ -134,16 +134,16 @@ def kinds(name: str) -> tuple[list[Any], list[Any]]:
 
 def losses(plan: Plan, sets: IntArray, pairs: IntArray, each: Any) -> Any:
     """Exact loss of each pair of neighbours by one turn, as `exact_loss` has it: Python's integers."""
-    law = plan.law
-    assert isinstance(law, NoisySums)
+    distribution = plan.distribution
+    assert isinstance(distribution, NoisySums)
     tables = sets.astype(object) @ np.array(each, dtype=object)
-    released = [compute_exact_sums(table, law) for table in tables]
+    released = [compute_exact_sums(table, distribution) for table in tables]
     lost: Any = np.zeros(len(pairs), dtype=object)
     for part, (_, noise) in enumerate(released[0]):
         sums = np.array([found[part][0] for found in released], dtype=object)
         shift = sums[pairs[:, 0]] - sums[pairs[:, 1]]
         moved = abs(shift) if noise.family is Family.LAPLACE else shift**2
-        lost = lost + moved.sum(axis=1) * price(noise)
+        lost = lost + moved.sum(axis=1) * unit_loss(noise)
     return lost
 
 
@@ -192,9 +192,9 @@ def test_on_an_automatic_range_tiny_neighbours_lose_what_was_paid_whatever_is_an
         def reply(step: Step, loss: PrivacyLoss = loss, way: int = way, plans: list[Plan] = plans) -> Release:
             """Return an answer of the `way` for the plan of a step, which is kept."""
             plans.append(AUTO.plan(step.query, loss * step.budget_fraction, adjacency))
-            law = plans[-1].law
-            assert isinstance(law, NoisySums)
-            values = answers(law.size, len(plans), way)
+            distribution = plans[-1].distribution
+            assert isinstance(distribution, NoisySums)
+            values = answers(distribution.size, len(plans), way)
             return Release(plans[-1], tuple(values.tolist()), allotment=None, seeded=True)
 
         answer_steps(run_conversation(AUTOMATIC[name], loss, adjacency, Central()), reply)

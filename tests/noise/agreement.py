@@ -1,4 +1,5 @@
-"""Do draws follow a law? Chi-square tests, at a false-alarm rate of 4 sigma: 6.3e-5 each where the seed is fixed."""
+"""Do draws follow a distribution? Chi-square tests, at a false-alarm rate of 4 sigma: 6.3e-5 each where the seed is
+fixed."""
 
 from __future__ import annotations
 
@@ -14,16 +15,16 @@ RARE = 8
 
 
 def follows(draws: NDArray[np.int64], weight: Callable[[int], float], reach: int) -> bool:
-    """Whether integers agree with a law proportional to `weight`, which beyond `reach` has hardly any."""
+    """Whether integers agree with a distribution proportional to `weight`, which beyond `reach` has hardly any."""
     support = range(-reach, reach + 1)
     weights = np.array([weight(z) for z in support])
     counts = np.bincount(np.clip(draws, -reach, reach) + reach, minlength=weights.size)
     return agree(counts, weights / weights.sum())
 
 
-def agree(counts: NDArray[np.int64], law: NDArray[np.float64]) -> bool:
+def agree(counts: NDArray[np.int64], distribution: NDArray[np.float64]) -> bool:
     """Whether counts agree with probabilities. Cells that expect fewer than 8 are taken together."""
-    expected = law * counts.sum()
+    expected = distribution * counts.sum()
     common = expected >= RARE
     observed = np.append(counts[common], counts[~common].sum())
     wanted = np.append(expected[common], max(float(expected[~common].sum()), 1e-9))
@@ -31,7 +32,8 @@ def agree(counts: NDArray[np.int64], law: NDArray[np.float64]) -> bool:
 
 
 def alike(one: NDArray[np.int64], other: NDArray[np.int64], rate: float = FALSE_ALARM) -> bool:
-    """Whether two samples of integers may have one law. Cells of which either expects fewer than 8 are taken together.
+    """Whether two samples of integers may have one distribution. Cells of which either expects fewer than 8 are taken
+    together.
 
     With fewer expected, the statistic passes its 1e-4 quantile four times as often as it should.
     """

@@ -12,14 +12,14 @@ from dpcurves.noise.randomness import Randomness
 
 
 @pytest.mark.parametrize(("centre", "scale"), [(Fraction(1, 3), Fraction(5, 2)), (Fraction(-7), Fraction(1, 4))])
-def test_the_law_is_that_of_rounded_down_cauchy_noise(centre: Fraction, scale: Fraction) -> None:
+def test_the_distribution_is_that_of_rounded_down_cauchy_noise(centre: Fraction, scale: Fraction) -> None:
     randomness = Randomness.from_seed(1)
     draws = np.array([sample_cauchy_floor(centre, scale, randomness) for _ in range(4000)])
     inner = np.arange(-12, 13)
     below = np.array([0.5 + atan((edge - float(centre)) / float(scale)) / pi for edge in [*inner, 13]])
-    law = np.diff([0.0, *below, 1.0])
+    distribution = np.diff([0.0, *below, 1.0])
     counts = np.bincount(np.clip(draws, -13, 13) + 13, minlength=27)
-    assert agree(counts, law)  # false alarms: 6.3e-5 each
+    assert agree(counts, distribution)  # false alarms: 6.3e-5 each
 
 
 def test_without_noise_the_centre_is_rounded_down() -> None:

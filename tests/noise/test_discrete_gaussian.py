@@ -1,4 +1,4 @@
-"""Discrete Gaussian noise follows its law exactly, at every variance."""
+"""Discrete Gaussian noise follows its distribution exactly, at every variance."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ VARIANCES = [Fraction(1, 9), Fraction(2, 3), Fraction(1), Fraction(10, 3), Fract
 
 
 @pytest.mark.parametrize("parameter", [*VARIANCES, Fraction(200**2), Fraction(10**7, 3)], ids=str)
-def test_draws_follow_the_law(parameter: Fraction) -> None:
+def test_draws_follow_the_distribution(parameter: Fraction) -> None:
     draws = sample(parameter, 1_000_000, Randomness.from_seed(1))
     assert draws.dtype == np.int64
     assert follows(draws, lambda z: exp(-z * z / (2 * parameter)), reach=int(8 * float(parameter) ** 0.5) + 3)
@@ -33,7 +33,7 @@ def test_draws_follow_the_law(parameter: Fraction) -> None:
 
 @pytest.mark.parametrize("bits", [1, 2, 4])
 @pytest.mark.parametrize("parameter", [Fraction(20, 3), Fraction(400)], ids=str)
-def test_draws_follow_the_law_where_much_is_refused(parameter: Fraction, bits: int) -> None:
+def test_draws_follow_the_distribution_where_much_is_refused(parameter: Fraction, bits: int) -> None:
     stairs, source = RejectionSampler(StepEnvelope(1 / (2 * parameter), bits)), Randomness.from_seed(bits)
     draws, kept = stairs.propose(40_000, source)
     assert follows(draws[kept], lambda z: exp(-z * z / (2 * parameter)), reach=int(8 * float(parameter) ** 0.5))
@@ -65,7 +65,7 @@ def test_draws_agree_with_the_printed_algorithm(parameter: Fraction) -> None:
 
 
 @pytest.mark.parametrize("parameter", [Fraction(10**20, 7), Fraction(2**110)], ids=str)
-def test_large_variances_follow_the_law_in_coarse_cells_and_in_the_last_places(parameter: Fraction) -> None:
+def test_large_variances_follow_the_distribution_in_coarse_cells_and_in_the_last_places(parameter: Fraction) -> None:
     draws, deviation = sample(parameter, 400_000, Randomness.from_seed(3)), float(parameter) ** 0.5
     edges = np.array([int(deviation * k / 16) for k in range(-64, 65)])
     counts = np.bincount(np.searchsorted(edges, draws, side="right"), minlength=edges.size + 1)

@@ -1,4 +1,4 @@
-"""Discrete Laplace noise follows its law exactly, at every scale."""
+"""Discrete Laplace noise follows its distribution exactly, at every scale."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import pytest
 from agreement import UNSEEDED, agree, alike, follows
 from canonne_kamath_steinke import discrete_laplace as as_printed
 
-from dpcurves.laws import Family, Noise
+from dpcurves.distributions import Family, Noise
 from dpcurves.noise import Randomness, discrete_laplace
 from dpcurves.noise.discrete_laplace import _build_tables, sample
 from dpcurves.noise.exponential import Bracket, InversionTable, bound_cumulative, one_bracket
@@ -22,14 +22,14 @@ SCALES = [Fraction(1, 5), Fraction(2, 3), Fraction(1), Fraction(10, 3), Fraction
 
 
 @pytest.mark.parametrize("scale", [*SCALES, Fraction(12345, 7)], ids=str)
-def test_draws_follow_the_law(scale: Fraction) -> None:
+def test_draws_follow_the_distribution(scale: Fraction) -> None:
     draws = sample(scale, 1_000_000, Randomness.from_seed(1))
     assert draws.dtype == np.int64
     assert follows(draws, lambda z: exp(-abs(z) / scale), reach=int(30 * scale) + 3)
 
 
 @pytest.mark.parametrize("scale", [Fraction(1, 3), Fraction(10, 3), Fraction(50), Fraction(3000)], ids=str)
-def test_the_tables_make_up_the_law_exactly(scale: Fraction) -> None:
+def test_the_tables_make_up_the_distribution_exactly(scale: Fraction) -> None:
     tables, ratio = _build_tables(scale), -Decimal(scale.denominator) / Decimal(scale.numerator)
     with localcontext(prec=40):
         zero = (1 - ratio.exp()) / (1 + ratio.exp())
@@ -49,7 +49,7 @@ def probability(tables: discrete_laplace.InversionTables, z: int) -> Decimal:
 
 def between(table: InversionTable, outcome: int) -> Decimal:
     """The probability of an outcome, to 2**-64."""
-    lower = [0, *bound_cumulative(table._law, 64)[0]]
+    lower = [0, *bound_cumulative(table._distribution, 64)[0]]
     found = lower[outcome : outcome + 2]
     return Decimal(found[1] - found[0]) / 2**64 if len(found) == 2 else Decimal(0)
 
@@ -62,7 +62,7 @@ def test_draws_agree_with_the_printed_algorithm(scale: Fraction) -> None:
 
 
 @pytest.mark.parametrize("scale", [Fraction(2**40, 3), Fraction(2**60, 2**5 + 1), Fraction(2**55)], ids=str)
-def test_large_scales_follow_the_law_in_coarse_cells_and_in_the_last_places(scale: Fraction) -> None:
+def test_large_scales_follow_the_distribution_in_coarse_cells_and_in_the_last_places(scale: Fraction) -> None:
     draws = sample(scale, 400_000, Randomness.from_seed(3))
     edges = np.array([int(scale * Fraction(k, 8)) for k in range(-48, 49)])
     counts = np.bincount(np.searchsorted(edges, draws, side="right"), minlength=edges.size + 1)
@@ -97,7 +97,7 @@ def test_what_does_not_fit_64_bits_is_cut_to_fit(monkeypatch: pytest.MonkeyPatch
 
 
 @pytest.mark.parametrize("scale", [*SCALES, Fraction(10**6)], ids=str)
-def test_the_variance_is_that_of_the_law(scale: Fraction) -> None:
+def test_the_variance_is_that_of_the_distribution(scale: Fraction) -> None:
     variance = Noise(Family.LAPLACE, scale).variance
     if scale < 1000:
         support = range(1, int(60 * scale) + 30)

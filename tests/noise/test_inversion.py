@@ -18,13 +18,13 @@ from dpcurves.noise.discrete_laplace import Digit, SignedDigit
 from dpcurves.noise.exponential import (
     Bracket,
     InversionTable,
-    InvertedLaw,
+    InvertedDistribution,
     bound_cumulative,
     refine_until_proven,
     sample_by_inversion,
 )
 
-EXPONENTIAL_LAWS = [
+EXPONENTIAL_DISTRIBUTIONS = [
     Digit(Fraction(1, 7), 256),
     Digit(Fraction(1, 2**50), 256),
     SignedDigit(Fraction(1, 12), Fraction(1, 12)),
@@ -38,7 +38,7 @@ EXPONENTIAL_LAWS = [
 
 @dataclass(frozen=True)
 class Whole:
-    """A law with whole weights, known exactly."""
+    """A distribution with whole weights, known exactly."""
 
     counts: tuple[int, ...]
 
@@ -47,62 +47,72 @@ class Whole:
         return [(count << bits, count << bits) for count in self.counts], 0
 
 
-def exponent(law: Digit | SignedDigit | StepEnvelope, outcome: int) -> Fraction:
-    """What the weight of an outcome is the exponential of, from the definition of the law."""
-    if isinstance(law, Digit):
-        return law.rate * outcome
-    if isinstance(law, SignedDigit):
-        return law.rate * (outcome // 2) + law.sign_rate * (outcome % 2)
-    return law.rate * ((outcome // 2 << law.bits) + outcome % 2) ** 2
+def exponent(distribution: Digit | SignedDigit | StepEnvelope, outcome: int) -> Fraction:
+    """What the weight of an outcome is the exponential of, from the definition of the distribution."""
+    if isinstance(distribution, Digit):
+        return distribution.rate * outcome
+    if isinstance(distribution, SignedDigit):
+        return distribution.rate * (outcome // 2) + distribution.sign_rate * (outcome % 2)
+    return distribution.rate * ((outcome // 2 << distribution.bits) + outcome % 2) ** 2
 
 
-def exactly(law: Digit | SignedDigit | StepEnvelope, outcomes: int) -> list[Decimal]:
+def exactly(distribution: Digit | SignedDigit | StepEnvelope, outcomes: int) -> list[Decimal]:
     """The probabilities of at most 0, 1, ..., to some 60 places: call it where the context is as precise."""
-    listed = [exponent(law, outcome) for outcome in range(2 * outcomes if not isinstance(law, Digit) else outcomes)]
+    listed = [
+        exponent(distribution, outcome)
+        for outcome in range(2 * outcomes if not isinstance(distribution, Digit) else outcomes)
+    ]
     weights = [(-Decimal(power.numerator) / Decimal(power.denominator)).exp() for power in listed]
     total = sum(weights)
     return [sum(weights[: outcome + 1], Decimal(0)) / total for outcome in range(outcomes)]
 
 
-@pytest.mark.parametrize("law", EXPONENTIAL_LAWS, ids=str)
-def test_thresholds_hold_the_exact_distribution_function_between_them(law: Digit | SignedDigit | StepEnvelope) -> None:
-    lower, upper = bound_cumulative(law, 64)
+@pytest.mark.parametrize("distribution", EXPONENTIAL_DISTRIBUTIONS, ids=str)
+def test_thresholds_hold_the_exact_distribution_function_between_them(
+    distribution: Digit | SignedDigit | StepEnvelope,
+) -> None:
+    lower, upper = bound_cumulative(distribution, 64)
     with localcontext(prec=60):
         some = min(len(lower), 300)
-        for low, high, true in zip(lower, upper, exactly(law, len(lower))[:some], strict=False):
+        for low, high, true in zip(lower, upper, exactly(distribution, len(lower))[:some], strict=False):
             assert low <= true * 2**64 + Decimal(10) ** -30
             assert true * 2**64 - Decimal(10) ** -30 <= high
     assert max(high - low for low, high in zip(lower, upper, strict=True)) <= 2
 
 
-def plainly(law: InvertedLaw, words: list[int]) -> list[int | None]:
+def plainly(distribution: InvertedDistribution, words: list[int]) -> list[int | None]:
     """The outcomes that the rule of the module proves for words of 64 bits, one by one; None where it proves none."""
-    lower, upper = bound_cumulative(law, 64)
+    lower, upper = bound_cumulative(distribution, 64)
     outcomes = [bisect_right(upper, word) for word in words]
     proven = [o < len(lower) and word + 1 <= lower[o] for o, word in zip(outcomes, words, strict=True)]
     return [outcome if sure else None for outcome, sure in zip(outcomes, proven, strict=True)]
 
 
-@pytest.mark.parametrize("law", EXPONENTIAL_LAWS, ids=str)
-def test_the_table_agrees_with_the_plain_rule_at_every_threshold(law: InvertedLaw) -> None:
-    near = {bound + shift for bounds in bound_cumulative(law, 64) for bound in bounds[:500] for shift in (-1, 0, 1)}
+@pytest.mark.parametrize("distribution", EXPONENTIAL_DISTRIBUTIONS, ids=str)
+def test_the_table_agrees_with_the_plain_rule_at_every_threshold(distribution: InvertedDistribution) -> None:
+    near = {
+        bound + shift for bounds in bound_cumulative(distribution, 64) for bound in bounds[:500] for shift in (-1, 0, 1)
+    }
     words = [word for word in sorted(near) if 0 <= word < 2**64]
-    plain = plainly(law, words)
+    plain = plainly(distribution, words)
     opened = [place for place, outcome in enumerate(plain) if outcome is None]
     closed = [place for place, outcome in enumerate(plain) if outcome is not None] + opened[:20]
     source, same = Randomness.from_seed(5), Randomness.from_seed(5)
-    found = InversionTable(law).look_up(np.array([words[place] for place in closed], dtype=np.uint64), source)
+    found = InversionTable(distribution).look_up(np.array([words[place] for place in closed], dtype=np.uint64), source)
     for outcome, place in zip(found.tolist(), closed, strict=True):
         wanted = plain[place]
-        assert outcome == (refine_until_proven(law, words[place], 64, same) if wanted is None else wanted)
+        assert outcome == (refine_until_proven(distribution, words[place], 64, same) if wanted is None else wanted)
 
 
-@pytest.mark.parametrize("law", EXPONENTIAL_LAWS, ids=str)
-def test_draws_by_prefix_agree_with_whole_words(law: InvertedLaw) -> None:
+@pytest.mark.parametrize("distribution", EXPONENTIAL_DISTRIBUTIONS, ids=str)
+def test_draws_by_prefix_agree_with_whole_words(distribution: InvertedDistribution) -> None:
     source, same = Randomness.from_seed(9), Randomness.from_seed(9)
-    drawn, prefixes = InversionTable(law).sample(20_000, source).tolist(), same.sample_halfwords(20_000).tolist()
-    lowest = plainly(law, [prefix << 48 for prefix in prefixes])
-    highest = plainly(law, [(prefix << 48) + 2**48 - 1 for prefix in prefixes])
+    drawn, prefixes = (
+        InversionTable(distribution).sample(20_000, source).tolist(),
+        same.sample_halfwords(20_000).tolist(),
+    )
+    lowest = plainly(distribution, [prefix << 48 for prefix in prefixes])
+    highest = plainly(distribution, [(prefix << 48) + 2**48 - 1 for prefix in prefixes])
     for low, outcome, high in zip(lowest, drawn, highest, strict=True):
         assert low is None or low <= outcome
         assert high is None or outcome <= high
@@ -124,18 +134,18 @@ def test_a_word_on_a_boundary_is_refined_until_one_side_is_proven() -> None:
     assert sample_by_inversion(thirds, crafted(below, below, below, below + 1)) == 1
 
 
-@pytest.mark.parametrize("law", EXPONENTIAL_LAWS[:4], ids=str)
+@pytest.mark.parametrize("distribution", EXPONENTIAL_DISTRIBUTIONS[:4], ids=str)
 def test_refinement_finds_the_outcome_of_the_exact_distribution_function(
-    law: Digit | SignedDigit | StepEnvelope,
+    distribution: Digit | SignedDigit | StepEnvelope,
 ) -> None:
-    outcomes = len(bound_cumulative(law, 64)[0])
+    outcomes = len(bound_cumulative(distribution, 64)[0])
     with localcontext(prec=120):
-        true = exactly(law, outcomes)
+        true = exactly(distribution, outcomes)
         places = [int(bound * 2**192) for bound in true[:3]]
     for outcome, place in enumerate(places):
         for shift in (-5, 5):  # within 5 units of 2**-192 of the boundary: two more words are needed
             words = [(place + shift) >> 128, (place + shift) >> 64 & 2**64 - 1, (place + shift) & 2**64 - 1]
-            assert sample_by_inversion(law, crafted(*words)) == outcome + (shift > 0)
+            assert sample_by_inversion(distribution, crafted(*words)) == outcome + (shift > 0)
 
 
 def test_an_outcome_without_weight_is_never_given() -> None:
@@ -146,20 +156,20 @@ def test_an_outcome_without_weight_is_never_given() -> None:
 
 
 def test_draws_follow_the_weights() -> None:
-    law = Whole((5, 1, 0, 3, 1000, 70))
-    drawn = InversionTable(law).sample(300_000, Randomness.from_seed(4))
-    assert agree(np.bincount(drawn, minlength=6), np.array(law.counts) / sum(law.counts))
+    distribution = Whole((5, 1, 0, 3, 1000, 70))
+    drawn = InversionTable(distribution).sample(300_000, Randomness.from_seed(4))
+    assert agree(np.bincount(drawn, minlength=6), np.array(distribution.counts) / sum(distribution.counts))
 
 
 def test_single_draws_follow_the_weights() -> None:
-    law, source = Whole((5, 1, 0, 3)), Randomness.from_seed(6)
-    drawn = [sample_by_inversion(law, source) for _ in range(20_000)]
-    assert agree(np.bincount(drawn, minlength=4), np.array(law.counts) / sum(law.counts))
+    distribution, source = Whole((5, 1, 0, 3)), Randomness.from_seed(6)
+    drawn = [sample_by_inversion(distribution, source) for _ in range(20_000)]
+    assert agree(np.bincount(drawn, minlength=4), np.array(distribution.counts) / sum(distribution.counts))
 
 
 def test_a_search_by_hand_finds_the_same() -> None:
-    law = Whole((3, 4, 5))
+    distribution = Whole((3, 4, 5))
     bounds = [Fraction(3, 12), Fraction(7, 12), Fraction(1)]
     words = Randomness.from_seed(8).sample_words(1000)
     by_hand = [bisect_right(bounds, Fraction(int(word), 2**64)) for word in words]
-    assert InversionTable(law).look_up(words, Randomness.from_seed(0)).tolist() == by_hand
+    assert InversionTable(distribution).look_up(words, Randomness.from_seed(0)).tolist() == by_hand

@@ -279,7 +279,7 @@ def stepped(row: int, own: int, kept: int, size: int, answers: int) -> Counter[i
 
 
 def finished(row: int, own: int, kept: int, size: int, answers: int) -> dict[int, Fraction]:
-    """The exact law of the set that a row becomes: words that change nothing only make it wait."""
+    """The exact distribution of the set that a row becomes: words that change nothing only make it wait."""
     if row.bit_count() + kept == size:
         rows = np.array([[row | 1 << own]], dtype=np.uint64)  # whatever the coin of the answer itself has shown
         assert correct_set_sizes(
@@ -287,29 +287,30 @@ def finished(row: int, own: int, kept: int, size: int, answers: int) -> dict[int
         )
         return {int(rows[0, 0]): Fraction(1)}
     steps = stepped(row, own, kept, size, answers)
-    moves, law = sum(many for to, many in steps.items() if to != row), dict[int, Fraction]()
+    moves, distribution = sum(many for to, many in steps.items() if to != row), dict[int, Fraction]()
     for to, many in steps.items():
         for end, chance in finished(to, own, kept, size, answers).items() if to != row else ():
-            law[end] = law.get(end, Fraction(0)) + Fraction(many, moves) * chance
-    return law
+            distribution[end] = distribution.get(end, Fraction(0)) + Fraction(many, moves) * chance
+    return distribution
 
 
 @pytest.mark.parametrize("answers", [3, 5, 6])
 def test_sets_have_their_exact_chances_whatever_coins_they_began_with(answers: int) -> None:
-    """Coins, then words until the size is right: the law of all sets, enumerated, is `chance` for each true answer."""
+    """Coins, then words until the size is right: the distribution of all sets, enumerated, is `chance` for each true
+    answer."""
     for epsilon, own in product((Fraction(1, 2), Fraction(3)), range(answers)):
         way = SubsetSelection(answers, epsilon)
         others = [each for each in range(2**answers) if not each >> own & 1]
         ends = {pair: finished(pair[0], own, pair[1], way.size, answers) for pair in product(others, (0, 1))}
         for parts in (0, 1, 3 << 61, ONE_PROBABILITY - 1):
-            coin, law = Fraction(parts, ONE_PROBABILITY), dict[int, Fraction]()
+            coin, distribution = Fraction(parts, ONE_PROBABILITY), dict[int, Fraction]()
             for (row, kept), found in ends.items():
                 begun = coin ** row.bit_count() * (1 - coin) ** (answers - 1 - row.bit_count())
                 begun *= way.support.p_true if kept else 1 - way.support.p_true
                 for end, chance in found.items():
-                    law[end] = law.get(end, Fraction(0)) + begun * chance
-            law = {end: chance for end, chance in law.items() if chance}
-            assert law == {
+                    distribution[end] = distribution.get(end, Fraction(0)) + begun * chance
+            distribution = {end: chance for end, chance in distribution.items() if chance}
+            assert distribution == {
                 int.from_bytes(report, "little"): way.find_probability(own, report) for report in way.list_reports()
             }
 

@@ -15,7 +15,7 @@ from dpcurves.noise.exponential import _bin_penalties, _subtract_least
 
 WORD = 2**64
 
-LAWS: list[tuple[list[int], Fraction]] = [
+DISTRIBUTIONS: list[tuple[list[int], Fraction]] = [
     ([0, 1], Fraction(1)),
     ([3, 1, 4, 1, 5, 9, 2, 6], Fraction(1, 3)),
     ([7] * 10, Fraction(2)),
@@ -28,14 +28,14 @@ LAWS: list[tuple[list[int], Fraction]] = [
 
 
 @pytest.mark.quick_share(3)
-@pytest.mark.parametrize(("penalties", "rate"), LAWS)
-def test_choices_follow_the_law(penalties: list[int], rate: Fraction) -> None:
+@pytest.mark.parametrize(("penalties", "rate"), DISTRIBUTIONS)
+def test_choices_follow_the_distribution(penalties: list[int], rate: Fraction) -> None:
     source = Randomness.from_seed(1)
     chosen = [sample_exponential_mechanism(penalties, rate, source) for _ in range(6_000)]
     assert agree(np.bincount(chosen, minlength=len(penalties)), selection_probabilities(penalties, rate))
 
 
-@pytest.mark.parametrize(("penalties", "rate"), LAWS)
+@pytest.mark.parametrize(("penalties", "rate"), DISTRIBUTIONS)
 def test_probabilities_are_accurate(penalties: list[int], rate: Fraction) -> None:
     with localcontext(prec=50):
         powers = [rate * (min(penalties) - penalty) for penalty in penalties]
@@ -44,7 +44,7 @@ def test_probabilities_are_accurate(penalties: list[int], rate: Fraction) -> Non
             assert float(found) == pytest.approx(float(weight / sum(weights)), rel=1e-12)
 
 
-@pytest.mark.parametrize(("penalties", "rate"), LAWS)
+@pytest.mark.parametrize(("penalties", "rate"), DISTRIBUTIONS)
 def test_bins_hold_every_candidate_and_none_exceeds_its_bin(penalties: list[int], rate: Fraction) -> None:
     bins = _bin_penalties(_subtract_least(penalties), rate)
     for penalty, distance, bin_ in zip(penalties, bins.distances.tolist(), bins.bin_numbers.tolist(), strict=True):
@@ -64,19 +64,19 @@ def test_many_candidates_that_are_hopeless_are_never_chosen() -> None:
 def test_many_candidates_of_small_weight_are_chosen_as_often_as_they_weigh_together() -> None:
     penalties = np.full(2**16, 11, dtype=np.int64)  # 65535 * exp(-11) is about 1.09
     penalties[777] = 0
-    source, law = Randomness.from_seed(2), selection_probabilities(penalties, Fraction(1))
+    source, distribution = Randomness.from_seed(2), selection_probabilities(penalties, Fraction(1))
     chosen = np.array([sample_exponential_mechanism(penalties, Fraction(1), source) for _ in range(2_000)])
     best = int((chosen == 777).sum())
-    assert agree(np.array([best, 2_000 - best]), np.array([law[777], 1 - law[777]]))
+    assert agree(np.array([best, 2_000 - best]), np.array([distribution[777], 1 - distribution[777]]))
     others = chosen[chosen != 777]
     assert agree(np.bincount(others >> 12, minlength=16), np.full(16, 1 / 16))
 
 
-def test_wide_penalties_follow_the_law_over_many_candidates() -> None:
+def test_wide_penalties_follow_the_distribution_over_many_candidates() -> None:
     penalties = np.abs(np.arange(2**12) * 64 - 100_000)
-    source, law = Randomness.from_seed(3), selection_probabilities(penalties, Fraction(1, 10_000))
+    source, distribution = Randomness.from_seed(3), selection_probabilities(penalties, Fraction(1, 10_000))
     chosen = np.array([sample_exponential_mechanism(penalties, Fraction(1, 10_000), source) for _ in range(6_000)])
-    assert agree(np.bincount(chosen >> 6, minlength=64), law.reshape(64, 64).sum(axis=1))
+    assert agree(np.bincount(chosen >> 6, minlength=64), distribution.reshape(64, 64).sum(axis=1))
 
 
 def test_ties_are_broken_evenly() -> None:

@@ -1,4 +1,4 @@
-"""Noise in shares: of Polya variables the law is exact; what sums of discrete Gaussians lose is bounded."""
+"""Noise in shares: of Polya variables the distribution is exact; what sums of discrete Gaussians lose is bounded."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from agreement import alike, follows
 from numpy.typing import NDArray
 
 from dpcurves.codec import STORED
-from dpcurves.laws import Family, Noise
-from dpcurves.laws.law import simulate_noise
+from dpcurves.distributions import Family, Noise
+from dpcurves.distributions.output_distribution import simulate_noise
 from dpcurves.noise import Randomness, discrete_gaussian
 from dpcurves_sites import shares
 from dpcurves_sites.shares import (
@@ -30,11 +30,15 @@ HONEST = [(m, c) for m in range(2, 6) for c in range(m)]
 """Numbers of parties, and of those that collude."""
 
 
-def intensity(law: PolyaBlocks, integer: int) -> Fraction:
+def intensity(distribution: PolyaBlocks, integer: int) -> Fraction:
     """Factor of ``r**k`` in the intensity at an integer: of proposals, times that of the chance that one is kept."""
     block = integer.bit_length() - 1
-    proposed = law.shape / 2**block / (1 if block < law.first_tail_block else law.compute_factor(block))
-    return Fraction(proposed * Fraction(law.compute_factor(block) << block, integer))
+    proposed = (
+        distribution.shape
+        / 2**block
+        / (1 if block < distribution.first_tail_block else distribution.compute_factor(block))
+    )
+    return Fraction(proposed * Fraction(distribution.compute_factor(block) << block, integer))
 
 
 def series(coefficients: list[Fraction]) -> list[Fraction]:
@@ -53,12 +57,12 @@ def convolved(one: list[Fraction], other: list[Fraction]) -> list[Fraction]:
 @pytest.mark.parametrize(("m", "c"), HONEST)
 def test_honest_shares_add_up_to_geometric_variables_exactly(m: int, c: int, scale: Fraction) -> None:
     """Coefficient by coefficient of r**k, in fractions: ``(1 - r)**a`` each, whose product is ``1 - r``."""
-    law = PolyaBlocks(scale, Fraction(1, m - c))
-    share = series([Fraction(0), *(intensity(law, k) for k in range(1, 40))])
+    distribution = PolyaBlocks(scale, Fraction(1, m - c))
+    share = series([Fraction(0), *(intensity(distribution, k) for k in range(1, 40))])
     rising = Fraction(1)
     for k, weight in enumerate(share):
         assert weight == rising
-        rising = rising * (law.shape + k) / (k + 1)
+        rising = rising * (distribution.shape + k) / (k + 1)
     together = [Fraction(1), *[Fraction(0)] * 39]
     for _ in range(m - c):
         together = convolved(together, share)
@@ -69,15 +73,19 @@ def test_honest_shares_add_up_to_geometric_variables_exactly(m: int, c: int, sca
 def test_honest_sums_are_discrete_laplace_to_machine_precision(m: int, c: int) -> None:
     """From the very chances that points are kept with, to 2**-100."""
     scale, reach = Fraction(3, 2), 120
-    law, r = PolyaBlocks(scale, Fraction(1, m - c)), exp(-2 / 3)
+    distribution, r = PolyaBlocks(scale, Fraction(1, m - c)), exp(-2 / 3)
     jumps = [0.0]
     for k in range(1, reach):
         block = k.bit_length() - 1
-        proposed = law.shape / 2**block / (1 if block < law.first_tail_block else law.compute_factor(block))
-        low, high = law.bound_acceptance(block, k, 100)
+        proposed = (
+            distribution.shape
+            / 2**block
+            / (1 if block < distribution.first_tail_block else distribution.compute_factor(block))
+        )
+        low, high = distribution.bound_acceptance(block, k, 100)
         assert 0 <= high - low < 2**16
         jumps.append(float(proposed * low / 2**100))
-    polya = [(1 - r) ** float(law.shape)]
+    polya = [(1 - r) ** float(distribution.shape)]
     for k in range(1, reach):
         polya.append(sum(j * jumps[j] * polya[k - j] for j in range(1, k + 1)) / k)
     share = np.convolve(polya, polya[::-1])
@@ -90,22 +98,22 @@ def test_honest_sums_are_discrete_laplace_to_machine_precision(m: int, c: int) -
 
 
 @pytest.mark.parametrize("scale", [Fraction(1, 2), Fraction(4), Fraction(21, 2)], ids=str)
-def test_draws_follow_the_law(scale: Fraction) -> None:
+def test_draws_follow_the_distribution(scale: Fraction) -> None:
     shape, reach = 0.25, int(40 * scale) + 20
     r = exp(-1 / scale)
     polya = [(1 - r) ** shape]
     for k in range(4 * reach):
         polya.append(polya[-1] * (shape + k) / (k + 1) * r)
-    law = np.convolve(polya, polya[::-1])
+    distribution = np.convolve(polya, polya[::-1])
     centre = len(polya) - 1
     draws = sample_polya_differences(scale, Fraction(1, 4), 1_000_000, Randomness.from_seed(1))
     assert draws.dtype == np.int64
-    assert follows(draws, lambda z: float(law[centre + z]), reach)
+    assert follows(draws, lambda z: float(distribution[centre + z]), reach)
     added = draws.reshape(4, -1).sum(axis=0)
     assert follows(added, lambda z: exp(-abs(z) / scale), reach)
 
 
-def test_wide_noise_has_the_moments_of_its_law() -> None:
+def test_wide_noise_has_the_moments_of_its_distribution() -> None:
     scale = Fraction(2**33, 3)
     draws = sample_polya_differences(scale, Fraction(1, 5), 500_000, Randomness.from_seed(2)).astype(float) / float(
         scale
@@ -128,7 +136,7 @@ class Words:
 
 @pytest.mark.parametrize(("block", "integer"), [(0, 1), (1, 3), (3, 11), (5, 40)])
 def test_a_word_at_the_border_is_refined_until_it_is_proven(block: int, integer: int) -> None:
-    law = PolyaBlocks(Fraction(7, 2), Fraction(1, 3))  # its tail begins with block 2
+    distribution = PolyaBlocks(Fraction(7, 2), Fraction(1, 3))  # its tail begins with block 2
     with localcontext(prec=80):
         factor = Decimal(2 ** (max(0, block - 1) + block)) / integer
         chance = factor * (-Decimal(integer) * 2 / 7).exp()
@@ -136,7 +144,7 @@ def test_a_word_at_the_border_is_refined_until_it_is_proven(block: int, integer:
     first, second, third = places >> 128, places >> 64 & (1 << 64) - 1, places & (1 << 64) - 1
     for word, kept in ((third - 2, True), (third + 2, False)):
         source: object = Words(iter([second, word]))
-        assert decide_acceptance(law, block, integer, first, source) is kept  # type: ignore[arg-type]
+        assert decide_acceptance(distribution, block, integer, first, source) is kept  # type: ignore[arg-type]
 
 
 def test_refused_arguments_are_named() -> None:
@@ -152,17 +160,17 @@ def test_refused_arguments_are_named() -> None:
 def of_sum(variance: float, parties: int, reach: int) -> NDArray[np.float64]:
     support = np.arange(-reach, reach + 1, dtype=np.float64)
     one = np.exp(-(support**2) / (2 * variance / parties))
-    law = one = one / one.sum()
+    distribution = one = one / one.sum()
     for _ in range(parties - 1):
-        law = np.convolve(law, one)
-    centre = len(law) // 2
-    return np.asarray(law[centre - reach : centre + reach + 1])
+        distribution = np.convolve(distribution, one)
+    centre = len(distribution) // 2
+    return np.asarray(distribution[centre - reach : centre + reach + 1])
 
 
 def dearest(variance: float, parties: int, moved: int) -> float:
     """By how much, in parts, the sum is dearer than one discrete Gaussian: the worst of many Renyi orders."""
-    law = of_sum(variance, parties, reach=int(10 * variance**0.5) + 30)
-    here, there = law[moved:], law[:-moved]
+    distribution = of_sum(variance, parties, reach=int(10 * variance**0.5) + 30)
+    here, there = distribution[moved:], distribution[:-moved]
     usable = (here > 1e-280) & (there > 1e-280)
     logs = np.log(here[usable]), np.log(there[usable])
     worst = -1.0
@@ -201,10 +209,10 @@ def test_shares_of_gaussians_are_discrete_gaussians() -> None:
     assert mine.tolist() == discrete_gaussian.sample(Fraction(7), 1000, Randomness.from_seed(3)).tolist()
 
 
-# The law of all shares together, as releases tell it.
+# The distribution of all shares together, as releases tell it.
 
 
-def test_the_law_of_shares_tells_their_sum_and_is_read_back() -> None:
+def test_the_distribution_of_shares_tells_their_sum_and_is_read_back() -> None:
     of_ten = Noise(Family.LAPLACE, Fraction(10, 3)).sum_over_parties(Fraction(10, 7))
     assert of_ten.variance == pytest.approx(Noise(Family.LAPLACE, Fraction(10, 3)).variance * 10 / 7)
     assert STORED.encode(of_ten)["parties"] == "10/7"

@@ -14,7 +14,7 @@ from dp_accounting.pld import privacy_loss_distribution
 from dpcurves.privacy import rho_for
 
 
-def law(variance: float, reach: int) -> dict[int, float]:
+def distribution(variance: float, reach: int) -> dict[int, float]:
     weights = {x: exp(-(x**2) / (2 * variance)) for x in range(-reach, reach + 1)}
     return {x: weight / fsum(weights.values()) for x, weight in weights.items()}
 
@@ -22,7 +22,7 @@ def law(variance: float, reach: int) -> dict[int, float]:
 def delta_by_enumeration(variance: float, epsilon: float, shift: tuple[int, ...]) -> float:
     """The sum over all outputs of what one chance exceeds exp(epsilon) times the other."""
     reach = int(9 * variance**0.5) + 4
-    noise = law(variance, reach + max(map(abs, shift)))
+    noise = distribution(variance, reach + max(map(abs, shift)))
     terms = []
     for output in product(range(-reach, reach + 1), repeat=len(shift)):
         here = np.prod([noise[x] for x in output])

@@ -11,7 +11,7 @@ from exact_loss import worst_loss
 from tiny_tables import ADJACENCIES, counts, sums
 
 from dpcurves.conversation import Plan, UnsupportedQuery
-from dpcurves.laws import IntervalSums
+from dpcurves.distributions import IntervalSums
 from dpcurves.mechanisms import TreeSums
 from dpcurves.privacy import EACH_RECORD, Adjacency, PrivacyLoss, ReplaceOne
 from dpcurves.queries import CountUse
@@ -22,13 +22,13 @@ WEAK = PrivacyLoss.pure("0.001")
 PUBLIC = ReplaceOne(EACH_RECORD, 1000)
 
 
-def law_of(plan: Plan) -> IntervalSums:
-    assert isinstance(plan.law, IntervalSums)
-    return plan.law
+def distribution_of(plan: Plan) -> IntervalSums:
+    assert isinstance(plan.distribution, IntervalSums)
+    return plan.distribution
 
 
 def subtraction_error(plan: Plan) -> float:
-    return float(subtraction_variances(law_of(plan))[1:-1].mean())
+    return float(subtraction_variances(distribution_of(plan))[1:-1].mean())
 
 
 @pytest.mark.parametrize("adjacency", ADJACENCIES, ids=str)
@@ -36,14 +36,14 @@ def subtraction_error(plan: Plan) -> float:
 def test_it_loses_exactly_what_is_claimed(rows: int, cells: int, adjacency: Adjacency) -> None:
     query = counts(rows, cells)
     for loss, claimed in ((PURE, PURE.epsilon), (CONCENTRATED, CONCENTRATED.rho)):
-        assert worst_loss(query, law_of(KAry(3).plan(query, loss, adjacency)), adjacency) == claimed
+        assert worst_loss(query, distribution_of(KAry(3).plan(query, loss, adjacency)), adjacency) == claimed
 
 
 def test_levels_are_powers_of_the_radix_with_equal_noise() -> None:
-    law = law_of(KAry(5).plan(counts(1, 62), PURE, PUBLIC))
-    assert [level.starts for level in law.levels] == [range(0, 62, 25), range(0, 62, 5), range(62)]
-    assert len({level.noise for level in law.levels}) == 1
-    assert len(law_of(KAry(5).plan(counts(1, 63), PURE, PUBLIC)).levels) == 4
+    distribution = distribution_of(KAry(5).plan(counts(1, 62), PURE, PUBLIC))
+    assert [level.starts for level in distribution.levels] == [range(0, 62, 25), range(0, 62, 5), range(62)]
+    assert len({level.noise for level in distribution.levels}) == 1
+    assert len(distribution_of(KAry(5).plan(counts(1, 63), PURE, PUBLIC)).levels) == 4
 
 
 @pytest.mark.parametrize(("cells", "most"), [(2**10, 682), (2**12, 1084), (2**15, 2141)])
@@ -69,7 +69,7 @@ def test_the_radix_is_the_best_one(cells: int, loss: PrivacyLoss) -> None:
 
 
 def test_widths_are_odd_multiples_of_the_next() -> None:
-    widths = [len(level.starts) for level in law_of(KAry(7).plan(counts(1, 7**3), PURE, PUBLIC)).levels]
+    widths = [len(level.starts) for level in distribution_of(KAry(7).plan(counts(1, 7**3), PURE, PUBLIC)).levels]
     assert all(fine == 7 * coarse for coarse, fine in pairwise(widths))
 
 

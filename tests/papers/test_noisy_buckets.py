@@ -1,4 +1,4 @@
-"""The exact law of buckets by noisy costs on all tiny neighbouring tables, by summing over all noises."""
+"""The exact distribution of buckets by noisy costs on all tiny neighbouring tables, by summing over all noises."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def at_least(scale: float, bound: NDArray[np.int64]) -> FloatArray:
 
 
 @lru_cache(maxsize=1000)
-def law(table: tuple[int, ...], single: float, pair: float) -> tuple[float, ...]:
+def distribution(table: tuple[int, ...], single: float, pair: float) -> tuple[float, ...]:
     """Chances of the partitions of two cells (apart, together), or of three (apart, first two, last two)."""
     deviations = window_deviations(np.array(table)).astype(np.int64)
     values = np.arange(-FAR, FAR + 1)
@@ -71,7 +71,7 @@ def law(table: tuple[int, ...], single: float, pair: float) -> tuple[float, ...]
 def test_a_pure_loss_is_never_exceeded_by_any_partition(cells: int, adjacency: Adjacency) -> None:
     scales = [float(scale_of(change, PURE, adjacency)) for change in (1, 2)]
     sets = data_sets(cells + 1, RECORDS)
-    logs = np.log(np.array([law(tuple(table), *scales) for table in sets[:, :-1].tolist()]))
+    logs = np.log(np.array([distribution(tuple(table), *scales) for table in sets[:, :-1].tolist()]))
     pairs = neighbours(sets, adjacency)
     worst = float(np.abs(logs[pairs[:, 0]] - logs[pairs[:, 1]]).max())
     assert worst <= 4 + 1e-4
@@ -94,7 +94,7 @@ def lesser(single: FloatArray, pair: FloatArray, own: int, deviation: int) -> Fl
 
 
 @lru_cache(maxsize=1000)
-def law_of_four(table: tuple[int, ...]) -> tuple[float, ...]:
+def distribution_of_four(table: tuple[int, ...]) -> tuple[float, ...]:
     """Chances of the partitions of four cells: either half apart or together, the middle two, all four.
 
     Summed over the noises of the first and the last cell: the others then decide on their own. Ties go as they do to
@@ -120,7 +120,7 @@ def law_of_four(table: tuple[int, ...]) -> tuple[float, ...]:
 
 
 def four(adjacency: Adjacency) -> PrivacyLoss:
-    """At which noises have the scales of `law_of_four`."""
+    """At which noises have the scales of `distribution_of_four`."""
     return PrivacyLoss.pure(4 * adjacency.l1_sensitivity)
 
 
@@ -128,30 +128,30 @@ def four(adjacency: Adjacency) -> PrivacyLoss:
 def test_four_cells_where_the_published_partition_leaks_lose_no_more_either(adjacency: Adjacency) -> None:
     assert [scale_of(change, four(adjacency), adjacency) for change in (1, 2)] == [Fraction(1, 4), Fraction(1, 2)]
     sets = data_sets(5, RECORDS)
-    logs = np.log(np.array([law_of_four(tuple(table)) for table in sets[:, :-1].tolist()]))
+    logs = np.log(np.array([distribution_of_four(tuple(table)) for table in sets[:, :-1].tolist()]))
     pairs = neighbours(sets, adjacency)
     worst = float(np.abs(logs[pairs[:, 0]] - logs[pairs[:, 1]]).max())
     assert 1 < worst <= 4 * adjacency.l1_sensitivity + 1e-4
 
 
-def test_the_law_of_four_is_that_of_the_runs() -> None:
+def test_the_distribution_of_four_is_that_of_the_runs() -> None:
     """Four sigma: false alarm rate 6.3e-5 for each of six partitions."""
     query, adjacency, table = IntervalPartitionQuery(axes(1, 4), range(4)), AddRemove(EACH_RECORD), (1, 1, 2, 1)
     plan = NoisyBuckets().plan(query, four(adjacency), adjacency)
     outcomes = [(1, 1, 1, 1), (1, 0, 1, 1), (1, 1, 1, 0), (1, 0, 1, 0), (1, 1, 0, 1), (1, 0, 0, 0)]
     randomness = Randomness.from_seed(3)
     runs = [NoisyBuckets().run(np.array([*table, 9]), plan, randomness) for _ in range(4000)]
-    for outcome, chance in zip(outcomes, law_of_four(table), strict=True):
+    for outcome, chance in zip(outcomes, distribution_of_four(table), strict=True):
         assert abs(runs.count(outcome) / 4000 - chance) < 4 * np.sqrt(chance * (1 - chance) / 4000)
 
 
-def test_the_law_is_that_of_the_runs() -> None:
+def test_the_distribution_is_that_of_the_runs() -> None:
     """Four sigma: false alarm rate 6.3e-5 for each of three partitions."""
     query, adjacency, table = IntervalPartitionQuery(axes(1, 3), range(3)), AddRemove(EACH_RECORD), (2, 0, 1)
     plan = NoisyBuckets().plan(query, PURE, adjacency)
     randomness, outcomes = Randomness.from_seed(2), [(1, 1, 1), (1, 0, 1), (1, 1, 0)]
     runs = [NoisyBuckets().run(np.array([*table, 9]), plan, randomness) for _ in range(4000)]
-    for outcome, chance in zip(outcomes, law(table, 0.25, 0.5), strict=True):
+    for outcome, chance in zip(outcomes, distribution(table, 0.25, 0.5), strict=True):
         assert abs(runs.count(outcome) / 4000 - chance) < 4 * np.sqrt(chance * (1 - chance) / 4000)
 
 

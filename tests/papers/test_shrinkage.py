@@ -6,11 +6,11 @@ from fractions import Fraction
 import numpy as np
 import pytest
 from baselines import shrunken
-from dense_least_squares import laws, totals
+from dense_least_squares import distributions, totals
 from hypothesis import given
 from numpy.typing import NDArray
 
-from dpcurves.laws import Family, IntervalSums, Noise, Tier, least_squares
+from dpcurves.distributions import Family, IntervalSums, Noise, Tier, least_squares
 from dpcurves.summaries import monotone_prefixes
 
 CELLS = 1024
@@ -23,9 +23,9 @@ def tree(widths: tuple[int, ...], epsilon: Fraction) -> IntervalSums:
     return IntervalSums(1, CELLS, tuple(Tier(range(0, CELLS, width), noise) for width in widths), missing=None)
 
 
-def released(law: IntervalSums, truth: NDArray[np.int64], generator: np.random.Generator) -> NDArray[np.int64]:
-    sums = [np.add.reduceat(truth, np.asarray(level.starts)) for level in law.levels]
-    values: NDArray[np.int64] = np.concatenate(sums) + law.simulate_values(1, generator)[0].astype(np.int64)
+def released(distribution: IntervalSums, truth: NDArray[np.int64], generator: np.random.Generator) -> NDArray[np.int64]:
+    sums = [np.add.reduceat(truth, np.asarray(level.starts)) for level in distribution.levels]
+    values: NDArray[np.int64] = np.concatenate(sums) + distribution.simulate_values(1, generator)[0].astype(np.int64)
     return values
 
 
@@ -41,13 +41,15 @@ def poisson(generator: np.random.Generator) -> NDArray[np.int64]:
     return generator.poisson(3, CELLS)
 
 
-def errors(law: IntervalSums, truth: NDArray[np.int64], generator: np.random.Generator) -> tuple[float, float]:
+def errors(distribution: IntervalSums, truth: NDArray[np.int64], generator: np.random.Generator) -> tuple[float, float]:
     """Mean squared error of prefixes: of plain least squares, and shrunken; both made monotone."""
     total, exact = int(truth.sum()), np.cumsum(truth)
     found = np.zeros(2)
     for _ in range(20):
-        values = released(law, truth, generator)
-        for i, cells in enumerate((least_squares(law, values, total).cells, shrunken(law, values, total))):
+        values = released(distribution, truth, generator)
+        for i, cells in enumerate(
+            (least_squares(distribution, values, total).cells, shrunken(distribution, values, total))
+        ):
             found[i] += np.mean((monotone_prefixes(cells, total)[0, 1:] - exact) ** 2)
     return float(found[0]), float(found[1])
 
@@ -71,31 +73,35 @@ def test_shrinking_is_much_better_where_there_is_little_structure() -> None:
     assert ours < 0.5 * plain
 
 
-@given(laws(), totals)
-def test_rows_keep_their_totals(law: IntervalSums, total: int | None) -> None:
-    values = [(37 * i) % 101 for i in range(law.size)]
+@given(distributions(), totals)
+def test_rows_keep_their_totals(distribution: IntervalSums, total: int | None) -> None:
+    values = [(37 * i) % 101 for i in range(distribution.size)]
     np.testing.assert_allclose(
-        shrunken(law, values, total).sum(axis=1), least_squares(law, values, total).cells.sum(axis=1), atol=1e-9
+        shrunken(distribution, values, total).sum(axis=1),
+        least_squares(distribution, values, total).cells.sum(axis=1),
+        atol=1e-9,
     )
 
 
 @pytest.mark.parametrize("widths", [(32, 1), (1,)])
 def test_values_without_noise_are_kept(widths: tuple[int, ...]) -> None:
     generator = np.random.default_rng(5)
-    law, truth = tree(widths, Fraction(10**6)), normal(generator)
-    found = shrunken(law, released(law, truth, generator), int(truth.sum()))
+    distribution, truth = tree(widths, Fraction(10**6)), normal(generator)
+    found = shrunken(distribution, released(distribution, truth, generator), int(truth.sum()))
     np.testing.assert_allclose(found[0], truth, atol=1e-9)
 
 
 def test_small_deviations_are_taken_back_and_clear_ones_kept() -> None:
-    law = IntervalSums(1, 8, (Tier(range(8), Noise(Family.LAPLACE, Fraction(5))),), missing=None)
-    np.testing.assert_allclose(shrunken(law, [9, 11, 10, 10, 9, 11, 9, 11], None), np.full((1, 8), 10.0))
-    clear = shrunken(law, [1000, 0, 0, 0, 10, 10, 10, 10], None)
+    distribution = IntervalSums(1, 8, (Tier(range(8), Noise(Family.LAPLACE, Fraction(5))),), missing=None)
+    np.testing.assert_allclose(shrunken(distribution, [9, 11, 10, 10, 9, 11, 9, 11], None), np.full((1, 8), 10.0))
+    clear = shrunken(distribution, [1000, 0, 0, 0, 10, 10, 10, 10], None)
     assert clear[0, 0] == pytest.approx(1000, rel=0.01)
 
 
 def test_an_even_split_goes_by_cells_where_intervals_differ() -> None:
-    law = IntervalSums(1, 6, (Tier((0, 4, 5), Noise(Family.LAPLACE, Fraction(50))),), missing=None)
-    np.testing.assert_allclose(shrunken(law, [39, 11, 10], 60), np.full((1, 6), 10.0), atol=1e-9)
-    refined = IntervalSums(1, 6, (Tier((0, 4), Noise(Family.LAPLACE, Fraction(50))), law.levels[0]), missing=None)
+    distribution = IntervalSums(1, 6, (Tier((0, 4, 5), Noise(Family.LAPLACE, Fraction(50))),), missing=None)
+    np.testing.assert_allclose(shrunken(distribution, [39, 11, 10], 60), np.full((1, 6), 10.0), atol=1e-9)
+    refined = IntervalSums(
+        1, 6, (Tier((0, 4), Noise(Family.LAPLACE, Fraction(50))), distribution.levels[0]), missing=None
+    )
     np.testing.assert_allclose(shrunken(refined, [40, 20, 40, 10, 10], 60), np.full((1, 6), 10.0), atol=1e-9)

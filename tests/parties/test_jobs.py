@@ -191,7 +191,8 @@ def test_coins_that_a_person_throws_differ_from_meeting_to_meeting(tmp_path: Pat
 
 
 def test_noise_on_a_sum_is_that_of_the_coins_that_both_threw() -> None:
-    """A sum of nothing but noise, whose coins are given: the circuit says what the law says, place by place."""
+    """A sum of nothing but noise, whose coins are given: the circuit says what the distribution says, place by
+    place."""
     noise, generator = FiniteLaplace(Fraction(1), 2, 14), np.random.default_rng(3)
     job = build_sum_job(b"test", KERNEL, noise, 5)
     assert job.final_step is not None

@@ -39,7 +39,7 @@ def test_numpys_integers_become_pythons_and_fractions_are_refused(
 
 
 @pytest.mark.parametrize("fan", [3, np.int64(3), np.int8(3)])
-def test_the_price_of_a_deep_partition_does_not_overflow(fan: Any) -> None:
+def test_the_sensitivity_of_a_deep_partition_does_not_overflow(fan: Any) -> None:
     plans = [
         AUTO.plan(TreePartitionQuery(AXES, (each,), 0), PrivacyLoss.pure(1), AddRemove(EACH_RECORD))
         for each in (fan, 3)

@@ -97,7 +97,7 @@ def test_the_noise_of_names_loses_no_more_where_its_rate_is_cut(rate: Fraction) 
     assert RankedNoise.from_universe_sizes(rate, (10, 1000)).rate <= rate
 
 
-def test_noise_that_is_wide_beside_its_bound_follows_its_law() -> None:
+def test_noise_that_is_wide_beside_its_bound_follows_its_distribution() -> None:
     """Each of the nine chances lies within 5 standard errors of what 20,000 draws show: false alarms, one in 10^5."""
     noise, size = BoundedNoise(Fraction(1, 8), 4), 20_000
     drawn = noise.sample(size, Randomness.from_seed(2))

@@ -16,12 +16,12 @@ import dpcurves as dp
 from dpcurves.curves.adaptive_histogram import TAIL_FRACTION, PilotEstimate, choose_tail_points
 from dpcurves.curves.automatic_range import PILOT_FRACTION
 from dpcurves.curves.summary import TailPoints, tail_grid
+from dpcurves.distributions import IntervalSums
 from dpcurves.inference import TailCounts, public_generator
-from dpcurves.laws import IntervalSums
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
-LAWS: dict[str, Callable[[np.random.Generator, int], FloatArray]] = {
+DISTRIBUTIONS: dict[str, Callable[[np.random.Generator, int], FloatArray]] = {
     "lognormal 2": lambda draw, size: draw.lognormal(8, 2, size),
     "Pareto 1.5": lambda draw, size: 1000 * (draw.pareto(1.5, size) + 1),
     "wages": lambda draw, size: np.where(draw.random(size) < 0.31, 0, draw.lognormal(10.3, 0.9, size).round(-2)),
@@ -38,12 +38,12 @@ def ask(values: FloatArray, seed: int, statistic: str = "mean") -> dp.Summary:
 
 
 @pytest.mark.quick_share(4)
-@pytest.mark.parametrize("law", LAWS)
-def test_intervals_hold_the_mean_and_the_sum_of_all_values_and_are_finite(law: str) -> None:
+@pytest.mark.parametrize("distribution", DISTRIBUTIONS)
+def test_intervals_hold_the_mean_and_the_sum_of_all_values_and_are_finite(distribution: str) -> None:
     """Fewer than 4 of 6 releases hold at 93 % with a chance of 6e-3; seeds are fixed. Before, 0 to 2 did."""
     held, finite = np.zeros(3), 0
     for seed in range(6):
-        values = LAWS[law](np.random.default_rng(seed), 20_000)
+        values = DISTRIBUTIONS[distribution](np.random.default_rng(seed), 20_000)
         found = ask(values, seed)
         _, total, mean, *_ = found.intervals(0.95).tolist()
         clipped = float(np.clip(values, found.lower, found.upper).mean())
@@ -55,7 +55,7 @@ def test_intervals_hold_the_mean_and_the_sum_of_all_values_and_are_finite(law: s
     assert finite >= 4
 
 
-def test_population_intervals_hold_the_mean_of_the_law() -> None:
+def test_population_intervals_hold_the_mean_of_the_distribution() -> None:
     """Fewer than 4 of 6 releases hold at 93 % with a chance of 6e-3; seeds are fixed."""
     held = 0
     for seed in range(6):
@@ -201,7 +201,7 @@ def test_all_turns_together_lose_what_was_granted(kind: type, loss: dp.PrivacyLo
     assert lost[3] == granted * TAIL_FRACTION
     if loss.epsilon is not None:  # a record moves counts by 1, or one by 1 up and another down
         sensitivity = 1 if adjacency is dp.ADD_REMOVE else 2
-        law = plans[3].law
-        assert isinstance(law, IntervalSums)
-        noise = law.levels[0].noise
+        distribution = plans[3].distribution
+        assert isinstance(distribution, IntervalSums)
+        noise = distribution.levels[0].noise
         assert sensitivity / Fraction(noise.parameter) <= lost[3]

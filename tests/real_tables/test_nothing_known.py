@@ -20,7 +20,7 @@ from dpcurves.curves.class_table import Metric
 from dpcurves.curves.result import IntervalResult, result_from_json
 from dpcurves.display import frame_columns
 from dpcurves.forecasts.expected_errors import KINDS
-from dpcurves.forecasts.reference_laws import import_forecast_modules
+from dpcurves.forecasts.reference_distributions import import_forecast_modules
 from dpcurves.inference.known_numbers import is_uninformative, known_curve, known_number, known_values
 
 LONG = {"BoundsQuestion", "PlaneBoundsQuestion", "ResidualPlotQuestion", "VerifyQuestion", "Histogram2DQuestion"}

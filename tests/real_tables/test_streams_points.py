@@ -11,7 +11,7 @@ import pytest
 from numpy.typing import NDArray
 
 from dpcurves.data import Axis, Categories, Grid
-from dpcurves.laws import Family
+from dpcurves.distributions import Family
 from dpcurves.noise.randomness import Randomness
 from dpcurves.privacy import EACH_RECORD, AddRemove, PrivacyLoss, Unit
 from dpcurves_streams.mechanisms import STREAMS

@@ -21,10 +21,10 @@ from dpcurves.data import Axis
 from dpcurves.ledger import Ledger
 from dpcurves.noise.randomness import Randomness
 from dpcurves.privacy import EACH_RECORD, AddRemove, Unit
+from dpcurves_streams.distributions import CountsAndUncountedTotals
 from dpcurves_streams.feed import CsvFile, CsvLines, DropCounts, JsonLines, Window, follow
 from dpcurves_streams.feed.schedule import Fields, Schedule
 from dpcurves_streams.feed.windows import OpenWindows
-from dpcurves_streams.laws import CountsAndUncountedTotals
 from dpcurves_streams.mechanisms import STREAMS, Perturber, WithUncountedTotals
 from dpcurves_streams.queries import Forest, UncountedReason
 from dpcurves_streams.readings import AggregatedCounts, Counts, Groups, PrunedStates, Totals
@@ -269,7 +269,7 @@ def test_of_ordinary_streams_with_a_few_per_cent_uncounted_fewer_than_one_in_a_h
         reader, state = UncountedReader(plan, NoteFacts("ts", "", "", most)), mechanism.begin(plan)
         randomness, counted = (
             Randomness.from_seed(number),
-            plan.law.require_type(CountsAndUncountedTotals).size_of_counts,
+            plan.distribution.require_type(CountsAndUncountedTotals).size_of_counts,
         )
         has_note = False
         for time_step in range(1, 33):

@@ -42,7 +42,7 @@ def test_no_event_is_known_to_the_population_as_well_as_records_tell(records: in
 
 
 def count_held_intervals(records: int, events: int, releases: int) -> np.ndarray[Any, Any]:
-    """In how many releases the intervals for the population hold the numbers of the law."""
+    """In how many releases the intervals for the population hold the numbers of the distribution."""
     total, held = -np.log(1 - events / records), np.zeros(4)
     share = np.exp(-total * np.arange(13) / 12)
     for seed in range(releases):

@@ -143,7 +143,8 @@ def test_after_the_last_event_nothing_is_open() -> None:
 
 
 def count_held_bands(records: int, events: int, releases: int) -> int:
-    """In how many releases the band at level 0.9 for the population holds the law that records are drawn from."""
+    """In how many releases the band at level 0.9 for the population holds the distribution that records are drawn
+    from."""
     total, held, months = -np.log(1 - events / records), 0, np.arange(13)
     true = np.exp(-total * months / 12)
     for seed in range(releases):

@@ -67,7 +67,7 @@ class Running:
         return len(killed)
 
     def remote(self, name: str = "ann") -> dp.Remote:
-        token = self.scene.gate.tokens.make(self.scene.visitor(name), "delays", "here", 1)
+        token = self.scene.gate.tokens.make(self.scene.principal(name), "delays", "here", 1)
         return dp.Remote(f"https://127.0.0.1:{self.port}", token, ca=self.scene.folder / "cert.pem", timeout=SECONDS)
 
     def _begun(self, words: list[str]) -> Any:

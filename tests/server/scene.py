@@ -15,7 +15,7 @@ from dpcurves.data import Categories
 from dpcurves.ledger import Account
 from dpcurves.models import NumericColumn
 from dpcurves.privacy import EACH_RECORD, Neighbours, PrivacyLoss
-from dpcurves_server import MACHINE, Role, Services, Visitor, people
+from dpcurves_server import MACHINE, Principal, Role, Services, people
 from dpcurves_server.datasets import Relation, Source
 from dpcurves_server.declared_columns import Declared
 
@@ -39,20 +39,20 @@ class Scene:
     url: str
     folder: Path
 
-    def visitor(self, name: str) -> Visitor:
-        return self.gate.sessions.begin_session(name).visitor
+    def principal(self, name: str) -> Principal:
+        return self.gate.sessions.begin_session(name).principal
 
     @property
-    def ann(self) -> Visitor:
-        return self.visitor("ann")
+    def ann(self) -> Principal:
+        return self.principal("ann")
 
     @property
-    def bob(self) -> Visitor:
-        return self.visitor("bob")
+    def bob(self) -> Principal:
+        return self.principal("bob")
 
     @property
-    def stu(self) -> Visitor:
-        return self.visitor("stu")
+    def stu(self) -> Principal:
+        return self.principal("stu")
 
 
 def written(folder: Path, times: int = 1, name: str = "flights.parquet") -> Path:

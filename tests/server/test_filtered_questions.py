@@ -56,12 +56,12 @@ def test_thirty_questions_of_practice_over_http_equal_pandas(part: int, tmp_path
     source, columns = Source(str(tmp_path / "people.parquet")), declare_columns(frame)
     services.datasets.add(MACHINE, account, source, columns, name="people", relation=Relation.FIRST, units=None)
     services.people.give_role(MACHINE, "stu", Role.STEWARD, "people")
-    steward = services.sessions.begin_session("stu").visitor
+    steward = services.sessions.begin_session("stu").principal
     services.projects.make(steward, "practice", "people")
     services.projects.add_member(steward, "practice", "ann")
     services.projects.set_allowance(steward, "practice", BUDGET)
     services.projects.set_allowance(steward, "practice", BUDGET, "ann")
-    app = create_app(Authenticator(services, anonymous_rate=RateLimiter(10**4), visitor_rate=RateLimiter(10**4)))
+    app = create_app(Authenticator(services, anonymous_rate=RateLimiter(10**4), principal_rate=RateLimiter(10**4)))
     session = services.sessions.begin_session("ann")
     signed_in = {"cookie": f"{COOKIE}={session.cookie}", CSRF_HEADER: session.csrf}
     ids = {}

@@ -38,7 +38,7 @@ class Gates:
     def __init__(self, folder: Path, elsewhere: Authority) -> None:
         self.scene, self.elsewhere = made(folder), elsewhere
         self.scene.gate.people.set_subject(MACHINE, "ann", elsewhere.url, SUBJECT)
-        front = Authenticator(self.scene.gate, anonymous_rate=RateLimiter(10_000), visitor_rate=RateLimiter(10_000))
+        front = Authenticator(self.scene.gate, anonymous_rate=RateLimiter(10_000), principal_rate=RateLimiter(10_000))
         self.app = create_app(front, build_routes(Site(front, {}, Issuer(elsewhere.url, CLIENT))))
 
     def browser(self) -> TestClient:
@@ -262,7 +262,7 @@ def test_an_issuer_is_asked_over_https_or_on_this_machine(url: str) -> None:
 
 def test_operators_say_who_goes_by_which_subject_and_of_keepers_the_machine_alone(gates: Gates) -> None:
     scene = gates.scene
-    people, oda = scene.gate.people, scene.visitor("oda")
+    people, oda = scene.gate.people, scene.principal("oda")
     people.set_subject(oda, "eve", gates.elsewhere.url, "of eve")
     with pytest.raises(ProtocolError, match="another account has this subject"):
         people.set_subject(oda, "bob", gates.elsewhere.url, "of eve")
@@ -271,7 +271,7 @@ def test_operators_say_who_goes_by_which_subject_and_of_keepers_the_machine_alon
             people.set_subject(oda, keeper, gates.elsewhere.url, f"of {keeper}")
     for name in ("ann", "stu", "aud"):
         with pytest.raises(ProtocolError, match="your role does not"):
-            people.set_subject(scene.visitor(name), "eve", gates.elsewhere.url, "mine")
+            people.set_subject(scene.principal(name), "eve", gates.elsewhere.url, "mine")
     begun = scene.gate.sessions.begin_for_subject(gates.elsewhere.url, "of eve")
     people.set_subject(oda, "eve", gates.elsewhere.url, "")
     assert scene.gate.sessions.find(begun.cookie) is None
@@ -283,7 +283,7 @@ def test_the_command_line_makes_a_person_who_signs_in_elsewhere_alone(tmp_path: 
     scene = made(tmp_path)
     typed = ["server", "person", "mia", "--store", scene.url, "--issuer", elsewhere.url, "--subject", "of mia"]
     assert CliRunner().invoke(build(typed), typed).exit_code == 0
-    assert scene.gate.sessions.begin_for_subject(elsewhere.url, "of mia").visitor.name == "mia"
+    assert scene.gate.sessions.begin_for_subject(elsewhere.url, "of mia").principal.name == "mia"
     with pytest.raises(ProtocolError):
         scene.gate.sessions.sign_in("mia", "", "192.0.2.1")
     scene.gate.people.give_role(MACHINE, "mia", Role.AUDITOR)

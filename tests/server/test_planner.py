@@ -177,8 +177,8 @@ def test_planning_a_histogram_does_not_grow_with_its_cells() -> None:
         _, peak = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()
-    assert plan.law.size is not None
-    assert plan.law.size > 4_000_000
+    assert plan.distribution.size is not None
+    assert plan.distribution.size > 4_000_000
     assert peak < 2**20  # bytes: less than a byte a cell
 
 

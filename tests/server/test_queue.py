@@ -283,7 +283,7 @@ def test_who_has_no_allowance_is_told_so_though_the_question_was_taken_in(
 ) -> None:
     scene.gate.projects.add_member(scene.stu, "delays", "eve")
     monkeypatch.setattr(scene.gate.projects, "require_allowance", lambda *_: None)
-    asked = scene.gate.questions.ask(scene.visitor("eve"), "delays", HISTOGRAM, LOSS)
+    asked = scene.gate.questions.ask(scene.principal("eve"), "delays", HISTOGRAM, LOSS)
     Worker(scene.url, "one").work_once()
     Queue(scene.gate.archive).publish_states()
     assert "'eve' has no allowance" in str(scene.gate.questions.get(scene.ann, asked.id).refusal)
@@ -351,14 +351,14 @@ def test_all_of_it_is_kept_in_postgresql_as_well(
         asked.id
     ]
     assert scene.gate.archive.ledger.balance("flights").spent.digits == "0.25"
-    assert scene.gate.audit.verify(scene.visitor("aud")).entries > 0
+    assert scene.gate.audit.verify(scene.principal("aud")).entries > 0
 
 
 @pytest.mark.parametrize("gone", ["dismissed", "locked"])
 def test_a_question_of_somebody_who_has_gone_is_refused_before_it_is_charged(scene: Scene, gone: str) -> None:
     asked = scene.gate.questions.ask(scene.ann, "delays", HISTOGRAM, LOSS)
     if gone == "locked":
-        scene.gate.people.lock(scene.visitor("oda"), "ann")
+        scene.gate.people.lock(scene.principal("oda"), "ann")
     else:
         scene.gate.projects.remove_member(scene.stu, "delays", "ann")
     assert Worker(scene.url, "here").work_once()
@@ -441,7 +441,7 @@ def test_a_project_that_asks_many_questions_keeps_another_one_waiting_for_one_of
     projects.set_allowance(scene.stu, "late", PrivacyLoss.pure(1), "eve")
     for cells in range(60, 65):
         questions.ask(scene.ann, "delays", {**HISTOGRAM, "grid": f"-60:600:{cells}"}, PrivacyLoss.pure("0.1"))
-    questions.ask(scene.visitor("eve"), "late", HISTOGRAM, PrivacyLoss.pure("0.1"))
+    questions.ask(scene.principal("eve"), "late", HISTOGRAM, PrivacyLoss.pure("0.1"))
     charging, order = Worker(scene.url, "charges", WorkerRole.CHARGES), list[str]()
     while charging.work_once():
         pass

@@ -47,7 +47,7 @@ def test_a_remote_asks_as_a_session_does_and_pays_once(running: Running) -> None
         assert ann.remaining == dp.PrivacyLoss.pure(1)
         (plan,) = ann.plan(HISTOGRAM, LOSS)
         curve = ann.ask(HISTOGRAM, LOSS)
-        assert plan.law == curve.evidence.sums
+        assert plan.distribution == curve.evidence.sums
         assert bob.ask(HISTOGRAM, LOSS).to_json() == curve.to_json()
         assert (ann.remaining, bob.remaining) == (dp.PrivacyLoss.pure("0.75"), dp.PrivacyLoss.pure(1))
         with pytest.raises(dp.BudgetExceeded, match=r"0\.75 of 1 is left"):
@@ -150,7 +150,7 @@ def test_eight_processes_that_log_in_at_once_leave_one_whole_token(tmp_path: Pat
 
 
 def test_a_forged_header_gives_nobody_another_address(running: Running) -> None:
-    """Wrong passwords are counted by address: five are free, whatever a visitor says of the own address.
+    """Wrong passwords are counted by address: five are free, whatever a principal says of the own address.
 
     The sixth has to wait for a second: on a machine that takes as long for it, the next one, which has to wait for two.
     """
@@ -175,7 +175,7 @@ def test_a_forged_header_gives_nobody_another_address(running: Running) -> None:
 def test_a_burst_of_large_plans_leaves_a_server_small_and_everybody_else_served(running: Running) -> None:
     scene = running.scene
     context, address = make_ca_context(scene.folder / "cert.pem"), f"https://127.0.0.1:{running.port}"
-    tokens = {name: scene.gate.tokens.make(scene.visitor(name), "delays", "here", 1) for name in ("ann", "bob")}
+    tokens = {name: scene.gate.tokens.make(scene.principal(name), "delays", "here", 1) for name in ("ann", "bob")}
 
     def plan(name: str, cells: int) -> int:
         question_json = {"ask": "cdf", "column": "delay", "grid": f"-60:600:{cells}"}

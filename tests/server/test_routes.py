@@ -67,7 +67,7 @@ class Site:
         source = Source(str(scene.folder / "flights.parquet"))
         gate.datasets.add(MACHINE, account, source, COLUMNS, name="trains", relation=Relation.FIRST, units=None)
         gate.people.give_role(MACHINE, "sue", Role.STEWARD, "trains")
-        self.front = Authenticator(gate, anonymous_rate=RateLimiter(10_000), visitor_rate=RateLimiter(10_000))
+        self.front = Authenticator(gate, anonymous_rate=RateLimiter(10_000), principal_rate=RateLimiter(10_000))
         self.app = create_app(self.front)
         self.answer = gate.questions.ask(scene.ann, "delays", HISTOGRAM, LOSS).id
         counting = Worker(scene.url, "here")
@@ -229,7 +229,7 @@ def test_long_bodies_long_paths_and_strange_paths_are_refused(site: Site) -> Non
 
 def test_who_asks_too_often_is_told_to_wait_and_others_are_not(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(task_app, "time", SimpleNamespace(monotonic=lambda: 0.0))  # no minute ends on the way
-    front = Authenticator(site.scene.gate, visitor_rate=RateLimiter(3))
+    front = Authenticator(site.scene.gate, principal_rate=RateLimiter(3))
     app, ann, bob = create_app(front), site.signed("ann"), site.signed("bob")
     statuses = [asked(app, "GET", f"{PREFIX}/me", headers=ann).status for _ in range(5)]
     assert sorted(statuses) == [200, 200, 200, 429, 429]

@@ -113,7 +113,7 @@ def test_nobody_is_operator_and_steward_in_one_account(scene: Scene) -> None:
 
 
 def test_what_is_not_theirs_looks_as_if_it_were_not_there(scene: Scene) -> None:
-    eve, said = scene.visitor("eve"), []
+    eve, said = scene.principal("eve"), []
     for project in ("delays", "there is none"):
         with pytest.raises(ProtocolError) as error:
             scene.gate.questions.plan(eve, project, HISTOGRAM, LOSS)
@@ -142,11 +142,11 @@ def test_a_name_that_nobody_has_costs_the_same_work_as_one_that_somebody_has(
         return compare(passwords, hashed, password)
 
     monkeypatch.setattr(PasswordHasherPool, "_verify_hash", noted)
-    scene.gate.people.lock(scene.visitor("oda"), "eve")
+    scene.gate.people.lock(scene.principal("oda"), "eve")
     for name in ("ann", "nobody", "eve"):
         with pytest.raises(ProtocolError, match="wrong name or password"):
             scene.gate.sessions.sign_in(name, "guess", "elsewhere")
-    scene.gate.people.unlock(scene.visitor("oda"), "eve")
+    scene.gate.people.unlock(scene.principal("oda"), "eve")
     assert compared == [f"$argon2id$v=19$m={people.MEMORY_KIBIBYTES},t={people.HASH_PASSES},p=1"] * 3
     assert WORK == (19 * 1024, 2)  # elsewhere than in tests
 
@@ -157,28 +157,28 @@ def test_who_tries_too_often_waits_and_keeps_nobody_else_from_the_account(scene:
             scene.gate.sessions.sign_in("bob", "guess", "far away")
     with pytest.raises(ProtocolError, match="too many failed attempts"):
         scene.gate.sessions.sign_in("bob", PASSWORD, "far away")
-    assert scene.gate.sessions.sign_in("bob", PASSWORD, "at home").visitor.name == "bob"
+    assert scene.gate.sessions.sign_in("bob", PASSWORD, "at home").principal.name == "bob"
 
 
 def test_a_locked_account_loses_its_sessions_and_tokens_at_once(scene: Scene) -> None:
     session = scene.gate.sessions.begin_session("bob")
-    token = scene.gate.tokens.make(session.visitor, "delays", "notebook", 1)
+    token = scene.gate.tokens.make(session.principal, "delays", "notebook", 1)
     assert scene.gate.sessions.find(session.cookie) is not None
     assert scene.gate.tokens.find(token) is not None
-    scene.gate.people.lock(scene.visitor("oda"), "bob")
+    scene.gate.people.lock(scene.principal("oda"), "bob")
     assert scene.gate.sessions.find(session.cookie) is None
     assert scene.gate.tokens.find(token) is None
-    scene.gate.people.unlock(scene.visitor("oda"), "bob")
+    scene.gate.people.unlock(scene.principal("oda"), "bob")
     assert scene.gate.sessions.find(session.cookie) is None
 
 
 def test_a_token_speaks_for_one_project_and_makes_no_other(scene: Scene) -> None:
     token = scene.gate.tokens.make(scene.ann, "delays", "notebook", 1)
-    visitor = scene.gate.tokens.find(token)
-    assert visitor is not None
-    assert (visitor.name, visitor.projects, visitor.uses_token) == ("ann", frozenset({"delays"}), True)
+    principal = scene.gate.tokens.find(token)
+    assert principal is not None
+    assert (principal.name, principal.projects, principal.uses_token) == ("ann", frozenset({"delays"}), True)
     with pytest.raises(ProtocolError):
-        scene.gate.tokens.make(visitor, "delays", "another", 1)
+        scene.gate.tokens.make(principal, "delays", "another", 1)
 
 
 def test_a_session_that_was_signed_out_is_none(scene: Scene) -> None:
@@ -190,7 +190,7 @@ def test_a_session_that_was_signed_out_is_none(scene: Scene) -> None:
 
 def test_secrets_are_kept_as_hashes_alone(scene: Scene) -> None:
     session = scene.gate.sessions.begin_session("ann")
-    token = scene.gate.tokens.make(session.visitor, "delays", "notebook", 1)
+    token = scene.gate.tokens.make(session.principal, "delays", "notebook", 1)
     stored = b"".join(file.read_bytes() for file in scene.folder.glob("server.db*"))
     assert session.csrf.encode() in stored  # what is looked for would be found
     for secret in (session.cookie, token, PASSWORD):
@@ -198,7 +198,7 @@ def test_secrets_are_kept_as_hashes_alone(scene: Scene) -> None:
 
 
 def test_the_log_names_who_did_what_and_is_verified(scene: Scene) -> None:
-    aud = scene.visitor("aud")
+    aud = scene.principal("aud")
     done = {(each.event.actor, each.event.action) for each in scene.gate.audit.events(aud)}
     assert {("stu", "made project"), ("ann", "signed in"), ("ann", "asked")} <= done
     assert scene.gate.audit.verify(aud).entries > len(done)
@@ -207,7 +207,7 @@ def test_the_log_names_who_did_what_and_is_verified(scene: Scene) -> None:
 
 def test_an_operator_gets_no_role_that_sees_data_and_no_password_of_those_who_have_one(tmp_path: Path) -> None:
     scene = made(tmp_path)
-    oda, people = scene.visitor("oda"), scene.gate.people
+    oda, people = scene.principal("oda"), scene.gate.people
     people.add(oda, "second", PASSWORD)
     for name in ("oda", "second"):
         for role, dataset in ((Role.STEWARD, "flights"), (Role.AUDITOR, "")):
@@ -217,17 +217,17 @@ def test_an_operator_gets_no_role_that_sees_data_and_no_password_of_those_who_ha
     for keeper in ("stu", "aud"):
         with pytest.raises(ProtocolError, match="appoint stewards and auditors"):
             people.set_password(oda, keeper, "a password of mine")
-        people.set_password(scene.visitor(keeper), keeper, "a password of their own", PASSWORD)
+        people.set_password(scene.principal(keeper), keeper, "a password of their own", PASSWORD)
         people.set_password(MACHINE, keeper, PASSWORD)
     with pytest.raises(ProtocolError, match="both operator and auditor"):
         people.give_role(MACHINE, "oda", Role.AUDITOR)
-    assert scene.visitor("second").roles == ()
+    assert scene.principal("second").roles == ()
 
 
 def test_what_an_operator_still_can_do_stands_in_the_log(tmp_path: Path) -> None:
     scene = made(tmp_path)
-    scene.gate.people.set_password(scene.visitor("oda"), "ann", "a password of mine")
-    scene.gate.people.give_role(scene.visitor("oda"), "eve", Role.OPERATOR)
+    scene.gate.people.set_password(scene.principal("oda"), "ann", "a password of mine")
+    scene.gate.people.give_role(scene.principal("oda"), "eve", Role.OPERATOR)
     done = {(one.event.actor, one.event.action, one.event.subject) for one in scene.gate.audit.events(MACHINE)}
     assert {("oda", "gave a new password to", "ann"), ("oda", "gave role operator", "eve")} <= done
 
@@ -256,7 +256,7 @@ def test_a_right_password_takes_the_tries_before_it_back(scene: Scene) -> None:
     for password in ("guess", "guess", "guess", "guess", PASSWORD) * 2:
         with suppress(ProtocolError):
             signed = scene.gate.sessions.sign_in("eve", password, "at work")
-    assert signed.visitor.name == "eve"
+    assert signed.principal.name == "eve"
 
 
 def test_a_share_and_who_set_it_are_written_together_or_not_at_all(tmp_path: Path) -> None:
@@ -276,7 +276,7 @@ def test_a_share_and_who_set_it_are_written_together_or_not_at_all(tmp_path: Pat
 def test_who_has_no_share_asks_nothing_and_enters_nothing(tmp_path: Path) -> None:
     scene = made(tmp_path)
     scene.gate.projects.add_member(scene.stu, "delays", "eve")
-    eve, entries = scene.visitor("eve"), len(scene.gate.audit.events(MACHINE))
+    eve, entries = scene.principal("eve"), len(scene.gate.audit.events(MACHINE))
     with pytest.raises(ProtocolError, match="you have no share of the budget yet"):
         scene.gate.questions.ask(eve, "delays", HISTOGRAM, LOSS)
     assert len(scene.gate.audit.events(MACHINE)) == entries
@@ -298,7 +298,7 @@ def test_a_question_is_told_how_many_of_its_project_wait_before_it(tmp_path: Pat
     asked = [scene.gate.questions.ask(scene.ann, "delays", HISTOGRAM, loss) for loss in losses]
     assert [scene.gate.questions.count_before(scene.ann, each) for each in asked] == [0, 1, 2]
     with pytest.raises(ProtocolError):
-        scene.gate.questions.count_before(scene.visitor("eve"), asked[0])
+        scene.gate.questions.count_before(scene.principal("eve"), asked[0])
 
 
 @pytest.mark.parametrize(
@@ -330,8 +330,8 @@ def test_guesses_for_a_name_from_many_addresses_are_bounded_whether_it_exists_or
     assert people.FREE_TRIES_OF_NAME <= len(tried) <= people.FREE_TRIES_OF_NAME + 2
     assert "too many failed attempts; try again in " in refusals[-1]
     if name == "ann":  # strangers do not lock her out where she is known, nor anybody else
-        assert scene.gate.sessions.sign_in(name, PASSWORD, "at home").visitor.name == name
-    assert scene.gate.sessions.sign_in("bob", PASSWORD, "elsewhere").visitor.name == "bob"
+        assert scene.gate.sessions.sign_in(name, PASSWORD, "at home").principal.name == name
+    assert scene.gate.sessions.sign_in("bob", PASSWORD, "elsewhere").principal.name == "bob"
 
 
 def test_of_300_guesses_at_the_same_time_from_300_addresses_a_name_has_its_free_tries(
@@ -344,7 +344,7 @@ def test_of_300_guesses_at_the_same_time_from_300_addresses_a_name_has_its_free_
     monkeypatch.setattr("dpcurves_server.people.time", SimpleNamespace(monotonic=lambda: 0.0, time=lambda: 0.0))
     with ThreadPoolExecutor(30) as pool:
         refusals = pool.map(lambda number: guess(scene, "ann", number, f"secret {number}"), range(300))
-        assert scene.gate.sessions.sign_in("ann", PASSWORD, "at home").visitor.name == "ann"
+        assert scene.gate.sessions.sign_in("ann", PASSWORD, "at home").principal.name == "ann"
         lines = list(refusals)
     assert sum("wrong name or password" in line for line in lines) == people.FREE_TRIES_OF_NAME
     assert sum("too many failed attempts" in line for line in lines) == 300 - people.FREE_TRIES_OF_NAME
@@ -404,7 +404,7 @@ def test_a_new_password_needs_the_old_one_and_guesses_of_it_wait(scene: Scene) -
         scene.gate.people.set_password(ann, "ann", new, PASSWORD)
     bob = scene.bob
     scene.gate.people.set_password(bob, "bob", new, PASSWORD)
-    assert scene.gate.sessions.sign_in("bob", new, "here").visitor.name == "bob"
+    assert scene.gate.sessions.sign_in("bob", new, "here").principal.name == "bob"
 
 
 def test_a_sign_in_renews_a_hash_of_other_settings_and_ends_no_session(
@@ -418,7 +418,7 @@ def test_a_sign_in_renews_a_hash_of_other_settings_and_ends_no_session(
     before = stored()
     monkeypatch.setattr(people, "MEMORY_KIBIBYTES", 2 * people.MEMORY_KIBIBYTES)
     other = Services(scene.url)
-    assert other.sessions.sign_in("oda", PASSWORD, "here").visitor.name == "oda"
+    assert other.sessions.sign_in("oda", PASSWORD, "here").principal.name == "oda"
     assert f"m={people.MEMORY_KIBIBYTES}," in stored() != before
-    assert other.sessions.sign_in("oda", PASSWORD, "here").visitor.name == "oda"
+    assert other.sessions.sign_in("oda", PASSWORD, "here").principal.name == "oda"
     assert other.sessions.find(signed.cookie) is not None

@@ -9,9 +9,9 @@ from scene import HISTOGRAM, LOSS, Scene, made
 
 from dpcurves.session import Session
 from dpcurves_parties.serving.messages import ProtocolError
+from dpcurves_server.principals import Principal
 from dpcurves_server.questions import State
 from dpcurves_server.queue import TAKEN_BACK, Queue
-from dpcurves_server.visitors import Visitor
 from dpcurves_server.worker import Worker
 
 
@@ -137,7 +137,7 @@ def test_only_the_steward_of_the_dataset_does_so_and_of_what_waits(scene: Scene)
     id = asked(scene)
     before = done(scene)
     for name in ("ann", "bob", "eve", "aud", "oda"):
-        who: Visitor = scene.visitor(name)
+        who: Principal = scene.principal(name)
         for act in (scene.gate.stewardship.withdraw, scene.gate.stewardship.retry):
             with pytest.raises(ProtocolError, match="there is none of this name"):
                 act(who, id)

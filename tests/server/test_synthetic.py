@@ -41,7 +41,7 @@ class Uploads:
 
     def __init__(self, folder: Path) -> None:
         self.scene: Scene = made(folder)
-        front = Authenticator(self.scene.gate, anonymous_rate=RateLimiter(10_000), visitor_rate=RateLimiter(10_000))
+        front = Authenticator(self.scene.gate, anonymous_rate=RateLimiter(10_000), principal_rate=RateLimiter(10_000))
         self.app = create_app(front, build_routes(Site(front, {})))
 
     def send(self, name: str, file: bytes = CSV, said: str = SAID, called: str = "table.csv", **typed: str) -> Any:

@@ -40,7 +40,7 @@ FOCUSED = """(selector) => {
 """Whether the focused element is the wanted one; whether its focus is seen; and the element."""
 
 
-class Visitor:
+class Principal:
     """A newcomer at a page, whose clicks are counted; what goes wrong in the browser is kept."""
 
     def __init__(self, page: Any, address: str, opening_page: Path | None = None) -> None:
@@ -103,7 +103,7 @@ def test_from_a_path_to_a_published_folder_in_eight_clicks(
         open_table(path) as address,
         browser.new_context(color_scheme=scheme, viewport={"width": width, "height": 850}) as context,
     ):
-        newcomer = Visitor(context.new_page(), address)
+        newcomer = Principal(context.new_page(), address)
         page = newcomer.page
         newcomer.look()
         page.fill("#amount", "1")
@@ -139,7 +139,7 @@ def test_an_answer_of_an_earlier_start_is_copied_and_published_after_the_next_st
     path.write_text("Lesezeit (min);Zweigstelle\n" + rows)
     with browser.new_context(permissions=["clipboard-read", "clipboard-write"]) as context:
         with open_table(path, stop_by=signal.SIGINT) as address:
-            newcomer = Visitor(context.new_page(), address)
+            newcomer = Principal(context.new_page(), address)
             newcomer.page.fill("#amount", "1")
             newcomer.click("text=Continue")
             newcomer.click("text=Distribution >> nth=0")
@@ -149,7 +149,7 @@ def test_an_answer_of_an_earlier_start_is_copied_and_published_after_the_next_st
             newcomer.click("button[value=ask]")
             newcomer.page.wait_for_url("**/releases/*")
         with open_table(path) as address:
-            newcomer = Visitor(context.new_page(), address)
+            newcomer = Principal(context.new_page(), address)
             page = newcomer.page
             assert "0.5 of epsilon 1 spent" in page.inner_text("main")
             newcomer.click("table a >> nth=0")
@@ -184,7 +184,7 @@ def test_a_sketch_says_that_it_is_being_drawn_until_it_is_there(browser: Any, tm
     path = tmp_path / "loans.csv"
     path.write_text("days kept,genre\n" + "".join(f"{n % 90},{'xyz'[n % 3]}\n" for n in range(3000)))
     with open_table(path) as address, browser.new_context(color_scheme=scheme) as context:
-        newcomer = Visitor(context.new_page(), address)
+        newcomer = Principal(context.new_page(), address)
         page = newcomer.page
         page.fill("#amount", "1")
         newcomer.click("text=Continue")
@@ -245,7 +245,7 @@ def test_a_curve_is_published_by_tab_enter_and_arrows_alone(
     ):
         access = LocalAccess(int(re.findall(r":(\d+)/", address)[0]), address.partition("token=")[2])
         opening_page = write_opening_page(open_local_table(str(path)), access)
-        newcomer = Visitor(context.new_page(), address, opening_page)
+        newcomer = Principal(context.new_page(), address, opening_page)
         page, typist = newcomer.page, Typist(newcomer.page)
         typist.enter("#amount", "1")
         page.keyboard.press("Enter")
@@ -297,7 +297,7 @@ def test_tables_of_ten_kinds_are_published_in_eight_clicks(browser: Any, tmp_pat
     asked = make(TableMaker(tmp_path, seed))
     started = time.monotonic()
     with open_table(asked.path) as address, browser.new_context() as context:
-        newcomer = Visitor(context.new_page(), address)
+        newcomer = Principal(context.new_page(), address)
         page = newcomer.page
         page.fill("#amount", "2")
         for row in page.query_selector_all("tr[data-column]"):
@@ -355,7 +355,7 @@ def test_a_wide_table_on_a_phone_scrolls_in_its_box_and_its_first_column_stays(
         open_table(path) as address,
         browser.new_context(color_scheme=scheme, viewport=PHONE, has_touch=True) as context,
     ):
-        newcomer = Visitor(context.new_page(), address)
+        newcomer = Principal(context.new_page(), address)
         page = newcomer.page
         page.fill("#amount", "1")
         for number, names in enumerate((jobs, homes)):

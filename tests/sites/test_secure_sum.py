@@ -243,8 +243,8 @@ def test_what_those_who_pool_see_is_a_function_of_the_sum_alone(
 
     Streams of keys that they lack are uniform to them: over integers modulo 3, all values of these streams are gone
     through, with the signs that sites add them with. What is left of masked vectors once known streams are taken off
-    has one law for all vectors with one sum: a simulator needs the sum alone. Known are, beside their own: own masks
-    of those in the sum, and masks with others of a site that failed before.
+    has one distribution for all vectors with one sum: a simulator needs the sum alone. Known are, beside their own: own
+    masks of those in the sum, and masks with others of a site that failed before.
     """
     added: list[list[tuple[bytes, int]]] = []
     monkeypatch.setattr(secure_sum, "_add_masks", lambda vector, keys: added.append(list(keys)))
@@ -266,12 +266,15 @@ def test_what_those_who_pool_see_is_a_function_of_the_sum_alone(
             known.add(secure_sum._derive_pair_key(turn, masking, bundles[site].masking_key, gone, site)[0])
     unknown = sorted({key for site in honest for key, _ in keys[site]} - known)
     assert len(unknown) == len(honest) * (len(honest) - 1) // 2
-    laws: dict[int, Counter[tuple[int, ...]]] = {}
+    distributions: dict[int, Counter[tuple[int, ...]]] = {}
     for own in product(range(3), repeat=len(honest)):
         seen: Counter[tuple[int, ...]] = Counter()
         for streams in product(range(3), repeat=len(unknown)):
             value = dict(zip(unknown, streams, strict=True))
             masks = [sum(sign * value.get(key, 0) for key, sign in keys[site]) for site in honest]
             seen[tuple((one + other) % 3 for one, other in zip(own, masks, strict=True))] += 1
-        assert laws.setdefault(sum(own) % 3, seen) == seen
-    assert all(len(law) == 3 ** (len(honest) - 1) and len(set(law.values())) == 1 for law in laws.values())
+        assert distributions.setdefault(sum(own) % 3, seen) == seen
+    assert all(
+        len(distribution) == 3 ** (len(honest) - 1) and len(set(distribution.values())) == 1
+        for distribution in distributions.values()
+    )

@@ -18,7 +18,7 @@ import dpcurves as dp
 from dpcurves.arguments import InvalidArgument, ProtocolError
 from dpcurves.conversation import Plan, Release, UnsupportedQuery
 from dpcurves.data import Axis
-from dpcurves.laws import Family, IntervalSums, Noise, Tier
+from dpcurves.distributions import Family, IntervalSums, Noise, Tier
 from dpcurves.ledger import Allotment, BudgetExceeded, Ledger, QuestionBudget
 from dpcurves.ledger.chain import Database
 from dpcurves.noise import Randomness
@@ -161,9 +161,9 @@ def test_the_error_is_that_of_the_plan(neighbours: Neighbours) -> None:
 HONEST = [(m, c, a) for m in range(2, 6) for c in range(m) for a in range(c + 1)]
 
 
-def losses(law: NDArray[np.float64], moved: int) -> float:
-    usable = (law[moved:] > 1e-200) & (law[:-moved] > 1e-200)
-    return float(np.abs(np.log(law[moved:][usable] / law[:-moved][usable])).max())
+def losses(distribution: NDArray[np.float64], moved: int) -> float:
+    usable = (distribution[moved:] > 1e-200) & (distribution[:-moved] > 1e-200)
+    return float(np.abs(np.log(distribution[moved:][usable] / distribution[:-moved][usable])).max())
 
 
 def summed(one: NDArray[np.float64], times: int) -> NDArray[np.float64]:
@@ -174,10 +174,10 @@ def summed(one: NDArray[np.float64], times: int) -> NDArray[np.float64]:
 
 
 def polya_difference(scale: float, shape: float, reach: int = 150) -> NDArray[np.float64]:
-    r, law = exp(-1 / scale), [1.0]
+    r, distribution = exp(-1 / scale), [1.0]
     for k in range(reach):
-        law.append(law[-1] * (shape + k) / (k + 1) * r)
-    return np.asarray(np.convolve(law, law[::-1]) * (1 - r) ** (2 * shape))
+        distribution.append(distribution[-1] * (shape + k) / (k + 1) * r)
+    return np.asarray(np.convolve(distribution, distribution[::-1]) * (1 - r) ** (2 * shape))
 
 
 @pytest.mark.parametrize(("m", "c", "absent"), HONEST)
@@ -192,16 +192,16 @@ def test_honest_shares_in_every_list_lose_no_more_than_promised(m: int, c: int, 
     assert least == model.honest_sites
     query = CountQuery((Axis("age", dp.Grid(0, 4, cells=4)),), CountUse.CELLS)
     plan = model.plan_query(query, ONE, AddRemove(EACH_RECORD))
-    noise = plan.law.levels[0].noise  # type: ignore[attr-defined]
-    law = summed(polya_difference(float(noise.parameter), 1 / model.honest_sites), least)
-    centre = len(law) // 2
-    assert losses(law[centre - 30 : centre + 31], 1) == pytest.approx(1, abs=1e-9)
+    noise = plan.distribution.levels[0].noise  # type: ignore[attr-defined]
+    distribution = summed(polya_difference(float(noise.parameter), 1 / model.honest_sites), least)
+    centre = len(distribution) // 2
+    assert losses(distribution[centre - 30 : centre + 31], 1) == pytest.approx(1, abs=1e-9)
     plan = model.plan_query(query, PrivacyLoss.zcdp("0.1"), AddRemove(EACH_RECORD))
-    noise = plan.law.levels[0].noise  # type: ignore[attr-defined]
+    noise = plan.distribution.levels[0].noise  # type: ignore[attr-defined]
     assert noise.family is Family.GAUSSIAN
     each = np.exp(-(np.arange(-60, 61) ** 2) / (2 * float(noise.parameter) / model.honest_sites))
-    law = summed(each / each.sum(), least)
-    here, there = law[1:], law[:-1]
+    distribution = summed(each / each.sum(), least)
+    here, there = distribution[1:], distribution[:-1]
     usable = (here > 1e-250) & (there > 1e-250)
     for order in (1.01, 1.5, 2.0, 4.0):
         moment = float(np.exp(order * np.log(here[usable]) + (1 - order) * np.log(there[usable])).sum())
@@ -210,9 +210,9 @@ def test_honest_shares_in_every_list_lose_no_more_than_promised(m: int, c: int, 
 
 def test_leaving_out_all_that_are_tolerated_while_as_many_collude_would_break_the_promise() -> None:
     """Why `max_dropouts` counts: of five sites two collude and two "have failed"; a third of the noise is left."""
-    law = summed(polya_difference(1.0, 1 / 3), 1)
-    centre = len(law) // 2
-    assert losses(law[centre - 30 : centre + 31], 1) > 1.7
+    distribution = summed(polya_difference(1.0, 1 / 3), 1)
+    centre = len(distribution) // 2
+    assert losses(distribution[centre - 30 : centre + 31], 1) > 1.7
 
 
 def test_what_is_not_linear_is_refused_before_anything_is_charged() -> None:
@@ -273,11 +273,11 @@ def test_combined_noise_exceeds_its_bound_as_rarely_as_promised(family: Family) 
         Noise(family, Fraction(9)).sum_over_parties(Fraction(5, 3)),
         Noise(family, Fraction(4)).sum_over_parties(Fraction(5, 3)),
     ]
-    law = IntervalSums(1, 4, (Tier(range(0, 4, 2), noises[0]), Tier(range(4), noises[1])), noises[1])
+    distribution = IntervalSums(1, 4, (Tier(range(0, 4, 2), noises[0]), Tier(range(4), noises[1])), noises[1])
     weights = np.array([[1, 0, 0, 0, 0, 0, 0], [0.3, -0.7, 1, 0.5, 0, 0, -2], [0, 0, 0, 0, 0, 0, 1]])
-    drawn = weights @ law.simulate_values(400_000, np.random.default_rng(1)).T
+    drawn = weights @ distribution.simulate_values(400_000, np.random.default_rng(1)).T
     for chance in (0.01, 0.0005):
-        bounds = law.bound_combined_noise(weights, chance)
+        bounds = distribution.bound_combined_noise(weights, chance)
         assert ((drawn > bounds[:, None]).mean(axis=1) <= chance).all()
         assert ((drawn > bounds[:, None] / 2).mean(axis=1) > chance).all()
 

@@ -103,7 +103,7 @@ def test_rounds_add_up_to_the_whole_loss_for_all_answers(
     while True:
         spent += step.budget_fraction
         plan = Central().plan_query(step.query, loss * step.budget_fraction, adjacency)
-        size = plan.law.size
+        size = plan.distribution.size
         assert size is not None
         values = [0] * size
         if isinstance(step.query.axes[0], LatticeAxis):
@@ -330,8 +330,8 @@ def collect_fractions(
     while True:
         fractions.append(step.budget_fraction)
         plan = Central().plan_query(step.query, loss * step.budget_fraction, adjacency)
-        assert plan.law.size is not None
-        values = [0] * plan.law.size
+        assert plan.distribution.size is not None
+        values = [0] * plan.distribution.size
         if isinstance(step.query.axes[0], LatticeAxis):
             values[: len(counts)] = counts[: len(values)]
         try:

@@ -5,7 +5,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from dpcurves.laws import Family
+from dpcurves.distributions import Family
 from dpcurves.strategies.partitions import choose_leaf_tilings
 
 

@@ -15,10 +15,10 @@ from hypothesis.strategies import integers, sampled_from
 from dpcurves.arrays import FloatArray
 from dpcurves.conversation import Evidence
 from dpcurves.data import Axis, Grid
+from dpcurves.distributions import Family, IntervalSums, Noise, Tier
 from dpcurves.estimation import JointEstimate
 from dpcurves.estimation.binary_tree import DyadicLayout, Measurements, merge_measurements
 from dpcurves.estimation.empirical_bayes import TreeEstimate, estimate_tree
-from dpcurves.laws import Family, IntervalSums, Noise, Tier
 from dpcurves.queries import PartitionQuery
 from dpcurves.strategies import prefixes
 from dpcurves.strategies.prefixes import (
@@ -66,11 +66,11 @@ def test_a_first_turn_has_every_cell_and_two_coarser_tilings(make: Layout, cells
 @given(family=sampled_from(Family), cells=sampled_from(CELLS), make=sampled_from(LAYOUTS), seed=integers(0, 5))
 def test_whatever_was_released_a_refinement_is_nested(make: Layout, cells: int, family: Family, seed: int) -> None:
     layout, draw = make(cells), np.random.default_rng(seed)
-    law = IntervalSums(
+    distribution = IntervalSums(
         1, cells, tuple(Tier(t, Noise(family, Fraction(9))) for t in first_tilings(layout)), missing=None
     )
-    values = (draw.normal(0, 10.0 ** (2 * seed), law.size)).astype(np.int64)
-    splits = estimate_tree(merge_measurements(layout, [(law, values)]), float(values.sum()))
+    values = (draw.normal(0, 10.0 ** (2 * seed), distribution.size)).astype(np.int64)
+    splits = estimate_tree(merge_measurements(layout, [(distribution, values)]), float(values.sum()))
     tries = product((refine_tilings, refine_last_tilings), (Fraction(1, 10**6), Fraction(3), Fraction(10**9)))
     for refine, parameter in tries:
         tilings = refine(splits, Noise(family, parameter))
@@ -176,12 +176,13 @@ def pilot_estimate(exact: FloatArray, seed: int) -> JointEstimate:
     levels = tuple(Tier(tiling, Noise(Family.LAPLACE, Fraction(40))) for tiling in tilings)
     counts = np.concatenate([np.add.reduceat(exact, np.asarray(tiling)) for tiling in tilings])
     noisy = np.rint(counts + np.random.default_rng(seed).laplace(0, 40, len(counts))).astype(np.int64)
-    law = IntervalSums(1, len(exact), levels, missing=None)
-    return JointEstimate((Evidence(law, tuple(noisy.tolist()), total=None),))
+    distribution = IntervalSums(1, len(exact), levels, missing=None)
+    return JointEstimate((Evidence(distribution, tuple(noisy.tolist()), total=None),))
 
 
 def test_atoms_of_little_more_than_the_noise_are_significant_together() -> None:
-    # At 2 standard errors the probability of a false alarm on one of five smooth laws is below 0.15; seeds are fixed.
+    # At 2 standard errors the probability of a false alarm on one of five smooth distributions is below 0.15; seeds are
+    # fixed.
     number = np.arange(1024)
     ages = np.where(number % 9 == 4, 100.0, 0.0)
     hill = 10_000 * np.exp(-(((number - 500) / 100) ** 2) / 2) / 250

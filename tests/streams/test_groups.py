@@ -8,16 +8,16 @@ import numpy as np
 import pytest
 
 from dpcurves.data import Categories
-from dpcurves.laws import Family, Noise
+from dpcurves.distributions import Family, Noise
 from dpcurves.noise.randomness import Randomness
 from dpcurves.privacy import EACH_RECORD, AddRemove, PrivacyLoss
-from dpcurves_streams.laws import GroupedCounts
+from dpcurves_streams.distributions import GroupedCounts
 from dpcurves_streams.mechanisms import STREAMS
 from dpcurves_streams.readings import GroupEstimator, Groups, GroupWindowEstimator, Low, Smoother
 from dpcurves_streams.readings.groups import OpenGroups, smooth_in_groups
 
 NOISE = Noise(Family.LAPLACE, Fraction(3))
-LAW = GroupedCounts(1, NOISE, NOISE, NOISE, 10)
+DISTRIBUTION = GroupedCounts(1, NOISE, NOISE, NOISE, 10)
 
 
 def test_lengths_means_squares_and_medians_are_those_of_the_groups() -> None:
@@ -36,7 +36,7 @@ def test_lengths_means_squares_and_medians_are_those_of_the_groups() -> None:
 
 
 def test_example_8_of_the_paper_in_tenths() -> None:
-    reader = GroupEstimator(LAW, Smoother.MEDIAN)
+    reader = GroupEstimator(DISTRIBUTION, Smoother.MEDIAN)
     noisy, joined = (56, 44, 67, 95, 102), (0, 1, 1, 0, 0)
     assert [reader.estimate_next(each)[0] for each in zip(noisy, joined, strict=True)] == [56, 50, 56, 95, 102]
 
@@ -45,7 +45,7 @@ def test_windows_are_sums_of_medians_of_groups_as_far_as_they_reach() -> None:
     noisy, joined = (4, 8, 6, 30, 2, 2, 5, 2), (0, 1, 1, 0, 0, 1, 1, 1)
     groups = [[0, 1, 2], [3], [4, 5, 6, 7]]
     for width in (1, 3, 5, 8, 20):
-        reader = GroupWindowEstimator(LAW, width)
+        reader = GroupWindowEstimator(DISTRIBUTION, width)
         for time_step, each in enumerate(zip(noisy, joined, strict=True)):
             inside = range(max(time_step - width + 1, 0), time_step + 1)
             known = [[place for place in group if place <= time_step] for group in groups]

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from dpcurves.data import Categories
-from dpcurves.laws import IntervalSums
+from dpcurves.distributions import IntervalSums
 from dpcurves.noise.randomness import Randomness
 from dpcurves.privacy import EACH_RECORD, AddRemove, PrivacyLoss
-from dpcurves_streams.laws import TreeCounts
+from dpcurves_streams.distributions import TreeCounts
 from dpcurves_streams.mechanisms import STREAMS
 from dpcurves_streams.readings import Counts, Totals
 
@@ -50,7 +50,7 @@ def test_deviations_are_those_of_the_errors() -> None:
 
 
 def test_the_chooser_goes_by_what_is_read() -> None:
-    for question, law in ((Counts(STATES), IntervalSums), (Totals(STATES), TreeCounts)):
-        assert isinstance(STREAMS.plan(question.query, HUGE, ONE).law, law)
+    for question, distribution in ((Counts(STATES), IntervalSums), (Totals(STATES), TreeCounts)):
+        assert isinstance(STREAMS.plan(question.query, HUGE, ONE).distribution, distribution)
     with pytest.raises(ValueError, match="windows"):
         _ = Totals(STATES, windows=(0,)).query

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import dpcurves as dp
-from dpcurves.laws import Family
+from dpcurves.distributions import Family
 from dpcurves_streams import Counts, DriftWatch, TimeStepReading
 from dpcurves_streams.readings.question import NoisyValues
 
@@ -57,9 +57,9 @@ def test_states_of_a_stream_are_watched_as_categories() -> None:
     a window of other states alarms, and its values are those of released bar charts."""
     draw, shares = np.random.default_rng(5), [0.7, 0.28, 0.02]
 
-    def count_states(time_step: int, size: int, law: list[float], scale: float = 2.0) -> TimeStepReading:
+    def count_states(time_step: int, size: int, distribution: list[float], scale: float = 2.0) -> TimeStepReading:
         noise = draw.laplace(0, scale, 3).round() if scale else np.zeros(3)
-        counts = draw.multinomial(size, law) + noise
+        counts = draw.multinomial(size, distribution) + noise
         noisy = NoisyValues(Family.LAPLACE, counts, 2**0.5 * scale)
         return TimeStepReading(time_step, counts, {}, {}, noisy=noisy, noisy_windows={})
 
@@ -69,8 +69,8 @@ def test_states_of_a_stream_are_watched_as_categories() -> None:
         years += any(watch.compare_window(count_states(time_step, 250, shares)).alarms for time_step in range(1, 5))
     assert 2 <= years <= 34
     exact = [
-        count_states(time_step, size, law, 0.0)
-        for time_step, size, law in ((0, 4000, shares), (1, 900, [0.4, 0.3, 0.3]))
+        count_states(time_step, size, distribution, 0.0)
+        for time_step, size, distribution in ((0, 4000, shares), (1, 900, [0.4, 0.3, 0.3]))
     ]
     found = DriftWatch(STATES, exact[0], windows_per_year=52).compare_window(exact[1])
     assert found.alarms == ("psi", "chi_squared", "tv")

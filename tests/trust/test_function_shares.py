@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from dpcurves.conversation import Plan, UnsupportedQuery
 from dpcurves.data import Axis, Categories, Grid
-from dpcurves.laws import Family, IntervalSums, Noise, PathSums, Tier
+from dpcurves.distributions import Family, IntervalSums, Noise, PathSums, Tier
 from dpcurves.ledger import Allotment, QuestionBudget
 from dpcurves.mechanisms import LazyTree
 from dpcurves.mechanisms.auto import LINEAR
@@ -135,10 +135,10 @@ def test_the_answer_is_the_exact_count_and_both_noises() -> None:
     slots, places = 100, np.arange(101) % 90
     both, asked = servers(places, slots), plan(100, 0, 50, 1, 100, reports=101)
     release = FunctionShares().run(asked, both, allotment(), Randomness.from_system())
-    law = asked.law
-    assert isinstance(law, PathSums)
-    noises = [server.noise_key.derive_path_noise(law, law.prefix_lengths) for server in both]
-    exact = [int((places < each).sum()) for each in law.prefix_lengths]
+    distribution = asked.distribution
+    assert isinstance(distribution, PathSums)
+    noises = [server.noise_key.derive_path_noise(distribution, distribution.prefix_lengths) for server in both]
+    exact = [int((places < each).sum()) for each in distribution.prefix_lengths]
     assert release.values == tuple(sum(three) for three in zip(exact, *noises, strict=True))
     assert release.values[0] == 0
     assert not release.seeded
@@ -180,8 +180,8 @@ def test_plan_states_twice_the_variance_and_the_trust_model() -> None:
     ours, theirs = plan(2**32, 7), Central(LazyTree()).plan_query(query(2**32, 7), ONE, ReplaceOne(EACH_RECORD, 9))
     assert ours.error == pytest.approx(sqrt(2) * theirs.error, rel=1e-8)
     assert ours.made_by.startswith("two servers that do not collude, owners unchecked: noise path through 32 levels")
-    assert isinstance(ours.law, PathSums)
-    assert (ours.law.noise.parties, ours.law.missing) == (2, None)
+    assert isinstance(ours.distribution, PathSums)
+    assert (ours.distribution.noise.parties, ours.distribution.missing) == (2, None)
 
 
 @pytest.mark.quick_share(2)
@@ -202,15 +202,15 @@ def test_what_a_server_opens_keeps_its_full_noise_against_the_other() -> None:
     asked, places = plan(8, 3, 5, 8), np.array([0, 2, 2, 4, 7, 8])
     first, second = servers(places, 8)
     seen = make_answer_share(asked, first, allotment())
-    law = asked.law
-    assert isinstance(law, PathSums)
-    known = second.sum_prefix_shares(law.prefix_lengths)
+    distribution = asked.distribution
+    assert isinstance(distribution, PathSums)
+    known = second.sum_prefix_shares(distribution.prefix_lengths)
     left = [(one + other + RING // 2) % RING - RING // 2 for one, other in zip(seen, known, strict=True)]
-    exact = [int((places < each).sum()) for each in law.prefix_lengths]
-    noise = first.noise_key.derive_path_noise(law, law.prefix_lengths)
+    exact = [int((places < each).sum()) for each in distribution.prefix_lengths]
+    noise = first.noise_key.derive_path_noise(distribution, distribution.prefix_lengths)
     assert left == [count + each for count, each in zip(exact, noise, strict=True)]
-    central = LazyTree().plan(asked.query, ONE, asked.adjacency).law.require_type(PathSums)
-    assert law.sum_over_parties(1) == replace(central, missing=None)
+    central = LazyTree().plan(asked.query, ONE, asked.adjacency).distribution.require_type(PathSums)
+    assert distribution.sum_over_parties(1) == replace(central, missing=None)
 
 
 def test_a_threshold_has_one_answer_and_neighbours_a_common_noise() -> None:
@@ -288,10 +288,10 @@ TABLES = (
 )
 
 
-def exact_sums(query: CountQuery, law: IntervalSums, places: NDArray[np.int64]) -> list[int]:
-    """What one curator adds noise to: all sums of the law, and the missing."""
+def exact_sums(query: CountQuery, distribution: IntervalSums, places: NDArray[np.int64]) -> list[int]:
+    """What one curator adds noise to: all sums of the distribution, and the missing."""
     table = np.bincount(places, minlength=query.rows * query.cells + 1)
-    cells = law.apply_strategy(table[:-1].reshape(query.rows, query.cells))
+    cells = distribution.apply_strategy(table[:-1].reshape(query.rows, query.cells))
     return [*(int(each) for part in cells for each in part.ravel()), int(table[-1])]
 
 
@@ -302,10 +302,13 @@ def test_all_cells_are_one_curators_sums_with_the_noise_of_both(query: CountQuer
     slots = query.rows * query.cells
     places = np.random.default_rng(3).integers(0, slots + 1, 40)
     both, asked = servers(places, slots), FunctionShares().plan_query(query, loss, ReplaceOne(EACH_RECORD, 40))
-    law, central = asked.law.require_type(IntervalSums), LINEAR.plan(query, loss, asked.adjacency)
-    assert law.sum_over_parties(1) == central.law
+    distribution, central = asked.distribution.require_type(IntervalSums), LINEAR.plan(query, loss, asked.adjacency)
+    assert distribution.sum_over_parties(1) == central.distribution
     assert asked.error == pytest.approx(sqrt(2) * central.error, rel=1e-8)
-    exact, noises = exact_sums(query, law, places), [server.noise_key.derive_sum_noise(law) for server in both]
+    exact, noises = (
+        exact_sums(query, distribution, places),
+        [server.noise_key.derive_sum_noise(distribution) for server in both],
+    )
     release = FunctionShares().run(asked, both, allotment(loss), Randomness.from_system())
     assert list(release.values) == [sum(three) for three in zip(exact, *noises, strict=True)]
     assert FunctionShares().run(asked, both, allotment(loss), Randomness.from_system()) == release
@@ -333,9 +336,9 @@ def test_against_each_server_any_replaced_report_loses_at_most_the_loss_and_some
     """All data sets of 3 reports, and all reports that may be replaced. The closed form is that of exact shifts."""
     slots = query.rows * query.cells
     asked = FunctionShares().plan_query(query, loss, ReplaceOne(EACH_RECORD, 3))
-    law, silent = asked.law.require_type(IntervalSums), key(7)
-    noise = silent.derive_sum_noise(law)
-    parameters = [each.parameter for each, size in law.noises for _ in range(size)]
+    distribution, silent = asked.distribution.require_type(IntervalSums), key(7)
+    noise = silent.derive_sum_noise(distribution)
+    parameters = [each.parameter for each, size in distribution.noises for _ in range(size)]
 
     def shifted(places: tuple[int, ...]) -> list[int]:
         """What a server opens, less its noise: it sees all records here, the other one nothing."""
@@ -355,15 +358,15 @@ def test_against_each_server_any_replaced_report_loses_at_most_the_loss_and_some
     assert worst == (loss.epsilon if loss.is_pure else loss.rho)
 
 
-def test_the_noise_of_two_servers_has_the_moments_that_its_law_says() -> None:
-    """2000 keys of a law of 30 values: 60000 draws of each; within 4 standard errors."""
-    law = IntervalSums(
+def test_the_noise_of_two_servers_has_the_moments_that_its_distribution_says() -> None:
+    """2000 keys of a distribution of 30 values: 60000 draws of each; within 4 standard errors."""
+    distribution = IntervalSums(
         1, 29, (Tier(range(29), Noise(Family.LAPLACE, Fraction(5))),), Noise(Family.LAPLACE, Fraction(5))
     )
-    noise = law.sum_over_parties(2).levels[0].noise
-    drawn = np.array([key(n).derive_sum_noise(law.sum_over_parties(2)) for n in range(4000)], dtype=np.float64)
+    noise = distribution.sum_over_parties(2).levels[0].noise
+    drawn = np.array([key(n).derive_sum_noise(distribution.sum_over_parties(2)) for n in range(4000)], dtype=np.float64)
     sums = drawn[:2000] + drawn[2000:]
-    simulated = law.sum_over_parties(2).simulate_values(2000, np.random.default_rng(4))
+    simulated = distribution.sum_over_parties(2).simulate_values(2000, np.random.default_rng(4))
     for found in (sums, simulated):
         squares = found.ravel() ** 2
         assert abs(squares.mean() - noise.variance) <= 4 * squares.std() / sqrt(squares.size)

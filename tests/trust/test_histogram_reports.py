@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from dpcurves.conversation import Plan
 from dpcurves.data import Axis, Categories, Grid
-from dpcurves.laws import IntervalSums
+from dpcurves.distributions import IntervalSums
 from dpcurves.ledger import Allotment, QuestionBudget
 from dpcurves.noise.randomness import Randomness
 from dpcurves.privacy import EACH_RECORD, PrivacyLoss, ReplaceOne
@@ -82,9 +82,9 @@ def left_to(party: int, asked: Plan, places: tuple[int, ...], loss: PrivacyLoss)
     """Numbers that a server is left with of the other's half, once its own shares are taken off, less that noise."""
     slots = asked.query.rows * asked.query.cells if isinstance(asked.query, CountQuery) else 0
     both = holders(evaluations(np.array(places), slots))
-    law = asked.law.require_type(IntervalSums)
+    distribution = asked.distribution.require_type(IntervalSums)
     halves = [make_answer_share(asked, one, allotment(loss)) for one in both]
-    noises = [key.derive_sum_noise(law) for key in KEYS]
+    noises = [key.derive_sum_noise(distribution) for key in KEYS]
     own = [(half - noise) % RING for half, noise in zip(halves[party], noises[party], strict=True)]
     pair = (halves[1 - party], own)
     opened = combine_release(asked, pair if party else pair[::-1], allotment(loss)).values
@@ -100,7 +100,9 @@ def test_against_each_server_any_replaced_report_loses_at_most_the_loss_and_some
     slots = query.rows * query.cells
     asked = FunctionShares(Owners.CHECKED).plan_query(query, loss, ReplaceOne(EACH_RECORD, 2))
     assert list(find_thresholds(asked)) == list(range(1, slots + 1))
-    parameters = [noise.parameter for noise, size in asked.law.require_type(IntervalSums).noises for _ in range(size)]
+    parameters = [
+        noise.parameter for noise, size in asked.distribution.require_type(IntervalSums).noises for _ in range(size)
+    ]
     for party in (0, 1):
         left: dict[tuple[int, ...], list[int]] = {
             places: left_to(party, asked, places, loss) for places in combinations_with_replacement(range(slots + 1), 2)

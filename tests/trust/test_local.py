@@ -50,14 +50,14 @@ def planned(cells: int, loss: PrivacyLoss, people: int, rows: int = 1, read: Cou
 
 def chances(plan: Plan, slot: int) -> dict[bytes, Fraction]:
     """Every message that a person with this value may send: levels and reports are enumerated."""
-    law, found = plan.law.require_type(AggregatedReports), {}
+    distribution, found = plan.distribution.require_type(AggregatedReports), {}
     for number, (level, way) in enumerate(
-        zip(law.levels, build_randomisers(law, convert_to_epsilon(plan.loss)), strict=True)
+        zip(distribution.levels, build_randomisers(distribution, convert_to_epsilon(plan.loss)), strict=True)
     ):
-        (answer,) = find_answers(law, number, np.array([slot])).tolist()
+        (answer,) = find_answers(distribution, number, np.array([slot])).tolist()
         for report in way.list_reports():
             message = bytes([number]) + report.ljust(count_message_octets(plan) - 1, b"\0")
-            found[message] = Fraction(level.reports, law.people) * way.find_probability(answer, report)
+            found[message] = Fraction(level.reports, distribution.people) * way.find_probability(answer, report)
     return found
 
 
@@ -67,7 +67,7 @@ def test_a_whole_message_tells_at_most_epsilon_of_a_value(loss: PrivacyLoss) -> 
     tables_asked = (2, 1, 3), (5, 1, 1000), (9, 1, 1000), (3, 2, 50), (5, 2, 1000)
     for (cells, rows, people), read in product(tables_asked, (CountUse.PREFIXES, CountUse.AREA)):
         plan = planned(cells, loss, people, rows, read)
-        if plan.law.require_type(AggregatedReports).about_all:  # enumerated apart, below
+        if plan.distribution.require_type(AggregatedReports).about_all:  # enumerated apart, below
             continue
         epsilon = convert_to_epsilon(plan.loss)
         assert epsilon**2 / 2 <= loss.rho
@@ -81,7 +81,7 @@ def test_a_whole_message_tells_at_most_epsilon_of_a_value(loss: PrivacyLoss) -> 
             assert max(row) * below <= min(row)
         received = np.frombuffer(b"".join(tables[0]), dtype=np.uint8).reshape(-1, count_message_octets(plan))
         assert ReportAggregator(plan).mark_valid_messages(received).all()
-        seen.add(len(plan.law.require_type(AggregatedReports).levels))
+        seen.add(len(plan.distribution.require_type(AggregatedReports).levels))
     assert len(seen) > 1, "trees of several levels are among them"
 
 
@@ -135,12 +135,12 @@ def test_people_in_one_room_answer_the_plan() -> None:
     people = [Person(slot) for slot in (0, 0, 1, 3, 4, 4) for _ in range(500)]
     allotment = QuestionBudget.from_external_charge("task", plan.loss).pay(plan.query, Fraction(1))
     release = Local().run(plan, people, allotment, Randomness.from_seed(4))
-    law = release.plan.law.require_type(AggregatedReports)
-    cells, missing = law.reconstruct(np.array(release.values, dtype=np.float64), None)
+    distribution = release.plan.distribution.require_type(AggregatedReports)
+    cells, missing = distribution.reconstruct(np.array(release.values, dtype=np.float64), None)
     off = np.append(cells[0], missing) - [1000, 500, 0, 500, 1000]
     assert np.abs(off).max() < 6 * plan.error + 100
     assert cells.sum() + missing == pytest.approx(3000)
-    assert adjust_plan(plan, [level.reports for level in law.levels]) == release.plan
+    assert adjust_plan(plan, [level.reports for level in distribution.levels]) == release.plan
     assert "object" in repr(people[0])
 
 
@@ -191,11 +191,11 @@ def test_a_session_refuses_who_sees_no_records_and_says_what_to_use(trust: Any, 
 def test_a_level_that_nobody_reported_about_and_one_report_alone_are_read() -> None:
     """Errors that are simulated are numbers, are not all 0, and leave the number of people as it is known."""
     plan = planned(64, PrivacyLoss.pure(4), 300)
-    levels = len(plan.law.require_type(AggregatedReports).levels)
+    levels = len(plan.distribution.require_type(AggregatedReports).levels)
     assert levels > 1
     for reports in ([0] * (levels - 1) + [7], [9] + [0] * (levels - 1), [1] + [0] * (levels - 1), [1] * levels):
-        law = adjust_plan(plan, reports).law.require_type(AggregatedReports)
-        known = law.condition_on(law.blank_values())
+        distribution = adjust_plan(plan, reports).distribution.require_type(AggregatedReports)
+        known = distribution.condition_on(distribution.blank_values())
         (errors, missing), *_ = known.simulate(None, 50, np.random.default_rng(1))
         assert np.isfinite(errors).all()
         assert np.allclose(errors.sum(axis=(1, 2)) + missing, 0)
@@ -206,10 +206,10 @@ def test_a_level_that_nobody_reported_about_and_one_report_alone_are_read() -> N
 
 def test_where_few_reports_are_false_their_number_is_drawn_and_not_a_normal_one() -> None:
     """300 people at epsilon 10: no report is false in some releases, and errors are whole people there: exactly 0."""
-    law = planned(64, PrivacyLoss.pure(10), 300).law.require_type(AggregatedReports)
-    assert len(law.levels) == 1
-    ((errors, _),) = law.simulate(None, 4000, np.random.default_rng(1))
-    kept = float(law.levels[0].gain)
+    distribution = planned(64, PrivacyLoss.pure(10), 300).distribution.require_type(AggregatedReports)
+    assert len(distribution.levels) == 1
+    ((errors, _),) = distribution.simulate(None, 4000, np.random.default_rng(1))
+    kept = float(distribution.levels[0].gain)
     exact = float(np.mean(np.abs(errors[:, 0]).max(axis=1) < 0.5))
     true_kept = (kept + (1 - kept) / 65) ** 300
     assert abs(exact - true_kept) < 4 * np.sqrt(true_kept * (1 - true_kept) / 4000)
@@ -217,10 +217,10 @@ def test_where_few_reports_are_false_their_number_is_drawn_and_not_a_normal_one(
 
 def all_reported(plan: Plan, slot: int) -> dict[bytes, Fraction]:
     """Every message of a person who reports about all levels: all products of reports are enumerated."""
-    law = plan.law.require_type(AggregatedReports)
+    distribution = plan.distribution.require_type(AggregatedReports)
     found = {b"": Fraction(1)}
-    for number, way in enumerate(find_randomisers(law, plan.loss)):
-        (answer,) = find_answers(law, number, np.array([slot])).tolist()
+    for number, way in enumerate(find_randomisers(distribution, plan.loss)):
+        (answer,) = find_answers(distribution, number, np.array([slot])).tolist()
         each = {report: way.find_probability(answer, report) for report in way.list_reports()}
         found = {told + report: part * chance for told, part in found.items() for report, chance in each.items()}
     return found
@@ -229,7 +229,7 @@ def all_reported(plan: Plan, slot: int) -> dict[bytes, Fraction]:
 def about_all(cells: int, widths: tuple[int, ...], loss: PrivacyLoss, people: int = 1000, rows: int = 1) -> Plan:
     """A plan in which each person reports about all levels, whether or not it is the best one."""
     plan = planned(cells, loss, people, rows)
-    return replace(plan, law=build_all_levels_tree(rows, cells, widths, loss, people))
+    return replace(plan, distribution=build_all_levels_tree(rows, cells, widths, loss, people))
 
 
 @pytest.mark.parametrize(
@@ -265,18 +265,18 @@ def test_messages_about_all_levels_are_counted_without_bias_and_with_the_varianc
         sent = make_messages(plan, slots, Randomness.from_seed(seed))
         assert seed or ReportAggregator(plan).mark_valid_messages(sent).all()
         release = collect(plan, [sent], budget, seeded=True)
-        law = release.plan.law.require_type(AggregatedReports)
-        assert (law.people, law.about_all) == (400, True)
-        found.append(np.cumsum(law.reconstruct(np.asarray(release.values, dtype=np.float64), None)[0][0])[:-1])
+        distribution = release.plan.distribution.require_type(AggregatedReports)
+        assert (distribution.people, distribution.about_all) == (400, True)
+        found.append(np.cumsum(distribution.reconstruct(np.asarray(release.values, dtype=np.float64), None)[0][0])[:-1])
     off = np.array(found) - 25 * np.arange(1, 16)
-    planned_variance = law.prefix_variances(total_is_public=True)[0][1:-1]
+    planned_variance = distribution.prefix_variances(total_is_public=True)[0][1:-1]
     assert np.all(np.abs(off.mean(axis=0)) < 4 * np.sqrt(planned_variance / 600))
     assert abs(float(off.var(axis=0).mean() / planned_variance.mean()) - 1) < 4 * np.sqrt(2 / 600)
-    simulated = np.concatenate([cells for cells, _ in law.simulate(None, 3000, np.random.default_rng(1))])
+    simulated = np.concatenate([cells for cells, _ in distribution.simulate(None, 3000, np.random.default_rng(1))])
     spread = np.cumsum(simulated[:, 0], axis=-1)[:, :-1].var(axis=0).mean()
     assert abs(float(spread / planned_variance.mean()) - 1) < 4 * np.sqrt(2 / 600)
-    stored = law.to_json(release.values, 400)
-    assert AggregatedReports.from_json(stored) == replace(law, shares=None)
+    stored = distribution.to_json(release.values, 400)
+    assert AggregatedReports.from_json(stored) == replace(distribution, shares=None)
     damaged = sent.copy()
     damaged[:, 0] = 255
     assert not ReportAggregator(plan).mark_valid_messages(damaged).any()
@@ -284,7 +284,9 @@ def test_messages_about_all_levels_are_counted_without_bias_and_with_the_varianc
 
 def test_each_person_reports_about_all_levels_where_that_errs_less() -> None:
     together = planned(1024, PrivacyLoss.zcdp("0.5"), 10_000)
-    assert together.law.require_type(AggregatedReports).about_all
+    assert together.distribution.require_type(AggregatedReports).about_all
     assert "all by each person" in together.made_by
     for epsilon in (1, Fraction(1, 2**20)):
-        assert not planned(1024, PrivacyLoss.pure(epsilon), 10_000).law.require_type(AggregatedReports).about_all
+        assert (
+            not planned(1024, PrivacyLoss.pure(epsilon), 10_000).distribution.require_type(AggregatedReports).about_all
+        )

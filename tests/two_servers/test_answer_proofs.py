@@ -22,7 +22,7 @@ from dpcurves.cli.app import Commands, build
 from dpcurves.conversation import Plan
 from dpcurves.curves import CdfQuestion
 from dpcurves.data import Axis
-from dpcurves.laws import Family, IntervalSums, Noise, PathSums, Tier
+from dpcurves.distributions import Family, IntervalSums, Noise, PathSums, Tier
 from dpcurves.ledger import Ledger
 from dpcurves.noise.randomness import Randomness
 from dpcurves.privacy import EACH_RECORD
@@ -50,7 +50,7 @@ RUN = CliRunner()
 TASK = "ab" * 32
 KEYS = ProofKeys("07" * 32, 2)
 NOISE = Noise(Family.LAPLACE, Fraction(1))
-LAW = ProvedCells(IntervalSums(2, 6, (Tier((0, 4), NOISE), Tier(range(6), NOISE)), NOISE))
+DISTRIBUTION = ProvedCells(IntervalSums(2, 6, (Tier((0, 4), NOISE), Tier(range(6), NOISE)), NOISE))
 """Slots: two rows of six cells; 12 is that of the missing."""
 PATH = ProvedEdges(PathSums(12, (2, 3, 9, 12), 4, NOISE, None))
 PLACES = np.array([0, 3, 3, 7, 11, 12, 5, 0])
@@ -65,10 +65,10 @@ def application() -> Commands:
     return build()
 
 
-def numbers_of(places: Any, law: ProvedValues = LAW) -> list[int]:
+def numbers_of(places: Any, distribution: ProvedValues = DISTRIBUTION) -> list[int]:
     """Contributions of records to an answer, worked out by hand."""
-    if isinstance(law, ProvedEdges):
-        return [int((np.asarray(places) < edge).sum()) for edge in law.law.prefix_lengths]
+    if isinstance(distribution, ProvedEdges):
+        return [int((np.asarray(places) < edge).sum()) for edge in distribution.distribution.prefix_lengths]
     cells = np.zeros(13, dtype=int)
     np.add.at(cells, places, 1)
     rows = cells[:12].reshape(2, 6)
@@ -80,24 +80,26 @@ def numbers_of(places: Any, law: ProvedValues = LAW) -> list[int]:
 class Sides:
     """Two servers in one process, with shares of the same records and noise that was made up."""
 
-    law: ProvedValues
+    distribution: ProvedValues
     proving: tuple[ServerProver, ServerProver]
     noise: tuple[list[int], list[int]]
     seeds: tuple[list[bytes], list[bytes]]
     words: list[list[int]]
 
 
-@pytest.fixture(params=[(TreeEncoding, LAW), (CheckedTreeEncoding, LAW), (TreeEncoding, PATH)], scope="module")
+@pytest.fixture(
+    params=[(TreeEncoding, DISTRIBUTION), (CheckedTreeEncoding, DISTRIBUTION), (TreeEncoding, PATH)], scope="module"
+)
 def sides(request: pytest.FixtureRequest) -> Sides:
-    kind, law = request.param
-    prover = OwnerProver(TASK, law, KEYS.keys)
+    kind, distribution = request.param
+    prover = OwnerProver(TASK, distribution, KEYS.keys)
     encoding = kind(12, PortableEngine.from_task(b"test"), 2, prover)
     shares = encoding.share_records(PLACES, Randomness.from_seed(1))
     parts = [encoding.parse_words([share[party] for share in shares]) for party in (0, 1)]
     assert (parts[0][0] == parts[1][0]).all()
     made = (ServerProver(TASK, 0, *parts[0]), ServerProver(TASK, 1, *parts[1]))
-    drawn = np.random.default_rng(2).integers(-9, 9, (2, law.size)).tolist()
-    return Sides(law, made, (drawn[0], drawn[1]), (parts[0][1], parts[1][1]), parts[0][0].tolist())
+    drawn = np.random.default_rng(2).integers(-9, 9, (2, distribution.size)).tolist()
+    return Sides(distribution, made, (drawn[0], drawn[1]), (parts[0][1], parts[1][1]), parts[0][0].tolist())
 
 
 def read(counts: Sequence[int], halves: Sequence[ShareProof], analyst: int = 1) -> None:
@@ -125,17 +127,17 @@ def test_arithmetic_is_that_of_the_field() -> None:
         each = np.array([[one]] * len(ends), np.uint64)
         assert proofs.inner_products(each, ends[:, None]) == [one * end % PRIME for end in ends.tolist()]
     assert proofs.to_residues([-1, 0, 2**60, -(2**59)]).tolist() == [PRIME - 1, 0, 2**60, PRIME - 2**59]
-    for law in (LAW, PATH):
-        r = proofs.derive_coefficients(KEYS.keys[0], TASK, law.size)
-        by_hand = [dot(r.tolist(), numbers_of([slot], law)) for slot in range(13)]
-        assert law.compute_weights(r, np.arange(13)).tolist() == by_hand
+    for distribution in (DISTRIBUTION, PATH):
+        r = proofs.derive_coefficients(KEYS.keys[0], TASK, distribution.size)
+        by_hand = [dot(r.tolist(), numbers_of([slot], distribution)) for slot in range(13)]
+        assert distribution.compute_weights(r, np.arange(13)).tolist() == by_hand
 
 
 def test_right_answers_are_read_also_of_some_reports(sides: Sides) -> None:
     counts = np.array([1, 1, 0, 1, 1, 1, 0, 1], dtype=bool)
     for kept in (None, counts):
         halves = [each.prove_share(noise, kept) for each, noise in zip(sides.proving, sides.noise, strict=True)]
-        exact = numbers_of(PLACES if kept is None else PLACES[kept], sides.law)
+        exact = numbers_of(PLACES if kept is None else PLACES[kept], sides.distribution)
         for analyst in (0, 1):
             read(summed(exact, *sides.noise), halves, analyst)
 
@@ -143,9 +145,9 @@ def test_right_answers_are_read_also_of_some_reports(sides: Sides) -> None:
 def test_every_number_that_is_another_one_is_refused(sides: Sides) -> None:
     """Numbers of the answer, of masked noise with its hash, of the sum; also those equal modulo the prime or 2**64."""
     right = [each.prove_share(noise) for each, noise in zip(sides.proving, sides.noise, strict=True)]
-    answer = summed(numbers_of(PLACES, sides.law), *sides.noise)
+    answer = summed(numbers_of(PLACES, sides.distribution), *sides.noise)
     read(answer, right)
-    for place in range(sides.law.size):
+    for place in range(sides.distribution.size):
         for more in (1, -1, 2**40, PRIME, -PRIME, 2**61):
             with pytest.raises(ProtocolError, match="^servers: the answer is not proved"):
                 read([*answer[:place], answer[place] + more, *answer[place + 1 :]], right)
@@ -170,8 +172,10 @@ def test_what_a_server_sends_for_a_proof_follows_from_its_half_and_what_the_othe
 ) -> None:
     """The other server, all owners but one, and the analysts work out the sum; masked noise is even for any noise."""
     own = sides.proving[honest].prove_share(sides.noise[honest])
-    victim, size = 4, sides.law.size
-    exact = numbers_of([PLACES[victim]], sides.law)  # as the honest server's half shows it to them, with its noise
+    victim, size = 4, sides.distribution.size
+    exact = numbers_of(
+        [PLACES[victim]], sides.distribution
+    )  # as the honest server's half shows it to them, with its noise
     seen = summed(exact, sides.noise[honest])
     for analyst, key in enumerate(KEYS.keys):
         r = proofs.derive_coefficients(key, TASK, size).tolist()
@@ -198,7 +202,7 @@ def test_what_a_server_sends_for_a_proof_follows_from_its_half_and_what_the_othe
 
 def test_keys_are_the_tasks_and_words_are_of_the_field() -> None:
     assert len({KEYS.secret, *KEYS.keys, *KEYS.hashes}) == 5
-    encoding = TreeEncoding(12, PortableEngine.from_task(b"test"), 2, OwnerProver(TASK, LAW, KEYS.keys))
+    encoding = TreeEncoding(12, PortableEngine.from_task(b"test"), 2, OwnerProver(TASK, DISTRIBUTION, KEYS.keys))
     share, _ = encoding.share_records(PLACES[:1], Randomness.from_seed(1))[0]
     at = encoding.public_size - 8
     encoding.require_shares(0, [share])
@@ -217,7 +221,7 @@ SLOTS = np.random.default_rng(5).integers(0, 1001, 40)
 PLAN = FunctionShares().plan_query(
     PrefixQuery((AXIS,), AT), dp.PrivacyLoss.pure(1), dp.REPLACE_ONE.to_adjacency(EACH_RECORD, len(SLOTS))
 )
-FINE = ProvedEdges(PLAN.law.require_type(PathSums))
+FINE = ProvedEdges(PLAN.distribution.require_type(PathSums))
 FINE_ENCODING = TreeEncoding(1000, ENGINE, 2, OwnerProver(TASK, FINE, KEYS.keys))
 SHARES = tuple(zip(*FINE_ENCODING.share_records(SLOTS, Randomness.from_seed(1)), strict=True))
 MORE = FINE_ENCODING.share_records(np.array([400]), Randomness.from_seed(2))[0]
@@ -278,7 +282,7 @@ def test_each_lie_about_counts_below_edges_is_refused(liar: int) -> None:
 
 
 def test_noise_that_a_server_was_bound_to_is_read_if_so_many_reports_can_give_the_numbers() -> None:
-    """The law of the noise is not proved; bounds on possible numbers limit it."""
+    """The distribution of the noise is not proved; bounds on possible numbers limit it."""
     noise = FINE.derive_noise(NoiseKey(SECRETS[1]))
     for more, is_possible in ((3, True), (10**6, False), (-(10**6), False)):
         half = [(number + more) % 2**64 for number in half_of(1, SHARES[1], SECRETS[1])]
@@ -296,12 +300,12 @@ def test_noise_that_a_server_was_bound_to_is_read_if_so_many_reports_can_give_th
         ):
             FINE.require_possible(counts, len(SLOTS))
     cells = numbers_of(PLACES)[:-1]
-    LAW.require_possible([*cells, 1], len(PLACES))
+    DISTRIBUTION.require_possible([*cells, 1], len(PLACES))
     for wrong in ([*cells[:-1], -200, 1], [*cells[:-1], 200, 1], [*cells, 200]):
         with pytest.raises(
             ProtocolError, match="^servers: the proved counts are impossible for this number of reports"
         ):
-            LAW.require_possible(wrong, len(PLACES))
+            DISTRIBUTION.require_possible(wrong, len(PLACES))
 
 
 def test_whatever_is_asked_first_binds_the_other_server_to_its_noise(tmp_path: Path) -> None:
@@ -334,16 +338,16 @@ def test_a_count_below_another_edge_is_read_if_it_is_between_proved_ones_but_for
 
 
 def test_noises_of_two_counts_differ_by_more_than_is_allowed_for_with_a_chance_below_that_said() -> None:
-    """By the exact law of all blocks that two counts do not share, of both servers."""
-    path = PATH.law.sum_over_parties(2)
+    """By the exact distribution of all blocks that two counts do not share, of both servers."""
+    path = PATH.distribution.sum_over_parties(2)
     reach = np.arange(-200, 201)
     one = np.exp(-np.abs(reach)) * np.tanh(0.5)
     for low, high in combinations(range(13), 2):
         many = len(set(path.blocks_on_path(low)) ^ set(path.blocks_on_path(high)))
-        law, most = np.ones(1), ProvedEdges(path).bound_noise_difference(low, high)
+        distribution, most = np.ones(1), ProvedEdges(path).bound_noise_difference(low, high)
         for _ in range(2 * many):
-            law = np.convolve(law, one)
-        tail = law[len(law) // 2 + floor(most) + 1 :].sum()
+            distribution = np.convolve(distribution, one)
+        tail = distribution[len(distribution) // 2 + floor(most) + 1 :].sum()
         assert proofs.FALSE_BLAME_PROBABILITY / 2**12 < tail <= proofs.FALSE_BLAME_PROBABILITY
 
 

@@ -35,7 +35,7 @@ from free_ports import free_port
 from middlemen import TO_CLIENT, TO_SERVER, order, quietly, relay, spy
 
 from dpcurves.curves import CDF, CdfQuestion
-from dpcurves.laws import ThresholdSums
+from dpcurves.distributions import ThresholdSums
 from dpcurves.ledger import Ledger
 from dpcurves_parties.crypto import prefix_sums
 from dpcurves_parties.serving.task_document import Role
@@ -168,7 +168,7 @@ def _all_is_well_again(pair: Watched) -> Iterator[None]:
 def near(found: CDF, exact: Sequence[int]) -> bool:
     """Noise at epsilon 10: beyond 12 standard deviations once in far more than a million runs."""
     (turn,) = found.rounds
-    error = turn.law.require_type(ThresholdSums).path.variance ** 0.5
+    error = turn.distribution.require_type(ThresholdSums).path.variance ** 0.5
     return bool(np.all(np.abs(np.array(turn.values) - exact) <= 12 * error))
 
 

@@ -12,7 +12,7 @@ from federation import GRID, Federation, values
 from sqlalchemy import create_engine
 
 from dpcurves.curves import CdfQuestion
-from dpcurves.laws import ThresholdSums
+from dpcurves.distributions import ThresholdSums
 from dpcurves.ledger import Ledger
 from dpcurves_parties.serving.two_servers.report_set import EarlierPolicy
 from dpcurves_parties.serving.two_servers.store import REPORTS, Offer, Store, StoredReport
@@ -48,7 +48,7 @@ def test_servers_on_postgres_answer_alike_after_they_were_killed_and_charge_once
         exact = [int((GRID.cell_of(x) < edge).sum()) for edge in (250, 500, 1000)]
         # Noise at epsilon 10: beyond 12 standard deviations once in far more than a million runs.
         (turn,) = first[task.name].rounds
-        error = turn.law.require_type(ThresholdSums).path.variance ** 0.5
+        error = turn.distribution.require_type(ThresholdSums).path.variance ** 0.5
         assert np.all(np.abs(np.array(turn.values) - exact) <= 12 * error)
         with pytest.raises(ProtocolError, match=r"^reports: the task is closed and accepts no more"):
             pair.contribute(task, values(seed=2), owner=2)

@@ -30,7 +30,7 @@ from dpcurves.cli.app import build
 from dpcurves.conversation import UnsupportedQuery
 from dpcurves.curves import CDF, ROC, CdfQuestion, QuantilesQuestion, RocQuestion
 from dpcurves.data import Categories
-from dpcurves.laws import Family, Noise, PathSums, ThresholdSums
+from dpcurves.distributions import Family, Noise, PathSums, ThresholdSums
 from dpcurves.ledger import Ledger
 from dpcurves.noise.randomness import Randomness
 from dpcurves_parties.serving.channel import make_pinned_context
@@ -105,7 +105,7 @@ def exact(edges: tuple[int, ...] = AT) -> list[int]:
 
 def error_of(found: CDF | ROC) -> float:
     """The standard deviation of the noise of a count."""
-    return float(found.rounds[0].law.require_type(ThresholdSums).path.variance ** 0.5)
+    return float(found.rounds[0].distribution.require_type(ThresholdSums).path.variance ** 0.5)
 
 
 def is_near(found: CDF) -> bool:
@@ -152,7 +152,7 @@ def test_a_roc_curve_of_labelled_reports_shows_no_label_to_a_server(pair: Federa
     roc = pair.analyst(task).ask(RocQuestion("late", "x", GRID, edges=(250, 500, 750)))
     places = np.where(np.isnan(late), 2000, np.nan_to_num(late) * 1000 + GRID.cell_of(X))
     exact_counts = [
-        int((places < each).sum()) for each in roc.evidence.law.require_type(ThresholdSums).path.prefix_lengths
+        int((places < each).sum()) for each in roc.evidence.distribution.require_type(ThresholdSums).path.prefix_lengths
     ]
     assert np.all(np.abs(np.array(roc.evidence.values) - exact_counts) <= 12 * error_of(roc))
     assert len(exact_counts) == 8
@@ -842,7 +842,9 @@ def test_servers_whose_ledgers_have_the_same_key_have_noises_of_their_own(pair: 
             pair.identities[party], Ledger.open("sqlite://", key), task.dataset, party, "path"
         )
         noises.append(
-            noise.derive_noise_key("0" * 64).derive_path_noise(task.law(200).require_type(PathSums), range(1, 1001))
+            noise.derive_noise_key("0" * 64).derive_path_noise(
+                task.distribution(200).require_type(PathSums), range(1, 1001)
+            )
         )
     assert noises[0] != noises[1]
 

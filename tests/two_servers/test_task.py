@@ -128,7 +128,11 @@ def test_all_cells_are_counted_where_they_are_few_and_thresholds_where_they_are_
     assert PLAIN.count_kind is CountKind.CELLS
     assert LABELLED.count_kind is CountKind.PREFIXES
     wards = replace(PLAIN, label=Categories("ward", ("a", "b", "c")))
-    assert (wards.slots, wards.law(1), wards.answer_size(())) == (3000, wards.law(10**6), wards.law(1).size)
+    assert (wards.slots, wards.distribution(1), wards.answer_size(())) == (
+        3000,
+        wards.distribution(10**6),
+        wards.distribution(1).size,
+    )
     with pytest.raises(UnsupportedQuery, match=r"^label: must have two classes where counts are asked at thresholds"):
         replace(wards, grid=Grid(0, 1, cells=2**20), count_kind=None)
     with pytest.raises(UnsupportedQuery, match=r"^grid: must have at most 65535 slots .* take a coarser grid"):

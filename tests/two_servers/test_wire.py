@@ -15,7 +15,7 @@ from tampering import tampered
 from textbook import Textbook, TextbookChecked, task_keys
 from wire_vectors import QUESTIONS, SLOTS, VECTORS, bytes_of, fixed, task_of, written
 
-from dpcurves.laws import IntervalSums
+from dpcurves.distributions import IntervalSums
 from dpcurves_parties.crypto import NodeMarkKey, NodeWalk, evaluate_checked_keys, find_path_nodes
 from dpcurves_parties.serving.two_servers.report_set import SEALING_OVERHEAD, ClosingMessage, encode_batch, parse_batch
 from dpcurves_parties.shares.function_shares import Owners
@@ -107,17 +107,17 @@ def test_proofs_of_halves_are_those_of_the_page(name: str) -> None:
     assert key == read["proofs"]["key"]
     stored = json.loads(read["document"])["proof_key_hashes"]
     assert stored == [sha256(f"dpcurves proof key\n{key}".encode()).hexdigest()]
-    size = len(task.proved_at) or task.plan((), 1).law.require_type(IntervalSums).size
+    size = len(task.proved_at) or task.plan((), 1).distribution.require_type(IntervalSums).size
     r = book.coefficients(key, task.hash, size)
 
     def adds(slot: int) -> list[int]:
         """Numbers 1 where an interval has the slot; of the missing, taken off their public number, 0 or -1."""
         if task.proved_at:
             return [int(slot < edge) for edge in task.proved_at]
-        law = task.plan((), 1).law.require_type(IntervalSums)
-        ends = [[*tier.starts, law.cells] for tier in law.levels]
+        distribution = task.plan((), 1).distribution.require_type(IntervalSums)
+        ends = [[*tier.starts, distribution.cells] for tier in distribution.levels]
         inside = [int(low <= slot < high) for each in ends for low, high in pairwise(each)]
-        return [*inside, -int(slot < law.cells)] if law.missing else inside
+        return [*inside, -int(slot < distribution.cells)] if distribution.missing else inside
 
     masks = [
         [book.mask(task.hash, bytes.fromhex(seed), size + 1) for seed in report["seeds"]] for report in read["reports"]

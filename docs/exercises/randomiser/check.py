@@ -25,12 +25,12 @@ assert 0 <= exp(0.5) - largest < 1e-9
 true = np.array([4000, 0, 100, 900, 0, 0, 2000, 3000, 0])
 answers = np.repeat(np.arange(9), true)
 randomiser = make_randomiser(NAME, 9, Fraction(2))
-law = LevelReports(range(8), len(answers), randomiser.NAME, *randomiser.support)
-assert build_randomisers(AggregatedReports(1, 8, (law,)), Fraction(2)) == (randomiser,)
+distribution = LevelReports(range(8), len(answers), randomiser.NAME, *randomiser.support)
+assert build_randomisers(AggregatedReports(1, 8, (distribution,)), Fraction(2)) == (randomiser,)
 
 reports = randomiser.draw(answers, Randomness.from_seed(1))
 assert randomiser.mark_valid_reports(reports).all()
-counts = law.debias_tallies(randomiser.count_support(reports).astype(np.float64)).counts
+counts = distribution.debias_tallies(randomiser.count_support(reports).astype(np.float64)).counts
 deviation = np.sqrt(randomiser.variance() * len(answers))
 
 # An error of any of 9 counts above 4 standard deviations occurs by chance once in 1,700 runs; the seed is fixed.

@@ -179,7 +179,7 @@ class DryRunTerms:
         plans = print_question_plan(question, loss, self.guarantee, self.units, footer, share=share)
         if getattr(question, "where", None) and share is None:
             print_to_console(make_console(), f"note: {FILTER_HINT}")
-        for alpha in {plan.law.alpha(ALPHA_RISK) for plan in plans}:
+        for alpha in {plan.distribution.alpha(ALPHA_RISK) for plan in plans}:
             if not isnan(alpha):
                 print_to_console(make_console(), f"{ALPHA}: {alpha:.4g}")
         if errors is not None and self.forecast_options.is_asked:
@@ -297,7 +297,7 @@ def print_question_plan(
     # To look for notes imports the forecasts: only for groups, which another grid may compare better.
     is_known = records is not None and adjacency.unit == EACH_RECORD and getattr(question, "by", None) is not None
     if is_known:
-        from ..forecasts.reference_laws import PLAN_NOTES, find_entry
+        from ..forecasts.reference_distributions import PLAN_NOTES, find_entry
 
         describe = find_entry(type(question), PLAN_NOTES)
         for line in () if describe is None else describe(question, loss, neighbours, records):

@@ -1,9 +1,9 @@
 """Steps, plans, releases and evidence of a question, and fingerprints of public facts.
 
     Step       a query and its fraction of the budget         before anything is charged
-    Plan       query, loss, adjacency, noise law, error       public: no record was read
+    Plan       query, loss, adjacency, noise distribution, error       public: no record was read
     Release    a plan with the released integers              made by trust models alone
-    Evidence   integers with their law                        what curves are computed from
+    Evidence   integers with their distribution                        what curves are computed from
 
 A `PrivacyStatement` adds up the losses of all releases of a curve and has its notes. `fingerprint` is the SHA-256 of
 canonical JSON of public facts: a request that is repeated with equal facts is charged once.
@@ -31,7 +31,16 @@ import numpy as np
 from ..arguments import ArgumentError, InvalidArgument
 from ..arrays import FloatArray
 from ..codec import Count
-from ..laws import IntervalSums, Law, Noise, NoisySums, PathSums, Tier, convert_to_cells, law_from_json
+from ..distributions import (
+    IntervalSums,
+    Noise,
+    NoisySums,
+    OutputDistribution,
+    PathSums,
+    Tier,
+    convert_to_cells,
+    distribution_from_json,
+)
 from ..ledger import Allotment
 from ..privacy import EACH_RECORD, Adjacency, PrivacyLoss, ReplaceOne, format_loss
 from ..privacy.adjacency import format_record_count
@@ -169,7 +178,7 @@ class Plan:
         loss: The privacy loss of the release.
         adjacency: The neighbouring relation.
         made_by: Names of the trust model and the mechanism, for display.
-        law: The distribution of the noise.
+        distribution: The distribution of the noise.
         error: Standard deviation of one cell or prefix (averaged over the grid) before post-processing, in records, or
             in steps of the sum for sums. For threshold comparisons, the standard deviation of the noise of one
             comparison; 0 for other selections.
@@ -180,16 +189,17 @@ class Plan:
     loss: PrivacyLoss
     adjacency: Adjacency
     made_by: str
-    law: Law
+    distribution: OutputDistribution
     error: float
     reasons: Noise | None = field(default=None, repr=False)
     _cached_fingerprint: list[str] = field(default_factory=list, init=False, repr=False, compare=False)
 
     @property
     def fingerprint(self) -> str:
-        """Hash of query, loss, adjacency and law. Equal releases have equal hashes, however they are described."""
+        """Hash of query, loss, adjacency and distribution. Equal releases have equal hashes, however they are
+        described."""
         if not self._cached_fingerprint:  # cached, because a stream reads it at every time step
-            self._cached_fingerprint.append(fingerprint(self.query, self.loss, self.adjacency, self.law))
+            self._cached_fingerprint.append(fingerprint(self.query, self.loss, self.adjacency, self.distribution))
         return self._cached_fingerprint[0]
 
 
@@ -214,7 +224,7 @@ class Release:
 
     Attributes:
         plan: The plan that it answers.
-        values: The noisy integers of the mechanism, in the order of the law.
+        values: The noisy integers of the mechanism, in the order of the distribution.
         allotment: The charge that paid for it; None for a planned release without data.
         seeded: Whether the noise was drawn from a seed and can be subtracted, so that the release is not private.
         notes: Public facts on how it was answered. Every curve from it repeats them.
@@ -235,7 +245,7 @@ class Release:
     @classmethod
     def make_placeholder(cls, plan: Plan) -> Release:
         """Return an answer of blank values, with which a question is planned without data."""
-        return cls(plan, plan.law.blank_values(), allotment=None, seeded=True)
+        return cls(plan, plan.distribution.blank_values(), allotment=None, seeded=True)
 
     @classmethod
     def from_json(cls, text: str, plan: Plan, allotment: Allotment) -> Release:
@@ -257,10 +267,10 @@ class Release:
         return cls(plan, tuple(stored["values"]), allotment, stored["seeded"], reasons=tuple(stored.get("reasons", ())))
 
     def __post_init__(self) -> None:
-        if self.plan.law.size not in (None, len(self.values)):
+        if self.plan.distribution.size not in (None, len(self.values)):
             raise InvalidArgument(
                 "values",
-                f"{len(self.values)} values do not answer a plan of {self.plan.law.size};"
+                f"{len(self.values)} values do not answer a plan of {self.plan.distribution.size};"
                 " use the plan that was answered",
             )
 
@@ -272,27 +282,28 @@ class Release:
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """Released numbers of one round with their noise law, from which a curve is computed.
+    """Released numbers of one round with their noise distribution, from which a curve is computed.
 
     Attributes:
-        law: The distribution of the noise.
+        distribution: The distribution of the noise.
         values: The released integers.
         total: The public number of records in all cells together; None if it is private.
     """
 
-    law: Law
+    distribution: OutputDistribution
     values: tuple[int, ...]
     total: int | None
 
     @classmethod
     def from_release(cls, release: Release) -> Evidence:
-        """Return the noise law, values and public total of a release as evidence. Sums over records have no total."""
-        law = release.plan.law
+        """Return the noise distribution, values and public total of a release as evidence. Sums over records have no
+        total."""
+        distribution = release.plan.distribution
         return cls(
-            law,
+            distribution,
             release.values,
             None
-            if law.missing is None
+            if distribution.missing is None
             else release.plan.query.public_total(release.plan.adjacency.public_record_count),
         )
 
@@ -303,8 +314,9 @@ class Evidence:
 
     @property
     def sums(self) -> NoisySums:
-        """The law as noisy sums, conditioned on the released values. Raises `TypeError` for laws of other kinds."""
-        return self.law.require_type(NoisySums).condition_on(self.values)  # type: ignore[type-abstract]
+        """The distribution as noisy sums, conditioned on the released values. Raises `TypeError` for distributions of
+        other kinds."""
+        return self.distribution.require_type(NoisySums).condition_on(self.values)  # type: ignore[type-abstract]
 
     def as_cell_counts(self, rows: int = 1) -> Evidence:
         """Convert prefix counts to counts of the cells between their thresholds; other evidence is unchanged.
@@ -315,18 +327,18 @@ class Evidence:
         Raises:
             ValueError: thresholds differ between the rows, or the total of a row was not counted.
         """
-        return Evidence(*convert_to_cells(self.law, self.values, rows), self.total)
+        return Evidence(*convert_to_cells(self.distribution, self.values, rows), self.total)
 
     @property
     def unbiased_cells(self) -> FloatArray:
-        """Best linear unbiased estimates of the cells, (rows, cells). Raises `TypeError` for other laws than of
-        sums.
+        """Best linear unbiased estimates of the cells, (rows, cells). Raises `TypeError` for other distributions than
+        of sums.
         """
         return self.sums.reconstruct(np.asarray(self.values, dtype=np.float64), self.total)[0]
 
     @classmethod
     def sum_disjoint(cls, parts: Sequence[Evidence]) -> Evidence:
-        """Return the evidence of a union of disjoint records: the sums of releases under one law.
+        """Return the evidence of a union of disjoint records: the sums of releases under one distribution.
 
         Formal guarantees: see `NoisySums.sum_over_releases`. A public total is not used.
 
@@ -343,31 +355,35 @@ class Evidence:
         Raises:
             ValueError: cells were not counted one by one.
         """
-        law = self.sums
+        distribution = self.sums
         noise = self.sums.cell_noise
         if noise is None:
             raise InvalidArgument(
                 "columns",
                 "margins need cells that were counted one by one; ask a separate question about each column",
             )
-        return [Evidence.from_cells((value,), noise, None) for value in self.values[: law.rows * law.cells]]
+        return [
+            Evidence.from_cells((value,), noise, None)
+            for value in self.values[: distribution.rows * distribution.cells]
+        ]
 
     @property
     def path_sums(self) -> PathSums:
-        """The law as a law of prefix counts. Raises `TypeError` if it is of another kind."""
-        return self.law.require_type(PathSums)
+        """The distribution as a distribution of prefix counts. Raises `TypeError` if it is of another kind."""
+        return self.distribution.require_type(PathSums)
 
     @property
     def interval_sums(self) -> IntervalSums:
-        """The law of noisy sums over intervals; for randomised reports, the law of their debiased counts.
+        """The distribution of noisy sums over intervals; for randomised reports, the distribution of their debiased
+        counts.
 
-        Raises `TypeError` if the law is of another kind.
+        Raises `TypeError` if the distribution is of another kind.
         """
-        return self.law.require_type(NoisySums).nested_law.require_type(IntervalSums)  # type: ignore[type-abstract]
+        return self.distribution.require_type(NoisySums).nested_distribution.require_type(IntervalSums)  # type: ignore[type-abstract]
 
     def to_json(self) -> dict[str, Any]:
-        """Return law, values and public total as plain objects for JSON."""
-        return self.law.to_json(self.values, self.total)
+        """Return distribution, values and public total as plain objects for JSON."""
+        return self.distribution.to_json(self.values, self.total)
 
     @classmethod
     def from_json(cls, stored: Mapping[str, Any]) -> Evidence:
@@ -390,16 +406,16 @@ class Evidence:
     @classmethod
     def _parse(cls, stored: Mapping[str, Any]) -> Evidence:
         """Return the evidence of a stored object. Raises errors of any type if the object is damaged."""
-        law = law_from_json(stored)
-        listed, total = law.values_from_json(stored)
+        distribution = distribution_from_json(stored)
+        listed, total = distribution.values_from_json(stored)
         values = tuple(int(value) for value in listed)
-        if law.size not in (None, len(values)):
+        if distribution.size not in (None, len(values)):
             raise InvalidArgument(
                 "evidence",
-                f"{len(values)} values do not fit a law of {law.size};"
+                f"{len(values)} values do not fit a distribution of {distribution.size};"
                 " take the file as dpcurves wrote it, or ask again",
             )
-        return cls(law, values, None if total is None else int(total))
+        return cls(distribution, values, None if total is None else int(total))
 
 
 OPEN = "nobody: a public table, counted openly"

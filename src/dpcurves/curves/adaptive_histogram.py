@@ -44,7 +44,7 @@ from ..conversation import ALL, AutomaticGridWorkload, CellWorkload, Needs, Sett
 from ..data import Grid, Outside
 from ..data.axis import TypedAxis
 from ..display import format_number
-from ..laws.law import Family
+from ..distributions.output_distribution import Family
 from ..strategies.contribution_bounds import expected_error
 from ..strategies.range_search import DECADES, LARGEST_EDGE, ROUND_DIGITS, PilotCounts
 from ..strategies.range_search import TUNING as SEARCH_TUNING
@@ -188,9 +188,9 @@ class PilotEstimate(NamedTuple):
         """Return the value above (side 1) or below (side -1) which `tail_count` records lie, extrapolated beyond
         reliable counts.
 
-        Quantiles of a normal law are linear in its deviates; for other laws the steps from one deviate to the next grow
-        or shrink by a nearly constant factor. Two steps with reliable counts give this factor, and so the further
-        steps.
+        Quantiles of a normal distribution are linear in its deviates; for other distributions the steps from one
+        deviate to the next grow or shrink by a nearly constant factor. Two steps with reliable counts give this factor,
+        and so the further steps.
         """
         edges, records = (self.edges, self.records) if side > 0 else (-self.edges[::-1], self.records[::-1])
         total = float(records.sum())

@@ -7,7 +7,7 @@ histogram:
 
 Unlisted categories are first found by partition selection (`mechanisms.partition_selection`). *Intervals* of counts
 hold for all categories at the same time; those of shares hold one by one and invert a test on
-``(1 - s) * count_i - s * (all others)``, because a ratio of noisy numbers has no simple law.
+``(1 - s) * count_i - s * (all others)``, because a ratio of noisy numbers has no simple distribution.
 
 Suppression (`BarChart.suppress_below`) hides released counts that are mostly noise; it adds no protection.
 
@@ -81,10 +81,10 @@ class CountNoise(NamedTuple):
     @classmethod
     def simulate(cls, evidence: Evidence, generator: np.random.Generator) -> CountNoise:
         """Return the simulated noise of the counts of one row of categories, and of missing records."""
-        law = evidence.sums
+        distribution = evidence.sums
         # 2,000 draws of short charts, 400 of long ones; 2**24 simulated numbers take 128 MB
-        draws = max(400, min(2000, 2**24 // law.cells))
-        cells, missing = zip(*law.simulate(evidence.total, draws, generator), strict=True)
+        draws = max(400, min(2000, 2**24 // distribution.cells))
+        cells, missing = zip(*distribution.simulate(evidence.total, draws, generator), strict=True)
         return cls(np.concatenate(cells)[:, 0], np.concatenate(missing))
 
 
@@ -138,7 +138,7 @@ class BarChart(IntervalResult):
         all records are there, or if noise alone may give all counts and their sum.
 
         Args:
-            evidence: The counts, one row of all categories and missing values, with the law of their noise.
+            evidence: The counts, one row of all categories and missing values, with the distribution of their noise.
             categories: Column and public categories whose cells were counted.
             privacy: The statement of what was spent, stored with the result.
         """

@@ -6,7 +6,7 @@ Categories of one or several columns are rows of one table, and each curve is co
 
 - `ByCategory` is a mapping from categories to curves, with a picture and a table of all of them.
 - `sum_over` adds rows up to margins: each release is ``S c + noise`` with the same linear S, so a sum of releases is a
-  release of the union whose noises are sums (`sum_curves`); its bands are simulated from that law.
+  release of the union whose noises are sums (`sum_curves`); its bands are simulated from that distribution.
 
 Formal guarantees: parallel composition under add-remove; under replace-one a replaced record may change two rows, which
 the L1 sensitivity of the table accounts for. Margins are post-processing.
@@ -141,7 +141,7 @@ class ByCategory(CompositeResult, Mapping[Key, Curve]):
             TypeError: the curves do not add up: distribution functions, histograms, counts and sums do.
 
         Formal guarantees: post-processing. The noise of a margin is the sum of the noises of its parts, and its
-            intervals are computed from this law, see `sum_curves`.
+            intervals are computed from this distribution, see `sum_curves`.
         """
         remaining, curves = compute_margins(self.columns, self._curves, columns)
         return type(self)(remaining, curves) if remaining else next(iter(curves.values()))
@@ -509,15 +509,15 @@ def split_rows(evidence: Evidence, rows_per_part: int = 1) -> list[Evidence]:
 
     A known total of all rows is not used: with several rows it hardly reduces the error of one.
     """
-    law = evidence.sums
-    row_law = law.with_rows(rows_per_part)
-    parts: list[tuple[int, ...]] = [()] * (law.rows // rows_per_part)
+    distribution = evidence.sums
+    row_distribution = distribution.with_rows(rows_per_part)
+    parts: list[tuple[int, ...]] = [()] * (distribution.rows // rows_per_part)
     start = 0
-    for length in (law_part.length * rows_per_part for law_part in law.parts):
+    for length in (distribution_part.length * rows_per_part for distribution_part in distribution.parts):
         for group in range(len(parts)):
             parts[group] += evidence.values[start : start + length]
             start += length
-    return [Evidence(row_law, values, None) for values in parts]
+    return [Evidence(row_distribution, values, None) for values in parts]
 
 
 # Margins: sums of a release over categories of some columns, as curves and numbers with intervals.
@@ -532,17 +532,17 @@ def sum_curves(curves: Sequence[Curve], *notes: str) -> Curve:
     no budget.
 
     Formal guarantees: it is computed from released numbers alone and costs no budget. *Proof of its intervals.* Each
-    release of one law is ``S c + noise``, with the same linear S for all; their sum is ``S (sum of c) + (sum of
-    noises)``. That is a release of the union under the law whose noises are sums of independent noises, which
-    `NoisySums.sum_over_releases` returns; intervals are simulated from it as from any other law.
+    release of one distribution is ``S c + noise``, with the same linear S for all; their sum is ``S (sum of c) + (sum
+    of noises)``. That is a release of the union under the distribution whose noises are sums of independent noises,
+    which `NoisySums.sum_over_releases` returns; intervals are simulated from it as from any other distribution.
 
     Args:
-        curves: Curves of one kind, of disjoint records, from one release: the same question, the same laws.
+        curves: Curves of one kind, of disjoint records, from one release: the same question, the same distributions.
         notes: Notes of the resulting curve.
 
     Raises:
         TypeError: curves of this kind do not add up.
-        ValueError: the curves differ in cells or laws.
+        ValueError: the curves differ in cells or distributions.
     """
     first = curves[0]
     if not first.IS_ADDITIVE:
@@ -551,8 +551,8 @@ def sum_curves(curves: Sequence[Curve], *notes: str) -> Curve:
             f"results of type {type(first).__name__} do not add up over categories; ask for counts or sums by category",
         )
     questions = {json.dumps(dict(curve._question()), sort_keys=True, default=str) for curve in curves}
-    laws = [tuple(evidence.law for evidence in curve.rounds) for curve in curves]
-    if len(questions) > 1 or any(curve != laws[0] for curve in laws):
+    distributions = [tuple(evidence.distribution for evidence in curve.rounds) for curve in curves]
+    if len(questions) > 1 or any(curve != distributions[0] for curve in distributions):
         raise InvalidArgument(
             "columns", "curves with different cells or noise do not add up: sum curves of one question"
         )

@@ -51,8 +51,8 @@ CALIBRATION_FRACTIONS = GroupBudgetFractions(cuts=Fraction(1, 5), counts=Fractio
 """Budget fractions of a calibration curve: cuts of the groups, counts of both classes, and sums of scores."""
 CALIBRATION_GROUP_NUMBERS: Numbers = (50.0, 4), (200.0, 6), (1500.0, 10), (20_000.0, 14), (inf, 20)
 """Pairs of a signal-to-noise ratio (records over the noise standard deviation of a count) up to which a row applies,
-and the number of groups. These have the smallest error after `smooth_shares`, on the laws on which its constants were
-chosen. Of equally good numbers the smaller one gives narrower intervals."""
+and the number of groups. These have the smallest error after `smooth_shares`, on the distributions on which its
+constants were chosen. Of equally good numbers the smaller one gives narrower intervals."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)

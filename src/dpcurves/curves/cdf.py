@@ -258,7 +258,7 @@ class CdfHistogram(IntervalResult):
 
     @property
     def rounds(self) -> tuple[Evidence, ...]:
-        """Evidence of all rounds in order: each round's noise law and released values."""
+        """Evidence of all rounds in order: each round's noise distribution and released values."""
         return self.prefixes.rounds
 
     def _plot(self, shades: Sequence[Any], /, **how: Unpack[PlotArguments]) -> Any:
@@ -457,7 +457,7 @@ class CDF(IntervalResult):
         """Return the curve of the released counts of one row of cells.
 
         Args:
-            evidence: The counts, one row of all cells of the grid, with the law of their noise.
+            evidence: The counts, one row of all cells of the grid, with the distribution of their noise.
             grid: The grid whose cells were counted.
             label: What the values are, as on the axis of a picture.
             privacy: The statement of what was spent, stored with the curve.
@@ -540,7 +540,7 @@ class CDF(IntervalResult):
         if self._is_empty:
             return True
         evidence = self.prefixes.evidence
-        noise = evidence.sums.interval_law.end_cell_deviations(evidence.total is not None)[0]
+        noise = evidence.sums.interval_distribution.end_cell_deviations(evidence.total is not None)[0]
         # share of all records: the smallest noise with which a band can be wider than 1/2 at the first inner edge
         return bool(noise >= 0.03 * self.prefixes.scale * self.prefixes.total)
 
@@ -938,7 +938,7 @@ class CDF(IntervalResult):
 
     @property
     def rounds(self) -> tuple[Evidence, ...]:
-        """Evidence of all rounds in order: each round's noise law and released values."""
+        """Evidence of all rounds in order: each round's noise distribution and released values."""
         return self.prefixes.rounds
 
     def _interval_limits(self, level: float, /, *, population: bool) -> Band:

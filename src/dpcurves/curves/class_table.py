@@ -91,7 +91,7 @@ class ClassTable(SimulationCache):
 
     @cached_property
     def counts(self) -> ClassCounts:
-        """The released counts of negatives and positives in each cell, with the law of their noise."""
+        """The released counts of negatives and positives in each cell, with the distribution of their noise."""
         return ClassCounts(self.evidence.sums, self.evidence.values, self.evidence.total)
 
     @property
@@ -243,7 +243,7 @@ class ClassTableResult(IntervalResult):
 
     @property
     def evidence(self) -> Evidence:
-        """The released counts of both classes, with their noise law."""
+        """The released counts of both classes, with their noise distribution."""
         return self.table.evidence
 
     @classmethod
@@ -532,17 +532,18 @@ def _simulate_areas(table: ClassTable, noise: FloatArray) -> RankedClassCounts:
 def bound_last_cell(evidence: Evidence, probability: float) -> float:
     """Return an upper bound of the records in the last cell of one row of counts, which is wrong with at most this
     probability; at least 0."""
-    law = evidence.sums
-    cells, last = law.cells, float(evidence.unbiased_cells[0, -1])
+    distribution = evidence.sums
+    cells, last = distribution.cells, float(evidence.unbiased_cells[0, -1])
     # with 20 draws beyond it a simulated quantile is stable; else the wider bound by moments is taken
     if probability * BOUND_DRAWS >= 20:
         noise = [
-            chunk[:, 0, cells - 1] for chunk, _ in law.simulate(evidence.total, BOUND_DRAWS, public_generator(None))
+            chunk[:, 0, cells - 1]
+            for chunk, _ in distribution.simulate(evidence.total, BOUND_DRAWS, public_generator(None))
         ]
         return max(last + upper_quantile(-np.concatenate(noise), 1 - probability), 0.0)
     total = None if evidence.total is None else 0
-    weights = law.reconstruct(np.eye(law.size), total)[0][:, 0, cells - 1]
-    return max(last + float(law.bound_combined_noise(weights[None], probability)[0]), 0.0)
+    weights = distribution.reconstruct(np.eye(distribution.size), total)[0][:, 0, cells - 1]
+    return max(last + float(distribution.bound_combined_noise(weights[None], probability)[0]), 0.0)
 
 
 def list_metrics(table: ClassTable) -> tuple[Metric, ...]:

@@ -37,6 +37,7 @@ from ..arrays import FloatArray, IntArray
 from ..conversation import PrivacyStatement
 from ..data import Grid, Outside, middles_of
 from ..display import format_number
+from ..distributions.output_distribution import simulate_noise
 from ..inference import monte_carlo_p_value, numbered_generator, upper_quantile
 from ..inference.two_samples import (
     NullDraws,
@@ -45,7 +46,6 @@ from ..inference.two_samples import (
     mann_whitney_statistic,
     simulate_null,
 )
-from ..laws.law import simulate_noise
 from ..summaries.two_classes import even_groups
 from .bar_chart import BarChart, BarChartQuestion, simulate_chart_sample
 from .cdf import CDF
@@ -64,8 +64,8 @@ class Tuning:
 
     simulated_alarm_ratio: float = 0.75
     """Ratio of the false-alarm probability at which thresholds are simulated to the requested one. Below 1, since the
-    null law is estimated from noisy counts: at a requested 0.05, 0.038 to 0.043 of 1,000 unchanged windows alarm
-    (`benchmarks/judging_models.py`)."""
+    null distribution is estimated from noisy counts: at a requested 0.05, 0.038 to 0.043 of 1,000 unchanged windows
+    alarm (`benchmarks/judging_models.py`)."""
 
 
 TUNING = Tuning()
@@ -430,8 +430,8 @@ class _MissingCounts(NamedTuple):
     def from_curve(cls, curve: Curve, sample: ReleasedSample, generator: np.random.Generator) -> _MissingCounts | None:
         """Return the counts of a curve, whose cells are `sample`; None if missing records were not counted."""
         evidence = curve.prefixes.evidence if isinstance(curve, CDF) else curve.evidence
-        counted = evidence.law.count_missing_and_present(evidence.values, evidence.total)
-        noise = evidence.law.missing
+        counted = evidence.distribution.count_missing_and_present(evidence.values, evidence.total)
+        noise = evidence.distribution.missing
         if counted is None or noise is None:
             return None
         missing_noise = simulate_noise(noise, (len(sample.noise),), generator)

@@ -240,13 +240,19 @@ def find_common_bounds(first: CDF, second: CDF) -> tuple[tuple[CDF, IntArray], t
 
     The slots differ if one curve alone has a separate cell for zero: see `CdfQuestion`.
     """
-    laws = first.prefixes.evidence.sums, second.prefixes.evidence.sums
+    distributions = first.prefixes.evidence.sums, second.prefixes.evidence.sums
     if first.prefixes.grid.slots == second.prefixes.grid.slots:
-        common = np.intersect1d(laws[0].bounds, laws[1].bounds)
+        common = np.intersect1d(distributions[0].bounds, distributions[1].bounds)
         return (first, common), (second, common)
-    edges = [curve.prefixes.boundaries[law.bounds] for curve, law in zip((first, second), laws, strict=True)]
+    edges = [
+        curve.prefixes.boundaries[distribution.bounds]
+        for curve, distribution in zip((first, second), distributions, strict=True)
+    ]
     _, first_indices, second_indices = np.intersect1d(edges[0], edges[1], return_indices=True)
-    return (first, np.asarray(laws[0].bounds)[first_indices]), (second, np.asarray(laws[1].bounds)[second_indices])
+    return (first, np.asarray(distributions[0].bounds)[first_indices]), (
+        second,
+        np.asarray(distributions[1].bounds)[second_indices],
+    )
 
 
 def thin_edges(bounds: ArrayLike, max_cells: int) -> IntArray:
@@ -288,7 +294,8 @@ def build_sample(prefixes: PrefixShares, bounds: IntArray, noise: FloatArray) ->
     Args:
         prefixes: Counts along a grid.
         bounds: Numbers of slots, from 0 to all of them, at which the last round counted.
-        noise: Simulated noise of its prefix sums at all bounds of its law, (draws, bounds of the law).
+        noise: Simulated noise of its prefix sums at all bounds of its distribution, (draws, bounds of the
+            distribution).
     """
     indices = np.searchsorted(prefixes.evidence.sums.bounds, bounds)
     return ReleasedSample(*counts_between(prefixes, bounds), np.diff(noise[:, indices], axis=-1))
@@ -420,9 +427,9 @@ def _compare_histograms(private: Histogram, counted: Histogram) -> ComparisonRes
 
 def simulate_histogram_sample(histogram: Histogram, rng: np.random.Generator) -> ReleasedSample:
     """Return the released counts of the cells of a histogram, with simulated noise."""
-    law, total = histogram.evidence.sums, histogram.evidence.total
+    distribution, total = histogram.evidence.sums, histogram.evidence.total
     cells: FloatArray = histogram.evidence.unbiased_cells[0]
-    noise = simulate_cell_noise(law, total, min(TUNING.most_draws, choose_draws(law.cells)), rng)
+    noise = simulate_cell_noise(distribution, total, min(TUNING.most_draws, choose_draws(distribution.cells)), rng)
     return ReleasedSample(cells, np.maximum(cells, 0.0), noise[:, 0])
 
 

@@ -371,8 +371,8 @@ class ConsistentTotals(CompositeResult):
         """Return confidence limits of the numbers, each with confidence `level`.
 
         The noise of every release is simulated and goes through the same linear map as the released numbers, so the
-        simulated errors have the law of the least-squares errors. Limits of counts are non-negative integers that
-        contain the displayed count.
+        simulated errors have the distribution of the least-squares errors. Limits of counts are non-negative integers
+        that contain the displayed count.
 
         With `population`, the limits are for the expected numbers in a sample of this size, which needs independent
         units of one record each. Sampled numbers add up, so their deviations pass the map unchanged and are added to

@@ -126,7 +126,8 @@ class Contingency(IntervalResult):
         """Return the table and the test of independence from released counts of all pairs.
 
         Args:
-            evidence: Counts of all pairs of categories, a row for each row of the table, with the law of their noise.
+            evidence: Counts of all pairs of categories, a row for each row of the table, with the distribution of their
+                noise.
             rows: Column and public categories of the rows.
             columns: Column and public categories of the columns.
             privacy: The statement of what was spent; notes on dependence are added to it.
@@ -188,7 +189,7 @@ class Contingency(IntervalResult):
 
     @property
     def pairs(self) -> SummaryByCategory:
-        """The counts by both columns, each with the law of its noise.
+        """The counts by both columns, each with the distribution of its noise.
 
         A public number of all records, and the missing records, are not used: they hardly reduce the error of one pair.
 
@@ -416,9 +417,11 @@ class ContingencyQuestion(TableQuestion):
 
 def _simulate_noise(evidence: Evidence, rng: np.random.Generator) -> FloatArray:
     """Return simulated noise of the counts, (draws, rows, columns)."""
-    law = evidence.sums
+    distribution = evidence.sums
     # 2,000 draws of small tables, 400 of large ones; 2**24 simulated numbers in all draws together take 128 MB
-    return simulate_cell_noise(law, evidence.total, max(400, min(2000, 2**24 // (law.rows * law.cells))), rng)
+    return simulate_cell_noise(
+        distribution, evidence.total, max(400, min(2000, 2**24 // (distribution.rows * distribution.cells))), rng
+    )
 
 
 def _find_error_quantiles(noise: FloatArray, level: float) -> FloatArray:

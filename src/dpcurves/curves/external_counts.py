@@ -1,17 +1,17 @@
 """Distribution functions from counts that another system released, at no further privacy loss.
 
-The counts may be exact, like those of a census table, or have independent noise of one stated law, like the noisy
-histogram of any library:
+The counts may be exact, like those of a census table, or have independent noise of one stated distribution, like the
+noisy histogram of any library:
 
     noisy_i = n_i + z_i      z_i: none, discrete or continuous Laplace, or Gaussian noise of a stated scale
 
 `from_counts` returns the same `CDF` as a question does, so that bands, quantiles and distances apply. Counts that were
-truncated at zero, rounded or suppressed do not follow the stated law, and bands would not hold.
+truncated at zero, rounded or suppressed do not follow the stated distribution, and bands would not hold.
 
 Formal guarantees: post-processing; the privacy statement names the other system as source of the counts.
 
 >>> import dpcurves as dp
->>> curve = dp.from_counts([0, 10, 20, 30], [40, 50, 10], law="exact")
+>>> curve = dp.from_counts([0, 10, 20, 30], [40, 50, 10], distribution="exact")
 >>> curve.y.tolist()
 [0.0, 0.4, 0.9, 1.0]
 """
@@ -40,16 +40,16 @@ from ..arguments import (
 from ..arrays import FloatArray
 from ..conversation import ELSEWHERE, Evidence, PrivacyStatement
 from ..data import Grid, Outside
-from ..laws.law import Family, Noise
+from ..distributions.output_distribution import Family, Noise
 from ..privacy import Neighbours
 from .cdf import CDF
 
 EXACT = "exact"
-LAWS: Mapping[str, tuple[Family, bool]] = MappingProxyType({
+DISTRIBUTIONS: Mapping[str, tuple[Family, bool]] = MappingProxyType({
     "laplace": (Family.LAPLACE, False), "discrete-laplace": (Family.LAPLACE, True),
     "gaussian": (Family.GAUSSIAN, False), "discrete-gaussian": (Family.GAUSSIAN, True),
 })  # fmt: skip
-"""Family of each noise law by name, and whether the law is discrete (integer noise)."""
+"""Family of each noise distribution by name, and whether the distribution is discrete (integer noise)."""
 RISING = "at least two finite numbers, a finite distance apart, are needed, each above the one before, as in [0, 10]"
 
 
@@ -57,7 +57,7 @@ RISING = "at least two finite numbers, a finite distance apart, are needed, each
 def from_counts(
     edges: ArrayLike,
     noisy: ArrayLike,
-    law: str = EXACT,
+    distribution: str = EXACT,
     scale: Exact | None = None,
     *,
     total: int | None = None,
@@ -69,15 +69,15 @@ def from_counts(
 ) -> CDF:
     """Return the distribution function of counts that another system released.
 
-    The counts may be exact, like the counts of a census table, or have independent noise of one law, like a noisy
-    histogram of any library. They are used as released: counts that were truncated at zero, rounded to tens or
-    suppressed do not follow the named law, and bands would not hold.
+    The counts may be exact, like the counts of a census table, or have independent noise of one distribution, like a
+    noisy histogram of any library. They are used as released: counts that were truncated at zero, rounded to tens or
+    suppressed do not follow the named distribution, and bands would not hold.
 
     Counts with continuous noise are rounded to integers, and treated as if they had discrete noise of the same
     variance, rounding included. *Why*: rounded Laplace noise of scale b equals k other than 0 with probability
-    proportional to ``exp(-|k| / b)``, like discrete Laplace noise, and rounding adds about 1/12 to its variance of ``2
-    * b**2``. The discrete law of scale b has a variance of about ``2 * b**2 - 1/6``, so a scale of ``b + 1 / (16 * b)``
-    is used.
+    proportional to ``exp(-|k| / b)``, like discrete Laplace noise, and rounding adds about 1/12 to its variance of
+    ``2 * b**2``. The discrete distribution of scale b has a variance of about ``2 * b**2 - 1/6``, so a scale of
+    ``b + 1 / (16 * b)`` is used.
 
     Formal guarantees: none are added. The release keeps the guarantee of the other system, and post-processing loses
     nothing (Dwork and Roth 2014, Proposition 2.1).
@@ -86,8 +86,8 @@ def from_counts(
         edges: Increasing public edges of the cells, of shape ``(cells + 1,)``.
         noisy: The counts, of shape ``(cells,)``; with `outside` preceded by the count of values below the first edge
             and followed by the count of values above the last, ``(cells + 2,)``.
-        law: ``exact``, ``laplace``, ``discrete-laplace``, ``gaussian`` or ``discrete-gaussian``.
-        scale: The scale b of a Laplace law, or the standard deviation of a Gaussian law, in records.
+        distribution: ``exact``, ``laplace``, ``discrete-laplace``, ``gaussian`` or ``discrete-gaussian``.
+        scale: The scale b of a Laplace distribution, or the standard deviation of a Gaussian distribution, in records.
         total: The number of records in all cells together, if it is public.
         outside: Whether counts of values outside the edges are included.
         source: The name of the system, for the privacy statement.
@@ -101,10 +101,10 @@ def from_counts(
 
     Raises:
         ValueError: edges do not increase; the number of counts does not match; a count is not finite or above 2**53;
-            the law is unknown; a scale is missing, is given for exact counts, is above 2**50, or is below 1 for
-            continuous noise; counts of a discrete law are not integers; exact counts are negative, all 0 or do not add
-            up to the total; `total` or `rows_per_unit` is below 1; a text is too long or has characters that cannot be
-            printed.
+            the distribution is unknown; a scale is missing, is given for exact counts, is above 2**50, or is below 1
+            for continuous noise; counts of a discrete distribution are not integers; exact counts are negative, all 0
+            or do not add up to the total; `total` or `rows_per_unit` is below 1; a text is too long or has characters
+            that cannot be printed.
         TypeError: an argument is of another type.
 
     >>> curve = from_counts([0, 10, 20, 50], [300, 512, 188])
@@ -126,19 +126,19 @@ def from_counts(
             f"the most records of one unit are needed, a whole number of at least 1, as in 4, got {rows_per_unit}",
         )
     grid = _parse_grid(edges, Outside.APART if outside else Outside.CLIPPED)
-    noise, mechanism = _parse_noise(law, scale)
-    values = _parse_counts(noisy, grid.slots, whole_only=law == EXACT or LAWS[law][1])
+    noise, mechanism = _parse_noise(distribution, scale)
+    values = _parse_counts(noisy, grid.slots, whole_only=distribution == EXACT or DISTRIBUTIONS[distribution][1])
     if total is not None and require_integer("total", total) < 1:
         raise InvalidArgument(
             "total", f"the public number of records is needed, a whole number of at least 1, as in 5000, got {total}"
         )
-    if law == EXACT and (min(values) < 0 or sum(values) < 1):
+    if distribution == EXACT and (min(values) < 0 or sum(values) < 1):
         raise InvalidArgument(
             "noisy",
-            "exact counts are not negative, and at least one record is counted: correct them, or name the law of "
-            "their noise",
+            "exact counts are not negative, and at least one record is counted: correct them, or name the "
+            "distribution of their noise",
         )
-    if law == EXACT and total not in (None, sum(values)):
+    if distribution == EXACT and total not in (None, sum(values)):
         raise InvalidArgument("total", f"the exact counts add up to {sum(values)}, not {total}: leave total out")
     privacy = PrivacyStatement(
         epsilon=None, rho=0.0, adjacency=adjacency.value, unit="",
@@ -165,26 +165,30 @@ def _parse_grid(edges: Any, outside: Outside) -> Grid:
     return Grid.from_edges(positions, outside=outside)
 
 
-def _parse_noise(law: str, scale: Exact | None) -> tuple[Noise, str]:
-    """Return the noise law of each count, and its description for the privacy statement. Raises `InvalidArgument`
-    for an unknown law or a scale that does not fit it."""
-    if law not in (EXACT, *LAWS):
-        raise InvalidArgument("law", f"must be one of {EXACT}, {', '.join(LAWS)}, got {describe_value(law)}")
-    if law == EXACT:
+def _parse_noise(distribution: str, scale: Exact | None) -> tuple[Noise, str]:
+    """Return the noise distribution of each count, and its description for the privacy statement. Raises
+    `InvalidArgument` for an unknown distribution or a scale that does not fit it."""
+    if distribution not in (EXACT, *DISTRIBUTIONS):
+        raise InvalidArgument(
+            "distribution", f"must be one of {EXACT}, {', '.join(DISTRIBUTIONS)}, got {describe_value(distribution)}"
+        )
+    if distribution == EXACT:
         if scale is not None:
             raise InvalidArgument(
-                "scale", "exact counts have no noise: leave scale out, or name the law of the noise, as in 'laplace'"
+                "scale",
+                "exact counts have no noise: leave scale out, or name the distribution of the noise, as in 'laplace'",
             )
-        # a Laplace law of this scale adds 0 except with negligible probability, so it represents exact counts
+        # a Laplace distribution of this scale adds 0 except with negligible probability, so it represents exact counts
         return Noise(Family.LAPLACE, Fraction(1, 10**9)), "exact counts"
     if scale is None:
         raise InvalidArgument(
             "scale",
-            "the size of the noise is missing: give the scale of a Laplace law, or a standard deviation, in "
+            "the size of the noise is missing: give the scale of a Laplace distribution, or a standard deviation, in "
             "records, as scale=2",
         )
-    (family, discrete), size = LAWS[law], parse_positive_fraction("scale", scale)
-    # from scale 1 on, rounded counts with continuous noise nearly follow the discrete law; 2**50 hides any count
+    (family, discrete), size = DISTRIBUTIONS[distribution], parse_positive_fraction("scale", scale)
+    # from scale 1 on, rounded counts with continuous noise nearly follow the discrete distribution; 2**50 hides any
+    # count
     if not 0 < size <= 2**50 or (size < 1 and not discrete):
         raise InvalidArgument(
             "scale", "a number above 0 and at most 2**50 is needed, and for laplace or gaussian at least 1"
@@ -199,7 +203,7 @@ def _parse_noise(law: str, scale: Exact | None) -> tuple[Noise, str]:
         rounding = Fraction(1, 12)  # variance of rounding to whole numbers
     if not discrete:
         parameter += rounding
-    return Noise(family, parameter), f"counts with {law} noise of {parameter_name} {float(size):g}"
+    return Noise(family, parameter), f"counts with {distribution} noise of {parameter_name} {float(size):g}"
 
 
 def _parse_counts(noisy: Any, slots: int, *, whole_only: bool) -> tuple[int, ...]:
@@ -222,6 +226,7 @@ def _parse_counts(noisy: Any, slots: int, *, whole_only: bool) -> tuple[int, ...
     if whole_only and not np.array_equal(rounded, counts):
         raise InvalidArgument(
             "noisy",
-            "counts that are exact, or have discrete noise, are whole numbers: correct them, or name a continuous law",
+            "counts that are exact, or have discrete noise, are whole numbers: correct them, or name a continuous "
+            "distribution",
         )
     return tuple(int(count) for count in rounded.tolist())

@@ -135,14 +135,14 @@ class Histogram(IntervalResult):
         """Return the histogram of released counts of one row of cells, with a note on crowded end cells.
 
         Args:
-            evidence: The counts, one row of all cells of the grid, with the law of their noise.
+            evidence: The counts, one row of all cells of the grid, with the distribution of their noise.
             grid: The grid whose cells were counted.
             label: What the values are, as on the axis of a picture.
             privacy: The statement of what was spent; the notes are added to it.
         """
         (cells,), missing = evidence.sums.reconstruct(np.array(evidence.values, dtype=np.float64), evidence.total)
         unbiased = cells[1:-1] if grid.outside is Outside.APART else cells
-        error = sqrt(evidence.sums.nested_law.parts[-1].noise.variance)
+        error = sqrt(evidence.sums.nested_distribution.parts[-1].noise.variance)
         below = np.append(0.0, np.cumsum(cells))
         noted = privacy.with_notes(*notes_on_end_cells(grid, np.arange(grid.cells + 1), below, evidence))
         if is_noise_alone(unbiased, error):
@@ -242,9 +242,9 @@ class Histogram(IntervalResult):
 
     def _simulate_noise(self, edges: Places, generator: np.random.Generator | None) -> Iterator[FloatArray]:
         """Yield blocks of simulated noise of the counts, (draws, cells), or of their sums between edges `edges`."""
-        law = self.evidence.sums
-        draws = law.simulate(
-            self.evidence.total, BAND_TUNING.pilot_draws + choose_draws(law.cells), public_generator(generator)
+        distribution = self.evidence.sums
+        draws = distribution.simulate(
+            self.evidence.total, BAND_TUNING.pilot_draws + choose_draws(distribution.cells), public_generator(generator)
         )
         inner = slice(1, -1) if self.grid.outside is Outside.APART else slice(None)
         return (_sum_between(cells[:, 0, inner], edges) for cells, _ in draws)

@@ -221,11 +221,11 @@ def read_outside_counts(release: Release) -> tuple[OutsideCount, ...]:
 def _sum_outside_counts(query: Query, evidence: Evidence, axis_index: int) -> Sequence[OutsideCount]:
     """Return the outside counts of the axis with this index, summed over all others; none if they were not counted
     singly."""
-    law = evidence.sums
+    distribution = evidence.sums
     axis = query.axes[axis_index]
     total_is_public = evidence.total is not None
     assert isinstance(axis, Axis)  # noqa: S101 (checked above)
-    measured = law.measured_edges
+    measured = distribution.measured_edges
     is_last = axis_index == len(query.axes) - 1
     if is_last and not (measured[1] and measured[-2]):  # outside slots were counted together with their neighbours
         return ()
@@ -233,14 +233,16 @@ def _sum_outside_counts(query: Query, evidence: Evidence, axis_index: int) -> Se
     table = cells.reshape(*query.shape[:-1], cells.shape[-1])
     other_axes = tuple(index for index in range(table.ndim) if index != axis_index)
     margin = table.sum(axis=other_axes)
-    noise = law.cell_noise
+    noise = distribution.cell_noise
     if noise is not None:
         below = above = sqrt(noise.variance * (table.size / len(margin)))
     elif is_last:
-        below, above = (sqrt(law.rows) * deviation for deviation in law.end_cell_deviations(total_is_public))
+        below, above = (
+            sqrt(distribution.rows) * deviation for deviation in distribution.end_cell_deviations(total_is_public)
+        )
     else:
-        row = sqrt(float(law.prefix_variances(total_is_public)[0, -1]))
-        below = above = row * sqrt(law.rows / len(margin))
+        row = sqrt(float(distribution.prefix_variances(total_is_public)[0, -1]))
+        below = above = row * sqrt(distribution.rows / len(margin))
     unit = "weight" if query.is_weighted else "records"
     counts = float(margin[0]), float(margin[-1]), float(margin.sum())
     return (OutsideCount(str(axis.column), axis.grid, *counts, below, above, unit),)

@@ -34,9 +34,9 @@ from ..arguments import InvalidArgument, check_common_arguments, require_probabi
 from ..arrays import FloatArray
 from ..conversation import Evidence, PrivacyStatement
 from ..data import Outside
+from ..distributions.output_distribution import LEAST_PEOPLE, RandomisedAnswers
 from ..inference import basic_interval, choose_draws, end_level, numbered_generator, simulate_cell_noise
 from ..inference.known_numbers import KNOWN_LEVEL, known_number
-from ..laws.law import LEAST_PEOPLE, RandomisedAnswers
 from ..summaries import Kernel, mean_over_pairs, project_to_simplex
 from .histogram import Histogram
 from .question import require_independent
@@ -189,11 +189,11 @@ class SimulatedCounts:
     @cached_property
     def noise(self) -> FloatArray:
         """Simulated noise of the counts, (draws, ...), from a fixed public seed."""
-        law = self.evidence.sums
+        distribution = self.evidence.sums
         size = self.counts.size
         # from 400 to 1,000 draws; 2**22 simulated values of all draws together take 32 MB
         draws = self.draws or max(400, min(1000, choose_draws(size), 2**22 // size))
-        noise = simulate_cell_noise(law, self.evidence.total, draws, numbered_generator(self.stream))
+        noise = simulate_cell_noise(distribution, self.evidence.total, draws, numbered_generator(self.stream))
         return noise.reshape(-1, *self.counts.shape)
 
     @cached_property

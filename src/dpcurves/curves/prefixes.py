@@ -3,7 +3,8 @@
 `PrefixShares` holds the releases of one row of counts along a grid and turns them into
 
     shares           E[count below edge | all rounds] / total      displayed: smoothed, non-decreasing
-    unbiased_shares  (noisy count below edge, last round) / total  for bands and intervals: noise of a known law
+    unbiased_shares  (noisy count below edge, last round) / total  for bands and intervals: noise of a known
+    distribution
 
 Both are sums of intervals up to an edge, interpolated where an interval has several cells. `simulate_share_errors`
 draws the noise of the unbiased shares; a ratio of two noisy counts c / t has the noise
@@ -11,7 +12,8 @@ draws the noise of the unbiased shares; a ratio of two noisy counts c / t has th
 `SearchedQuantiles` holds a search for quantiles instead, which counts below few thresholds only.
 
 *Why bands may use intervals that earlier rounds chose*: given the earlier answers, the noise of the last round has a
-known law and is independent of them, so the coverage given these answers is `level`, and hence the coverage too.
+known distribution and is independent of them, so the coverage given these answers is `level`, and hence the coverage
+too.
 
 Formal guarantees: post-processing of released counts.
 
@@ -36,6 +38,7 @@ from ..arrays import FloatArray, IntArray, multiples_of
 from ..conversation import Evidence, PrivacyStatement
 from ..data import Axis, Categories, Grid, Outside
 from ..data.grid import split_at_zero
+from ..distributions.output_distribution import NoisySums
 from ..estimation import ConvolvedEstimate, JointEstimate, combine_rounds, shrink_estimate
 from ..inference import (
     Band,
@@ -55,7 +58,6 @@ from ..inference.simulation import (
     sampling_generator,
     simulate_sampling_errors,
 )
-from ..laws.law import NoisySums
 from ..queries import PrefixQuery
 from ..smoothing import AtMost, estimate_prefixes, project_isotonic_l1, project_isotonic_l2
 from ..summaries import as_numbers, monotone_prefixes
@@ -107,13 +109,13 @@ class PrefixShares:
     """Shares and their noise from one row of counts along a grid.
 
     Point estimates use all rounds; unbiased estimates use the last round alone, so that bands and intervals have the
-    stated coverage. *Proof.* Let A be the earlier answers. They fix the intervals of the last round and the law of its
-    noise, which is independent: given A, the unbiased estimate at the ends of its intervals has noise of a known law,
-    so a bound simulated from this law holds at all ends simultaneously with probability `level` given A. Inside an
-    interval the curve, which is non-decreasing, lies between its ends. A probability that is `level` given every A is
-    `level`. Hence A may choose intervals by any rule, even by how wide the band will be: that changes its width, not
-    its coverage. An estimate merged with the earlier rounds might lose coverage: high or low noise in them decided
-    where the last round measured.
+    stated coverage. *Proof.* Let A be the earlier answers. They fix the intervals of the last round and the
+    distribution of its noise, which is independent: given A, the unbiased estimate at the ends of its intervals has
+    noise of a known distribution, so a bound simulated from this distribution holds at all ends simultaneously with
+    probability `level` given A. Inside an interval the curve, which is non-decreasing, lies between its ends. A
+    probability that is `level` given every A is `level`. Hence A may choose intervals by any rule, even by how wide the
+    band will be: that changes its width, not its coverage. An estimate merged with the earlier rounds might lose
+    coverage: high or low noise in them decided where the last round measured.
 
     Attributes:
         evidence: Counts of one row of cells: of the last round, if there were several.
@@ -289,7 +291,7 @@ class PrefixShares:
         return 1.0
 
     def simulate_noise(self, draws: int, generator: np.random.Generator) -> Iterator[FloatArray]:
-        """Yield blocks of simulated noise of the records up to each bound of the law, (draws, bounds)."""
+        """Yield blocks of simulated noise of the records up to each bound of the distribution, (draws, bounds)."""
         return self.evidence.sums.simulate_prefixes(self.evidence.total, draws, generator)
 
     def simulate_sampling_errors(
@@ -423,10 +425,10 @@ class PrefixShares:
     def _simulate_count_noise(self, generator: np.random.Generator | None) -> Iterable[FloatArray]:
         """Return blocks of simulated noise of the counts below the measured edges, (draws, measured); without a
         generator, always the same."""
-        law, total = self.evidence.sums, self.evidence.total
+        distribution, total = self.evidence.sums, self.evidence.total
         if generator is None:
-            return _simulate_public_noise(law, total is not None)
-        return _simulate_noise(law, total, require_generator(generator))
+            return _simulate_public_noise(distribution, total is not None)
+        return _simulate_noise(distribution, total, require_generator(generator))
 
     def sampling_model(self, generator: np.random.Generator | None) -> Sample:
         """Return the model of sampling at the measured edges: shares, number of records, and generator."""
@@ -470,28 +472,28 @@ class PrefixShares:
         return np.asarray(self.evidence.unbiased_cells[0])
 
 
-def _simulate_public_noise(law: NoisySums, total_is_public: bool) -> Iterable[FloatArray]:
-    """Return blocks of noise from the fixed seed, equal for equal laws; small arrays are cached for the next curve.
-    If the total is public, the noise of all records is 0.
+def _simulate_public_noise(distribution: NoisySums, total_is_public: bool) -> Iterable[FloatArray]:
+    """Return blocks of noise from the fixed seed, equal for equal distributions; small arrays are cached for the next
+    curve. If the total is public, the noise of all records is 0.
 
-    The curves of all categories have one law.
+    The curves of all categories have one distribution.
     """
-    # simulated values that are cached for other curves of the same law, 32 MB
-    if choose_draws(len(law.bounds)) * len(law.bounds) <= 2**22:
-        return (_cache_public_noise(law, total_is_public),)
-    return _simulate_noise(law, 0 if total_is_public else None, public_generator(None))
+    # simulated values that are cached for other curves of the same distribution, 32 MB
+    if choose_draws(len(distribution.bounds)) * len(distribution.bounds) <= 2**22:
+        return (_cache_public_noise(distribution, total_is_public),)
+    return _simulate_noise(distribution, 0 if total_is_public else None, public_generator(None))
 
 
 @lru_cache(maxsize=2)  # a pure function of public facts
-def _cache_public_noise(law: NoisySums, total_is_public: bool) -> FloatArray:
+def _cache_public_noise(distribution: NoisySums, total_is_public: bool) -> FloatArray:
     """Return all noise from the fixed seed as one array that cannot be written to."""
-    noise = np.concatenate(list(_simulate_noise(law, 0 if total_is_public else None, public_generator(None))))
+    noise = np.concatenate(list(_simulate_noise(distribution, 0 if total_is_public else None, public_generator(None))))
     noise.flags.writeable = False
     return noise
 
 
 class FewDraws(NamedTuple):
-    """The first draws of simulated noise of the counts below each bound of a law, from the fixed seed.
+    """The first draws of simulated noise of the counts below each bound of a distribution, from the fixed seed.
 
     Attributes:
         noise: Noise in single precision, (draws, bounds), at most `MOST_FEW_DRAWS` draws.
@@ -507,17 +509,19 @@ class FewDraws(NamedTuple):
 
 
 @lru_cache(maxsize=2)  # a pure function of public facts
-def _cache_few_draws(law: NoisySums, total_is_public: bool) -> FewDraws:
+def _cache_few_draws(distribution: NoisySums, total_is_public: bool) -> FewDraws:
     """Return the first draws from the fixed seed, the same as of `_simulate_public_noise`."""
-    block = next(iter(_simulate_public_noise(law, total_is_public)))
+    block = next(iter(_simulate_public_noise(distribution, total_is_public)))
     noise = block[:MOST_FEW_DRAWS].astype(np.float32)
     noise.flags.writeable = False
     return FewDraws(noise, float(block[:, -1].std()))
 
 
-def _simulate_noise(law: NoisySums, total: int | None, generator: np.random.Generator) -> Iterator[FloatArray]:
-    """Yield blocks of simulated noise of the counts below each bound of the law, (draws, bounds)."""
-    return law.simulate_prefixes(total, BAND_TUNING.pilot_draws + choose_draws(len(law.bounds)), generator)
+def _simulate_noise(distribution: NoisySums, total: int | None, generator: np.random.Generator) -> Iterator[FloatArray]:
+    """Yield blocks of simulated noise of the counts below each bound of the distribution, (draws, bounds)."""
+    return distribution.simulate_prefixes(
+        total, BAND_TUNING.pilot_draws + choose_draws(len(distribution.bounds)), generator
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -576,16 +580,16 @@ class Smoothing:
 
         The edges of `edges` must be counted, as after `snap_to_measured_edges`.
         """
-        law = prefixes.evidence.sums
+        distribution = prefixes.evidence.sums
         evidence = prefixes.evidence
-        curve = estimate_prefixes(law, evidence.values, evidence.total)
+        curve = estimate_prefixes(distribution, evidence.values, evidence.total)
         smoothed = self._find_smoothed_edges(prefixes, curve.ends)
         graph = curve.graph.restrict_to_points(smoothed)
         noisy_counts = curve.counts[smoothed]
         ceiling = None if evidence.total is None else AtMost(float(evidence.total))
         smooth = project_isotonic_l1 if self.p == 1 else project_isotonic_l2
         counts = smooth(noisy_counts, graph, ceiling)
-        below = np.interp(np.arange(law.cells + 1), [0, *curve.ends[smoothed]], [0.0, *counts])
+        below = np.interp(np.arange(distribution.cells + 1), [0, *curve.ends[smoothed]], [0.0, *counts])
         shares = np.minimum(below / max(below[-1], 1.0), 1.0)
         if prefixes.grid.outside is Outside.APART:
             return np.asarray(shares[1:-1])

@@ -388,7 +388,7 @@ class ResidualPlotQuestion(TableQuestion):
     budget first count the records with a prediction. Bounds that are too wide leave few cells for the records, which is
     worse than a few records beyond them. So a bound may miss as many records as its noise may hide, ``6 / epsilon``: at
     most an eighth of all, and proportionally fewer if records times epsilon of the bound is below 40. These numbers
-    were chosen on normal, fan-shaped, bent and heavy-tailed residuals; no separate laws validated them.
+    were chosen on normal, fan-shaped, bent and heavy-tailed residuals; no separate distributions validated them.
     `ResidualPlot.coverage_statement` states how many records this rule and the noise of the bounds may leave out.
 
     Formal guarantees: they cover the queried records, as `model` states: if the model was trained on the same records

@@ -1,8 +1,8 @@
 """Base classes of results: repr, notes, HTML summary, plot, data frame, CSV, JSON, intervals; and notes as warnings.
 
-A result is computed from releases, and keeps them: JSON contains the released numbers with the law of their noise, and
-`from_json` computes the result again. A new result states its attributes, `_plot` and `_columns`; the base classes
-derive everything else:
+A result is computed from releases, and keeps them: JSON contains the released numbers with the distribution of their
+noise, and `from_json` computes the result again. A new result states its attributes, `_plot` and `_columns`; the base
+classes derive everything else:
 
     `Result`           repr, notes
     `ReleasedResult`   + plot, to_frame, to_csv, to_excel, to_json, from_json, HTML
@@ -115,14 +115,15 @@ def find_missing_share(evidence: Evidence) -> float:
     count.
 
     >>> from fractions import Fraction
-    >>> from dpcurves.laws import Family, Tier, IntervalSums, Noise
+    >>> from dpcurves.distributions import Family, Tier, IntervalSums, Noise
     >>> noise = Noise(Family.LAPLACE, Fraction(1))
-    >>> law = IntervalSums(1, 2, (Tier(range(0, 2), noise),), missing=noise)
-    >>> [round(find_missing_share(Evidence(law, values, total=None)), 2) for values in ((1, 2, 97), (90, 2, 8))]
+    >>> distribution = IntervalSums(1, 2, (Tier(range(0, 2), noise),), missing=noise)
+    >>> releases = [Evidence(distribution, values, total=None) for values in ((1, 2, 97), (90, 2, 8))]
+    >>> [round(find_missing_share(evidence), 2) for evidence in releases]
     [0.97, 0.0]
     """
-    counted = evidence.law.count_missing_and_present(evidence.values, evidence.total)
-    noise = evidence.law.missing
+    counted = evidence.distribution.count_missing_and_present(evidence.values, evidence.total)
+    noise = evidence.distribution.missing
     if counted is None or noise is None or counted[0] <= max(TUNING.missing_z * sqrt(noise.variance), 0.5):
         return 0.0
     missing, present = counted
@@ -133,9 +134,9 @@ def find_empty_rows(evidence: Evidence) -> tuple[bool, ...]:
     """Return for each row of counts whether noise alone may explain it.
 
     >>> from fractions import Fraction
-    >>> from dpcurves.laws import Family, Tier, IntervalSums, Noise
-    >>> law = IntervalSums(2, 2, (Tier(range(2), Noise(Family.LAPLACE, Fraction(1))),), missing=None)
-    >>> find_empty_rows(Evidence(law, (40, 30, 2, -1), total=None))
+    >>> from dpcurves.distributions import Family, Tier, IntervalSums, Noise
+    >>> distribution = IntervalSums(2, 2, (Tier(range(2), Noise(Family.LAPLACE, Fraction(1))),), missing=None)
+    >>> find_empty_rows(Evidence(distribution, (40, 30, 2, -1), total=None))
     (False, True)
     """
     counts = evidence.unbiased_cells.sum(axis=1)
@@ -298,7 +299,7 @@ def notes_on_missing(releases: Iterable[Release]) -> tuple[str, ...]:
     for release in releases:
         query = release.plan.query
         evidence = Evidence.from_release(release)
-        noise = evidence.law.missing
+        noise = evidence.distribution.missing
         if release.allotment is None or not query.tells_missing or noise is None:
             continue
         columns = tuple(str(getattr(axis, "column", axis)) for axis in query.axes)

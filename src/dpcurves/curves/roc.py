@@ -88,8 +88,8 @@ class CountsAbove:
     @property
     def cells_above(self) -> NDArray[np.int64]:
         """The number of cells above each measured threshold, increasing from none to all."""
-        law = self.evidence.sums
-        return law.cells - np.asarray(law.bounds)[::-1]
+        distribution = self.evidence.sums
+        return distribution.cells - np.asarray(distribution.bounds)[::-1]
 
     @cached_property
     def counts(self) -> FloatArray:
@@ -98,10 +98,12 @@ class CountsAbove:
 
     def simulate_noise(self, generator: np.random.Generator | None) -> FloatArray:
         """Return simulated noise of `counts`: ``(draws, 2, measured)``."""
-        law, total = self.evidence.sums, self.evidence.total
-        law_of_intervals = law.interval_law
-        cells_above = law_of_intervals.cells - np.asarray(law_of_intervals.bounds)[::-1]
-        chunks = law_of_intervals.simulate(total, choose_draws(2 * law_of_intervals.cells), public_generator(generator))
+        distribution, total = self.evidence.sums, self.evidence.total
+        distribution_of_intervals = distribution.interval_distribution
+        cells_above = distribution_of_intervals.cells - np.asarray(distribution_of_intervals.bounds)[::-1]
+        chunks = distribution_of_intervals.simulate(
+            total, choose_draws(2 * distribution_of_intervals.cells), public_generator(generator)
+        )
         return np.concatenate([cumulate_from_top(cells)[..., cells_above] for cells, _ in chunks])
 
     def band(
@@ -242,9 +244,9 @@ class ROC(ClassTableResult):
     @property
     def _has_clear_classes(self) -> bool:
         """Whether both classes are so large that noise cannot hide them."""
-        law, total = self.evidence.sums, self.evidence.total
+        distribution, total = self.evidence.sums, self.evidence.total
         records = self.evidence.unbiased_cells.sum(axis=1)
-        noise = np.sqrt(law.prefix_variances(total is not None)[:, -1])
+        noise = np.sqrt(distribution.prefix_variances(total is not None)[:, -1])
         # signal-to-noise ratio of both classes above which the band is certainly narrower than 1/2
         return bool((records > 25 * noise).all())
 
@@ -507,8 +509,8 @@ def _simulate_areas(
 ) -> RankedClassCounts:
     """Return the unbiased counts of both classes with simulated noise, from which an interval of the area is
     computed."""
-    law = evidence.sums
-    noise = [cells for cells, _ in law.simulate(evidence.total, choose_draws(law.cells), draws)]
+    distribution = evidence.sums
+    noise = [cells for cells, _ in distribution.simulate(evidence.total, choose_draws(distribution.cells), draws)]
     return RankedClassCounts(evidence.unbiased_cells, shares, noise, tied)
 
 

@@ -230,7 +230,7 @@ class MeasuredGroups(ScoreGroups):
     @property
     def count_noise_deviation(self) -> float:
         """Standard deviation of the noise of the number of records in one cell, both classes together."""
-        return sqrt(2 * self.counts.sums.nested_law.parts[-1].noise.variance)
+        return sqrt(2 * self.counts.sums.nested_distribution.parts[-1].noise.variance)
 
     @property
     def likely_means(self) -> FloatArray:
@@ -260,8 +260,11 @@ class MeasuredGroups(ScoreGroups):
     def simulate_noise(self, generator: np.random.Generator | None) -> GroupNoise:
         """Return simulated noise of the counts and sums of the cells."""
         rng = public_generator(generator)
-        laws = (self.counts.sums, self.counts.total), (self.sums.sums, self.sums.total)
-        simulated = (simulate_cell_noise(law, total, choose_draws(law.rows * law.cells), rng) for law, total in laws)
+        distributions = (self.counts.sums, self.counts.total), (self.sums.sums, self.sums.total)
+        simulated = (
+            simulate_cell_noise(distribution, total, choose_draws(distribution.rows * distribution.cells), rng)
+            for distribution, total in distributions
+        )
         counts, sums = map(self._drop_outside, simulated)
         return GroupNoise(counts[:, 1], counts[:, 0], sums.sum(axis=1) * self._step_widths)
 
@@ -360,9 +363,9 @@ class CountedGroups(ScoreGroups):
 
     def simulate_noise(self, generator: np.random.Generator | None) -> GroupNoise:
         """Return simulated noise of the counts and sums of the groups."""
-        law = self.counts.sums
-        draws = choose_draws(law.rows * law.cells)
-        chunks = law.simulate(self.counts.total, draws, public_generator(generator))
+        distribution = self.counts.sums
+        draws = choose_draws(distribution.rows * distribution.cells)
+        chunks = distribution.simulate(self.counts.total, draws, public_generator(generator))
         chunk_sums = [self._sum_groups(self._drop_outside(cells)) for cells, _ in chunks]
         return GroupNoise(*(np.concatenate(chunk) for chunk in zip(*chunk_sums, strict=True)))
 

@@ -78,9 +78,9 @@ def _is_counted_inside(prefixes: PrefixShares, first: int, last: int, records: f
     """Return True if an earlier round divided the cells from `first` to `last` and counted the parts with little noise:
     `records` exceed it significantly."""
     for evidence in prefixes.earlier_evidence:
-        law = evidence.interval_sums
-        for level in law.levels:
-            bounds = level.bounds(law.cells)
+        distribution = evidence.interval_sums
+        for level in distribution.levels:
+            bounds = level.bounds(distribution.cells)
             is_divided = bool(np.any((bounds > first) & (bounds < last)))
             if is_divided and records > TUNING.z * level.noise.variance**0.5 / prefixes.scale:
                 return True

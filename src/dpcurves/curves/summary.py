@@ -10,7 +10,7 @@ shifted and scaled to [-1, 1] around the middle m of the bounds, with half width
     variance  h**2 * (sum of u**2 - (sum of u)**2 / n)~ / (n~ - 1)
 
 (a tilde marks noisy numbers; values from -1 to 1 need least noise). Fractions minimise the variance of the requested
-number for these bounds. *Intervals* invert a test on ``(sum of u)~ - u * n~``, which needs no law of a ratio
+number for these bounds. *Intervals* invert a test on ``(sum of u)~ - u * n~``, which needs no distribution of a ratio
 (`inference.moments`); with private clipping bounds, counts of the tails extend them to values that were not clipped.
 
 Formal guarantees: the granted loss, pure or zero-concentrated: a record adds at most 1 to each sum, in steps of an
@@ -92,9 +92,9 @@ class Tuning:
 
     spread_cells: int = 32
     """Cells that are counted for the variance of many records. They, and the 2,000 noise standard deviations of records
-    from which they are counted, were chosen on the laws of `benchmarks/interval_against_error.py` (replace-one,
-    epsilon 1, 30 releases): with these counts intervals of 3,000 records were 0.8 to 1.05 times as wide, of 30,000
-    records 0.45 to 0.9 times."""
+    from which they are counted, were chosen on the distributions of `benchmarks/interval_against_error.py`
+    (replace-one, epsilon 1, 30 releases): with these counts intervals of 3,000 records were 0.8 to 1.05 times as wide,
+    of 30,000 records 0.45 to 0.9 times."""
 
 
 TUNING = Tuning()

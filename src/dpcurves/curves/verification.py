@@ -14,7 +14,7 @@ References: Nissim, Raskhodnikova and Smith 2007 (sample and aggregate); Barrien
 2019.
 
 >>> from fractions import Fraction
->>> from dpcurves.laws import Family, Noise
+>>> from dpcurves.distributions import Family, Noise
 >>> round(majority_probability(28, 50, Noise(Family.LAPLACE, Fraction(2))), 2)  # 28 of 50, with noise of scale 2
 0.86
 """
@@ -105,7 +105,7 @@ class Verification(IntervalResult):
         """Return the result from the released number of subsets that confirm the claim.
 
         Args:
-            evidence: The released number, one integer, with the law of its noise.
+            evidence: The released number, one integer, with the distribution of its noise.
             subsets: Number of all subsets.
             claim: The claim, in words.
             privacy: The statement of what was spent; notes are added to it.

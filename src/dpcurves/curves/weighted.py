@@ -104,8 +104,8 @@ class SquaredWeights:
     @property
     def noise(self) -> float:
         """The standard deviation of the noise of each group, summed over all rows."""
-        law = self.evidence.interval_sums
-        return sqrt(law.rows * law.levels[-1].noise.variance) / Weights.STEPS
+        distribution = self.evidence.interval_sums
+        return sqrt(distribution.rows * distribution.levels[-1].noise.variance) / Weights.STEPS
 
     @property
     def records(self) -> float:
@@ -303,8 +303,8 @@ class WeightedShares(PrefixShares):
         return np.asarray(np.append(0.0, np.cumsum(np.diff(below) * self._scatter_by_slot))[cuts])
 
     def simulate_noise(self, draws: int, generator: np.random.Generator) -> Iterator[FloatArray]:
-        """Yield blocks of simulated noise of the weight up to each bound of the law, in effective records, (draws,
-        bounds)."""
+        """Yield blocks of simulated noise of the weight up to each bound of the distribution, in effective records,
+        (draws, bounds)."""
         return (chunk / self.scale for chunk in super().simulate_noise(draws, generator))
 
     def simulate_sampling_errors(
@@ -438,9 +438,9 @@ class WeightedHistogram(CdfHistogram):
     def error(self) -> float:
         """Standard deviation of the noise of the sum of weights in one cell of the grid; it does not include
         sampling."""
-        law = self.prefixes.evidence.sums
+        distribution = self.prefixes.evidence.sums
         weights = self.prefixes.required_squared_weights.weights
-        return sqrt(law.nested_law.parts[-1].noise.variance) * weights.step
+        return sqrt(distribution.nested_distribution.parts[-1].noise.variance) * weights.step
 
     def group_edges(self, most: int) -> NDArray[np.int64]:
         """Return indices of the edges that divide all bins into at most `most` groups of neighbouring bins."""

@@ -360,8 +360,8 @@ def _sum_weighted_squares(rounds: tuple[Evidence, ...]) -> tuple[float, float]:
     Weights are divided by the cap, distances by the half-width of the bounds.
     """
     unit = float(COARSE_WEIGHT_STEPS * HALF_RANGE_SQUARE_STEPS) ** 2
-    law = rounds[3].interval_sums
-    return float(rounds[3].unbiased_cells.sum()) / unit, sqrt(law.levels[-1].noise.variance) / unit
+    distribution = rounds[3].interval_sums
+    return float(rounds[3].unbiased_cells.sum()) / unit, sqrt(distribution.levels[-1].noise.variance) / unit
 
 
 def _find_center(rounds: tuple[Evidence, ...]) -> int:

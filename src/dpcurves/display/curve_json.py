@@ -4,7 +4,7 @@ A document has what is shown, and what the curve is computed from again:
 
     kind, arrays          numbers of the curve, with enough digits to be read back exactly
     privacy               loss, adjacency, unit, trust model, notes
-    evidence              released integers of each round, with the law of their noise
+    evidence              released integers of each round, with the distribution of their noise
     question              fields that the class of the curve needs
 
 `curve_schema` is derived from the classes that write documents (draft 2020-12), and `parse_curve` checks documents
@@ -29,18 +29,18 @@ from numpy.typing import ArrayLike, NDArray
 from ..arguments import InvalidArgument, WrongArgumentType
 from ..codec import STORED, JsonSchema
 from ..conversation import MISSING_RULE, Evidence, PrivacyStatement
+from ..distributions.output_distribution import json_schema_of, json_schemas
 from ..extensions import load_results
-from ..laws.law import json_schema_of, json_schemas
 from ..privacy import Neighbours
 from .numerals import format_label
 from .tables import LabelColumns, name_label_columns
 
 # The published schema, and a validator for it.
 #
-# Schemas of kinds are derived from result classes, schemas of releases from noise laws, and only classes and laws that
-# a document names are imported. The validator is our own: jsonschema visits each number of an array, and fastjsonschema
-# supports drafts up to 7. It supports the keywords of JSON Schema 2020-12 that the schema uses, and reports the first
-# fault.
+# Schemas of kinds are derived from result classes, schemas of releases from noise distributions, and only classes and
+# distributions that a document names are imported. The validator is our own: jsonschema visits each number of an array,
+# and fastjsonschema supports drafts up to 7. It supports the keywords of JSON Schema 2020-12 that the schema uses, and
+# reports the first fault.
 
 
 TYPES: dict[str, tuple[type, ...]] = {
@@ -72,22 +72,23 @@ FORMS: dict[str, Callable[[], JsonSchema]] = {}
 
 
 def curve_schema() -> dict[str, Any]:
-    """Return the JSON Schema (draft 2020-12) of all curves: common parts, and the form of each kind and each noise law.
+    """Return the JSON Schema (draft 2020-12) of all curves: common parts, and the form of each kind and each noise
+    distribution.
 
     It is derived from the classes that write the documents, for programs in other languages. `parse_curve` checks
     documents against it too.
 
     Returns:
-        Plain objects for `json.dumps`. Definitions are named by the kind of a curve or the key of a law.
+        Plain objects for `json.dumps`. Definitions are named by the kind of a curve or the key of a distribution.
 
     >>> curve_schema()["$id"], "cdf" in curve_schema()["$defs"]
     ('urn:dpcurves:curve:1', True)
     """
     shared = dict(_shared_rules())
-    laws = json_schemas()
+    distributions = json_schemas()
     kinds = _kind_schemas()
-    release: JsonSchema = _reference(next(iter(laws)))
-    for key in reversed(laws):  # the law of a release is the first whose key it contains
+    release: JsonSchema = _reference(next(iter(distributions)))
+    for key in reversed(distributions):  # the distribution of a release is the first whose key it contains
         release = {"if": {"required": [key]}, "then": _reference(key), "else": release}
     shared["release"] = {"type": "object", **release}
     for name, among in ((ANY, [*kinds, SEVERAL]), (SINGLE, [*kinds])):
@@ -95,7 +96,9 @@ def curve_schema() -> dict[str, Any]:
                 for kind in among]  # fmt: skip
         shared[name] = {"properties": {"kind": {"enum": among}}, "allOf": branches}
     head = {"$schema": "https://json-schema.org/draft/2020-12/schema", "$id": "urn:dpcurves:curve:1"}
-    return deepcopy({**head, **shared.pop(DOCUMENT), "$defs": {**shared, **STORED.definitions, **laws, **kinds}})
+    return deepcopy(
+        {**head, **shared.pop(DOCUMENT), "$defs": {**shared, **STORED.definitions, **distributions, **kinds}}
+    )
 
 
 DOCUMENT = "document"
@@ -172,7 +175,7 @@ def _find_form(kind: str) -> JsonSchema | None:
 
 def _resolve_reference(name: str, value: Any) -> JsonSchema:
     """Return the definition of this name as far as it applies to `value`, without building schemas of other kinds and
-    laws."""
+    distributions."""
     if name not in {"release", ANY, SINGLE}:
         return STORED.definitions.get(name) or _shared_rules()[name]
     mapping: Mapping[str, Any] = value if isinstance(value, dict) else {}
@@ -371,7 +374,7 @@ class CurveDocument:
 
     @property
     def releases(self) -> tuple[Evidence, ...]:
-        """The released numbers with their noise laws, one per round."""
+        """The released numbers with their noise distributions, one per round."""
         return tuple(map(Evidence.from_json, self.evidence["releases"]))
 
 

@@ -32,7 +32,7 @@ from numpy.typing import NDArray
 
 from ..arguments import InvalidArgument
 from ..arrays import FloatArray, IntArray
-from ..laws import LEAST_VARIANCE, IntervalSums
+from ..distributions import LEAST_VARIANCE, IntervalSums
 
 ROOT = 1
 """Index of the root node, the interval of all cells; index 0 is unused, as in a binary heap."""
@@ -123,9 +123,9 @@ class Layout:
             first = int(bounds[unknown[0]])
             end = int(bounds[unknown[0] + 1])
             raise InvalidArgument(
-                "law",
+                "distribution",
                 f"cells {first} to {end - 1} of {self.cells} do not form an interval of this tree; give the "
-                "released law unchanged",
+                "released distribution unchanged",
             )
         return numbers[index]
 
@@ -457,33 +457,36 @@ def merge_measurements(layout: Layout, releases: Sequence[tuple[IntervalSums, Va
 
     Arguments:
         layout: The tree of intervals that may have been measured.
-        releases: Laws of one row over the cells of the layout, with the released values.
+        releases: Distributions of one row over the cells of the layout, with the released values.
 
     Raises:
-        ValueError: an interval is not a node, values do not fit their law, or a law has other cells or several rows.
+        ValueError: an interval is not a node, values do not fit their distribution, or a distribution has other cells
+            or several rows.
 
     >>> from fractions import Fraction
-    >>> from dpcurves.laws import Family, Noise, Tier
+    >>> from dpcurves.distributions import Family, Noise, Tier
     >>> level = Tier(range(2), Noise(Family.GAUSSIAN, Fraction(4)))
-    >>> law = IntervalSums(1, 2, (level,), missing=None)
-    >>> merged = merge_measurements(Layout.from_tilings([np.array([0, 2])]), [(law, [5, 1]), (law, [3, 1])])
+    >>> distribution = IntervalSums(1, 2, (level,), missing=None)
+    >>> layout = Layout.from_tilings([np.array([0, 2])])
+    >>> merged = merge_measurements(layout, [(distribution, [5, 1]), (distribution, [3, 1])])
     >>> merged.value[2:], merged.precision[2:]
     (array([4., 1.]), array([0.5, 0.5]))
     """
     measurements = Measurements.empty(layout)
-    for law, values in releases:
-        if (law.rows, law.cells) != (1, layout.cells):
+    for distribution, values in releases:
+        if (distribution.rows, distribution.cells) != (1, layout.cells):
             raise InvalidArgument(
-                "law",
-                f"must have one row of {layout.cells} cells, as the layout; give the law of this layout, got "
-                f"{law.rows} of {law.cells}",
+                "distribution",
+                f"must have one row of {layout.cells} cells, as the layout; give the distribution of this layout, got "
+                f"{distribution.rows} of {distribution.cells}",
             )
-        if len(values) != law.size:
+        if len(values) != distribution.size:
             raise InvalidArgument(
-                "values", f"{law.size} values are needed, one for each number of the law, got {len(values)}"
+                "values",
+                f"{distribution.size} values are needed, one for each number of the distribution, got {len(values)}",
             )
         start = 0
-        for level in law.levels:
+        for level in distribution.levels:
             counts = np.asarray(values[start : start + len(level.starts)], dtype=np.float64)
             node = layout.find_nodes(level.bounds(layout.cells))
             variance = max(level.noise.variance, LEAST_VARIANCE)

@@ -14,7 +14,8 @@ noisy count and the sum of its halves. Downwards, the left half of a node gets
 
 The weights ``w_k`` of the kinds are fitted on each level by expectation maximisation. The result is averaged with the
 model that all records lie evenly (all splits binomial), by the posterior probability of that model. Laplace noise is a
-mixture of two Gaussian laws with the same first six moments. Cells are not negative and add up to the given total.
+mixture of two Gaussian distributions with the same first six moments. Cells are not negative and add up to the given
+total.
 
 Formal guarantees: post-processing, a function of released and public numbers.
 
@@ -23,7 +24,7 @@ Rubin 1977 (expectation maximisation).
 
 >>> from fractions import Fraction
 >>> from dpcurves.estimation.binary_tree import merge_measurements
->>> from dpcurves.laws import Family, IntervalSums, Noise, Tier
+>>> from dpcurves.distributions import Family, IntervalSums, Noise, Tier
 >>> cells = IntervalSums(1, 4, (Tier(range(4), Noise(Family.LAPLACE, Fraction(2))),), missing=None)
 >>> noisy = merge_measurements(Layout.from_tilings([np.arange(5)]), [(cells, [41, -1, 3, -2])])
 >>> estimate_tree(noisy, total=41).cells.round(1)  # of four counts with noise of standard deviation 2.8
@@ -140,7 +141,7 @@ def kindwise_posterior(splits: NoisySplits) -> KindwisePosterior:
 
     *Smooth* kinds: the deviation is Gaussian around 0, with the binomial variance plus a roughness. *One-sided* kinds:
     one half holds all records but a leftover, which is 0 or half-normal with scale `LEFTOVER`. The noise is modelled as
-    a mixture of two Gaussian laws with its first six moments, if it is a sum of equal Laplace draws.
+    a mixture of two Gaussian distributions with its first six moments, if it is a sum of equal Laplace draws.
     """
     shape = (3, KINDS, len(splits.deviation))
     likelihood, mean, second_moment = np.empty(shape)  # the splits of a kind are contiguous in memory
@@ -303,7 +304,7 @@ def _half_normal_moments(
 
 
 def _mix_moments(log_likelihood: FloatArray, mean: FloatArray, second: FloatArray) -> MeanAndSquares:
-    """Return moments of a mixture of the laws along the first axis, of one or two."""
+    """Return moments of a mixture of the distributions along the first axis, of one or two."""
     if len(log_likelihood) == 1:
         return log_likelihood[0], mean[0], second[0]
     one, other = log_likelihood
@@ -341,11 +342,11 @@ highest power of ``(x - _TURN) / (x + _TURN)`` comes first. They interpolate at 
 
 
 class NormalTail(NamedTuple):
-    """The lower tail of the standard normal law at each point.
+    """The lower tail of the standard normal distribution at each point.
 
     Attributes:
         log_probability: Log-probability to be below the point.
-        hazard: Density over that probability: the mean of a truncated normal law minus its location.
+        hazard: Density over that probability: the mean of a truncated normal distribution minus its location.
     """
 
     log_probability: FloatArray
@@ -403,14 +404,14 @@ class TreeEstimate:
         counts: Count of each node, not negative. Halves add up to their parent.
         variance: Posterior variance of the split of each node between its halves.
         even_probability: Posterior probability that records lie evenly over the whole grid (all splits binomial).
-        law_log_odds: Log-likelihood ratio of each given law of records over the estimate.
+        distribution_log_odds: Log-likelihood ratio of each given distribution of records over the estimate.
     """
 
     layout: Layout
     counts: FloatArray
     variance: FloatArray
     even_probability: float
-    law_log_odds: tuple[float, ...] = ()
+    distribution_log_odds: tuple[float, ...] = ()
 
     @property
     def cells(self) -> FloatArray:
@@ -434,8 +435,8 @@ class TreeEstimate:
         return np.where(is_kept, self.counts, 0.0)
 
 
-class PriorLaw(NamedTuple):
-    """A law of records along the axis, with which the estimate is compared.
+class PriorDistribution(NamedTuple):
+    """A distribution of records along the axis, with which the estimate is compared.
 
     Attributes:
         mass: Probability of each node.
@@ -549,22 +550,27 @@ class LevelPosterior(NamedTuple):
         )
         return result
 
-    def log_odds_of_laws(self, laws: Sequence[PriorLaw], halving: Halving, weights: KindWeights) -> FloatArray:
-        """Return log-likelihood ratios of binomial splits, and of each law, over the mixture, (1 + laws,).
+    def log_odds_of_distributions(
+        self, distributions: Sequence[PriorDistribution], halving: Halving, weights: KindWeights
+    ) -> FloatArray:
+        """Return log-likelihood ratios of binomial splits, and of each distribution, over the mixture, (1 +
+        distributions,).
 
         The mixture weights of a split are estimated from the others: prior weights would be less informed than a fitted
-        law.
+        distribution.
         """
         likelihood = self.posterior.likelihood
         mixed = self.posterior.best_log_likelihood + np.log((weights.by_split * likelihood).sum(axis=1))
         even = self.posterior.best_log_likelihood + np.log(np.maximum(likelihood[:, 0], np.finfo(np.float64).tiny))
         log_odds = [np.sum(even - mixed)]
-        for law in laws:
-            parent = law.mass[halving.parent][self.informative]
-            left = law.mass[halving.left_half][self.informative]
+        for distribution in distributions:
+            parent = distribution.mass[halving.parent][self.informative]
+            left = distribution.mass[halving.left_half][self.informative]
             share = np.divide(left, parent, out=self.splits.left_fraction[self.informative], where=parent > 0)
-            by_law = log_likelihood_of_shares(self.splits[self.informative], share, law.overdispersion)
-            log_odds.append(np.sum(by_law - mixed))
+            by_distribution = log_likelihood_of_shares(
+                self.splits[self.informative], share, distribution.overdispersion
+            )
+            log_odds.append(np.sum(by_distribution - mixed))
         return np.array(log_odds)
 
     def log_odds_of_evenness(self, rough: NDArray[np.int8], prior: FloatArray) -> float:
@@ -587,7 +593,9 @@ def reweighted_total(measurements: Measurements, estimate: TreeEstimate) -> floa
     )
 
 
-def estimate_tree(measurements: Measurements, total: float, laws: Sequence[PriorLaw] = ()) -> TreeEstimate:
+def estimate_tree(
+    measurements: Measurements, total: float, distributions: Sequence[PriorDistribution] = ()
+) -> TreeEstimate:
     """Return the expected counts given all measurements.
 
     Empirical Bayes (Robbins 1956) along a tree, with a mixture prior of smooth and one-sided splits, and with the tails
@@ -596,12 +604,13 @@ def estimate_tree(measurements: Measurements, total: float, laws: Sequence[Prior
     Arguments:
         measurements: Noisy counts of nodes.
         total: Public or estimated number of records. Below 0 it is taken as 0.
-        laws: Laws that the splits are compared with: see `TreeEstimate.law_log_odds`. They do not change the counts.
+        distributions: Distributions that the splits are compared with: see `TreeEstimate.distribution_log_odds`. They
+            do not change the counts.
 
     >>> estimate_tree(Measurements.empty(Layout.from_tilings([np.array([0, 3])])), total=6).cells
     array([2., 2., 2.])
     """
-    return _run_downward_pass(measurements.layout, run_upward_pass(measurements), total, laws)
+    return _run_downward_pass(measurements.layout, run_upward_pass(measurements), total, distributions)
 
 
 def reestimate_tree(
@@ -638,15 +647,19 @@ def reestimate_tree(
     return TreeEstimate(measurements.layout, counts, variance, estimate.even_probability)
 
 
-def estimate_by_law(
-    layout: Layout, upward: UpwardEstimate, law: PriorLaw, counts_below: FloatArray, is_known: NDArray[np.bool_]
+def estimate_by_distribution(
+    layout: Layout,
+    upward: UpwardEstimate,
+    distribution: PriorDistribution,
+    counts_below: FloatArray,
+    is_known: NDArray[np.bool_],
 ) -> FloatArray:
-    """Return the count of each cell, (cells,), if all splits follow a law.
+    """Return the count of each cell, (cells,), if all splits follow a distribution.
 
     Arguments:
         layout: Intervals along an axis.
         upward: Result of `run_upward_pass`.
-        law: Law of the splits; the measurements decide the deviations from it.
+        distribution: Distribution of the splits; the measurements decide the deviations from it.
         counts_below: Number of records below each edge of the cells, used for nodes of `is_known`.
         is_known: Nodes whose halves are known from `counts_below`, (nodes,).
     """
@@ -655,11 +668,14 @@ def estimate_by_law(
         parent, left, _, _ = halving
         even_splits = _compute_noisy_splits(layout, upward, downward, halving)
         share = np.divide(
-            law.mass[left], law.mass[parent], out=even_splits.left_fraction.copy(), where=law.mass[parent] > 0
+            distribution.mass[left],
+            distribution.mass[parent],
+            out=even_splits.left_fraction.copy(),
+            where=distribution.mass[parent] > 0,
         )
         deviation = even_splits.deviation + (even_splits.left_fraction - share) * even_splits.count
         splits = NoisySplits(deviation, even_splits.variance, even_splits.excess_kurtosis, even_splits.count, share)
-        mean, second_moment = even_split_moments(splits, law.overdispersion)
+        mean, second_moment = even_split_moments(splits, distribution.overdispersion)
         left_count = counts_below[layout.begin[left] + layout.width[left]] - counts_below[layout.begin[left]]
         mean = np.where(is_known[parent], left_count - share * even_splits.count, mean)
         _set_halves(downward, halving, splits, mean, second_moment)
@@ -667,12 +683,14 @@ def estimate_by_law(
 
 
 def _run_downward_pass(
-    layout: Layout, upward: UpwardEstimate, total: float, laws: Sequence[PriorLaw] = ()
+    layout: Layout, upward: UpwardEstimate, total: float, distributions: Sequence[PriorDistribution] = ()
 ) -> TreeEstimate:
     """Return the estimate of all counts from the upward pass: the mixture prior and even records, averaged by their
     posterior probabilities."""
-    uneven, evidence, (even_log_odds, *law_log_odds) = _estimate_by_mixture(layout, upward, total, laws)
-    over_better = tuple(float(log_odds - max(even_log_odds, 0.0)) for log_odds in law_log_odds)
+    uneven, evidence, (even_log_odds, *distribution_log_odds) = _estimate_by_mixture(
+        layout, upward, total, distributions
+    )
+    over_better = tuple(float(log_odds - max(even_log_odds, 0.0)) for log_odds in distribution_log_odds)
     prior_log_odds = np.log(1 / TUNING.even_probability - 1)
     even_probability = float(np.exp(-np.logaddexp(0.0, prior_log_odds - evidence)))
     if even_probability < TUNING.negligible_probability:
@@ -701,16 +719,22 @@ def _average_with_even_density(
 
 
 def _estimate_by_mixture(
-    layout: Layout, upward: UpwardEstimate, total: float, laws: Sequence[PriorLaw], *, shrinks_to_slope: bool = False
+    layout: Layout,
+    upward: UpwardEstimate,
+    total: float,
+    distributions: Sequence[PriorDistribution],
+    *,
+    shrinks_to_slope: bool = False,
 ) -> tuple[DownwardPass, float, FloatArray]:
     """Return the estimate with the mixture prior, log-likelihood ratios of evenness, and log-likelihood ratios of
-    evenness and of laws.
+    evenness and of distributions.
 
-    The first is over a mixture with prior weights, the others, (1 + laws,), over one with weights from other splits.
+    The first is over a mixture with prior weights, the others, (1 + distributions,), over one with weights from other
+    splits.
     """
     downward = DownwardPass.from_total(layout, total)
     evidence = 0.0
-    log_odds = np.zeros(1 + len(laws))
+    log_odds = np.zeros(1 + len(distributions))
     prior = np.stack([PRIOR, PRIOR])
     for halving in layout.halvings:
         splits = _compute_noisy_splits(layout, upward, downward, halving, shrinks_to_slope=shrinks_to_slope)
@@ -729,7 +753,7 @@ def _estimate_by_mixture(
             next_prior = (weights.by_class + smoother) / 2
         moments = posterior.split_moments(weights, is_rough)
         evidence += posterior.log_odds_of_evenness(is_rough, prior)
-        log_odds += posterior.log_odds_of_laws(laws, halving, weights)
+        log_odds += posterior.log_odds_of_distributions(distributions, halving, weights)
         variance = _inflate_variances(
             splits, moments, weights.by_class, is_rough, downward.count_variance[halving.parent]
         )
@@ -746,7 +770,7 @@ def run_upward_pass(
     measurements: Measurements, join_halves: Callable[[UpwardEstimate, Halving], UpwardEstimate] | None = None
 ) -> UpwardEstimate:
     """Return the least-squares estimate of each node from its own count and its halves, which `join_halves` combines
-    (by addition if None). The tree is binary; `laws.interval_sums` has the pass for levels of any branching
+    (by addition if None). The tree is binary; `distributions.interval_sums` has the pass for levels of any branching
     factor."""
     result = UpwardEstimate(
         measurements.precision.copy(), measurements.value.copy(), measurements.fourth_cumulant.copy()

@@ -19,10 +19,10 @@ References: Aitken 1936 (generalised least squares); Hay, Rastogi, Miklau and Su
 Rastogi 2015.
 
 >>> from fractions import Fraction
->>> from dpcurves.laws import Family, Tier
+>>> from dpcurves.distributions import Family, Tier
 >>> noise = Noise(Family.GAUSSIAN, Fraction(4))
->>> law = IntervalSums(1, 4, (Tier(range(0, 4, 2), noise), Tier(range(4), noise)), missing=None)
->>> estimate_unbiased(law, [10, 4, 6, 1, 2, 5], total=None).cells  # two sums of two cells, then four cells
+>>> distribution = IntervalSums(1, 4, (Tier(range(0, 4, 2), noise), Tier(range(4), noise)), missing=None)
+>>> estimate_unbiased(distribution, [10, 4, 6, 1, 2, 5], total=None).cells  # two sums of two cells, then four cells
 array([[7., 2., 1., 4.]])
 """
 
@@ -39,60 +39,73 @@ from numpy.typing import NDArray
 
 from ..arrays import FloatArray, IntArray
 from ..conversation import Evidence, Release
-from ..laws import Family, IntervalSums, LeastSquares, Noise, NoisySums, ToeplitzSums, least_squares, split_into_parts
-from ..laws.law import LEAST_VARIANCE
+from ..distributions import (
+    Family,
+    IntervalSums,
+    LeastSquares,
+    Noise,
+    NoisySums,
+    ToeplitzSums,
+    least_squares,
+    split_into_parts,
+)
+from ..distributions.output_distribution import LEAST_VARIANCE
 from .binary_tree import DyadicLayout, Layout, Measurements, Values, merge_measurements
 from .empirical_bayes import TreeEstimate, estimate_tree, least_squares_total, reestimate_tree
 from .smooth_density import TUNING as DENSITY_TUNING
 from .smooth_density import estimate_cells
 
 
-def estimate_unbiased(law: NoisySums, values: Sequence[int] | NDArray[np.int64], total: int | None) -> LeastSquares:
+def estimate_unbiased(
+    distribution: NoisySums, values: Sequence[int] | NDArray[np.int64], total: int | None
+) -> LeastSquares:
     """Return the best linear unbiased counts from all values of a release.
 
     Arguments:
-        law: The law of the values.
-        values: The released values, in the order of the law.
+        distribution: The distribution of the values.
+        values: The released values, in the order of the distribution.
         total: See `NoisySums.reconstruct`.
 
     Raises:
-        ValueError: the values do not fit the law.
+        ValueError: the values do not fit the distribution.
     """
-    cells, missing = law.reconstruct(np.asarray(values, dtype=np.float64), total)
+    cells, missing = distribution.reconstruct(np.asarray(values, dtype=np.float64), total)
     return LeastSquares(cells, float(missing))
 
 
-def smooth_cells(law: IntervalSums, values: Values, total: int | None, *, along_axis: bool = False) -> FloatArray:
+def smooth_cells(
+    distribution: IntervalSums, values: Values, total: int | None, *, along_axis: bool = False
+) -> FloatArray:
     """Return nonnegative empirical Bayes estimates of cells, (rows, cells), from flat histograms, trees or partitions.
 
     Each row is estimated by `estimate_tree`, with the total of least squares. Post-processing, in any trust model.
 
     Arguments:
-        law: The law of the values.
-        values: The released values, in the order of the law.
+        distribution: The distribution of the values.
+        values: The released values, in the order of the distribution.
         total: See `least_squares`.
         along_axis: Whether cells lie along an axis, where a small number of them may have a smooth density: see
             `estimate_cells`.
 
     Raises:
-        ValueError: the values do not fit the law, or its levels are not nested.
+        ValueError: the values do not fit the distribution, or its levels are not nested.
 
     >>> from fractions import Fraction
-    >>> from dpcurves.laws import Family, Tier, Noise
+    >>> from dpcurves.distributions import Family, Tier, Noise
     >>> levels = tuple(Tier(range(0, 4, width), Noise(Family.LAPLACE, Fraction(20))) for width in (2, 1))
     >>> smooth_cells(IntervalSums(1, 4, levels, missing=None), [260, 220, 100, 160, 110, 130], total=500).round()
     array([[123., 134., 120., 124.]])
     """
-    counts = least_squares(law, values, total).cells.sum(axis=1)
-    layout = Layout.from_tilings([level.bounds(law.cells) for level in law.levels])
-    tables, _ = split_into_parts(law, np.asarray(values, dtype=np.float64))
-    row = law.one_row
+    counts = least_squares(distribution, values, total).cells.sum(axis=1)
+    layout = Layout.from_tilings([level.bounds(distribution.cells) for level in distribution.levels])
+    tables, _ = split_into_parts(distribution, np.asarray(values, dtype=np.float64))
+    row = distribution.one_row
     measured = (merge_measurements(layout, [(row, table)]) for table in np.concatenate(tables, axis=-1))
     rows = zip(measured, counts.tolist(), strict=True)
     return np.stack(
         [
             estimate_cells(*arguments, again=False)
-            if along_axis and law.cells <= DENSITY_TUNING.bins
+            if along_axis and distribution.cells <= DENSITY_TUNING.bins
             else estimate_tree(*arguments).cells
             for arguments in rows
         ]
@@ -100,7 +113,7 @@ def smooth_cells(law: IntervalSums, values: Values, total: int | None, *, along_
 
 
 def shrink_estimate(
-    law: NoisySums,
+    distribution: NoisySums,
     values: Sequence[int] | NDArray[np.int64],
     total: int | None,
     *,
@@ -109,42 +122,47 @@ def shrink_estimate(
 ) -> FloatArray:
     """Return cells, (rows, cells), whose noise is shrunk; meant to be cumulated.
 
-    Nested sums are estimated by `smooth_cells`, others by the method of their law.
+    Nested sums are estimated by `smooth_cells`, others by the method of their distribution.
 
     Arguments:
-        law: The law of the values.
-        values: The released values, in the order of the law.
+        distribution: The distribution of the values.
+        values: The released values, in the order of the distribution.
         total: See `least_squares`.
         along_axis: See `smooth_cells`.
         scale: Amount of the values per record: cells are returned in records.
     """
     measured = np.asarray(values, dtype=np.float64)
-    if law.is_nested and scale != 1:
+    if distribution.is_nested and scale != 1:
         scaled_total: Any = None if total is None else total / scale
         return smooth_cells(
-            _scale_law(law.nested_law.require_type(IntervalSums), scale),
-            law.debias(measured) / scale,
+            _scale_distribution(distribution.nested_distribution.require_type(IntervalSums), scale),
+            distribution.debias(measured) / scale,
             scaled_total,
             along_axis=along_axis,
         )
-    if law.is_nested:
+    if distribution.is_nested:
         return smooth_cells(
-            law.nested_law.require_type(IntervalSums), law.debias(measured), total, along_axis=along_axis
+            distribution.nested_distribution.require_type(IntervalSums),
+            distribution.debias(measured),
+            total,
+            along_axis=along_axis,
         )
-    return law.shrink_cells(measured, total)
+    return distribution.shrink_cells(measured, total)
 
 
-def _scale_law(law: IntervalSums, scale: float) -> IntervalSums:
-    """Return the approximate law of values divided by `scale`, which is used to weight them, not to simulate their
-    noise."""
+def _scale_distribution(distribution: IntervalSums, scale: float) -> IntervalSums:
+    """Return the approximate distribution of values divided by `scale`, which is used to weight them, not to simulate
+    their noise."""
     unit = Fraction(scale)
 
     def scale_noise(noise: Noise) -> Noise:
-        """Return the law of the noise after counts are divided by `unit`."""
+        """Return the distribution of the noise after counts are divided by `unit`."""
         return replace(noise, parameter=noise.parameter / unit ** (1 if noise.family is Family.LAPLACE else 2))
 
-    levels = tuple(replace(level, noise=scale_noise(level.noise)) for level in law.levels)
-    return replace(law, levels=levels, missing=None if law.missing is None else scale_noise(law.missing))
+    levels = tuple(replace(level, noise=scale_noise(level.noise)) for level in distribution.levels)
+    return replace(
+        distribution, levels=levels, missing=None if distribution.missing is None else scale_noise(distribution.missing)
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,7 +173,7 @@ class Tuning:
     """Number of totals over which a posterior is summed."""
     farthest_z: float = 6.0
     """Standard errors from the estimate, beyond which a possible number of records is left out of the posterior sum: 6
-    leave out 2e-9 of a normal law."""
+    leave out 2e-9 of a normal distribution."""
     least_spread: float = 0.01
     """Records. Width of the range of possible totals below which the estimate is exact."""
 
@@ -249,7 +267,7 @@ class JointEstimate:
 
     @property
     def noise(self) -> Noise:
-        """Noise law of each count of the first round."""
+        """Noise distribution of each count of the first round."""
         return self.rounds[0].interval_sums.levels[0].noise
 
     @property
@@ -299,21 +317,23 @@ class ConvolvedEstimate:
         return max(float(self._prefixes[-1]), 0.0)
 
     @cached_property
-    def _law(self) -> ToeplitzSums:
-        """The law of the last round, whose noise is convolved with a kernel."""
-        return self.last_round.law.require_type(ToeplitzSums)
+    def _distribution(self) -> ToeplitzSums:
+        """The distribution of the last round, whose noise is convolved with a kernel."""
+        return self.last_round.distribution.require_type(ToeplitzSums)
 
     @cached_property
     def _prefixes(self) -> FloatArray:
         """Best linear estimate of the number of records up to the end of each cell, (cells,)."""
-        law, (starts, stops, values, variances) = (
-            self._law,
+        distribution, (starts, stops, values, variances) = (
+            self._distribution,
             (np.array(column) for column in zip(*self._list_prefix_measurements(), strict=True)),
         )
-        last_estimate = np.cumsum(law.reconstruct(np.asarray(self.last_round.values, dtype=np.float64), None)[0][0])
-        noise_weights = law.weigh_noise(starts, stops)
+        last_estimate = np.cumsum(
+            distribution.reconstruct(np.asarray(self.last_round.values, dtype=np.float64), None)[0][0]
+        )
+        noise_weights = distribution.weigh_noise(starts, stops)
         # Covariances of the earlier measurements with all prefixes of the last round.
-        covariances = law.estimate_prefixes(noise_weights) * law.variance
+        covariances = distribution.estimate_prefixes(noise_weights) * distribution.variance
         covariance = _prefix_differences(covariances, starts, stops)
         # relative to the largest variance, because nested counts may be collinear
         least_variance = max(1e-9 * covariance.diagonal().max(), LEAST_VARIANCE)
@@ -327,12 +347,12 @@ class ConvolvedEstimate:
         """Yield all measurements of differences of prefixes except the counts of the last round."""
         for evidence in self.earlier_rounds:
             yield from _list_interval_measurements(evidence.interval_sums, evidence.values)
-        for law, evidence in (
-            (self._law, self.last_round),
+        for distribution, evidence in (
+            (self._distribution, self.last_round),
             *((evidence.interval_sums, evidence) for evidence in self.earlier_rounds),
         ):
-            if evidence.total is not None and law.missing is not None:
-                yield 0, law.cells, evidence.total - evidence.values[-1], law.missing.variance
+            if evidence.total is not None and distribution.missing is not None:
+                yield 0, distribution.cells, evidence.total - evidence.values[-1], distribution.missing.variance
 
 
 def combine_rounds(
@@ -378,11 +398,11 @@ def build_nested_layout(rounds: Sequence[Evidence]) -> Layout:
     )
 
 
-def _list_interval_measurements(law: IntervalSums, values: tuple[int, ...]) -> Iterator[PrefixMeasurement]:
+def _list_interval_measurements(distribution: IntervalSums, values: tuple[int, ...]) -> Iterator[PrefixMeasurement]:
     """Yield a measurement for each released interval of the levels with at most 512 intervals."""
     offset = 0
-    for level in law.levels:
-        stops = (*level.starts[1:], law.cells)
+    for level in distribution.levels:
+        stops = (*level.starts[1:], distribution.cells)
         intervals = zip(level.starts, stops, values[offset : offset + len(stops)], strict=True)
         offset += len(stops)
         # earlier counts help most where intervals are wide

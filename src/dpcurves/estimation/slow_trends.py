@@ -30,7 +30,7 @@ import numpy as np
 
 from ..arrays import FloatArray, IntArray
 from .binary_tree import Layout
-from .empirical_bayes import PriorLaw
+from .empirical_bayes import PriorDistribution
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,10 +91,10 @@ class TrendPosterior(NamedTuple):
     log_evidence: float
     log_occam_factor: float
 
-    def node_law(self, layout: Layout) -> PriorLaw:
+    def node_distribution(self, layout: Layout) -> PriorDistribution:
         """Return the prior of the counts of a tree's nodes: multinomial, with the trend's share of each node."""
         shares = self.cumulative_shares
-        return PriorLaw(shares[layout.begin + layout.width] - shares[layout.begin], overdispersion=1.0)
+        return PriorDistribution(shares[layout.begin + layout.width] - shares[layout.begin], overdispersion=1.0)
 
 
 def fit_slow_trend(intervals: CountedIntervals, cells: int, total: float) -> TrendPosterior | None:

@@ -6,9 +6,9 @@ density along x from 0 to 1 whose logarithm is a sum of smooth functions,
     log p(x) = const + a * x + b * x**2 + c * log(x) + d * log(1 - x) + sum_k e_k * cos(pi * k * x)
 
 with Gaussian coefficients, of which the waves fall with k; the first and the last cell, which hold clipped values, may
-have more or less. Normal, exponential, gamma and beta laws need no waves. N records scatter about it: the noisy counts
-y of intervals have mean ``N * P`` and covariance ``phi * N * (diag(P) - P P') + noise`` (for disjoint intervals of
-probabilities P), with an overdispersion phi that is fitted.
+have more or less. Normal, exponential, gamma and beta distributions need no waves. N records scatter about it: the
+noisy counts y of intervals have mean ``N * P`` and covariance ``phi * N * (diag(P) - P P') + noise`` (for disjoint
+intervals of probabilities P), with an overdispersion phi that is fitted.
 
 *Estimate.* Coefficients by Gauss-Newton steps on the posterior; large residuals under Laplace noise get larger
 variances; fits of several sizes of waves are averaged by their evidence (Laplace approximation), as with log-splines
@@ -17,7 +17,7 @@ averages this model, `slow_trends` and splits by their posterior probabilities.
 
 Formal guarantees: post-processing, a function of released and public numbers.
 
-`Tuning`, at the end, was chosen on the laws, shapes and histograms of `benchmarks/smooth_laws.py` and
+`Tuning`, at the end, was chosen on the distributions, shapes and histograms of `benchmarks/smooth_distributions.py` and
 `benchmarks/regimes.py` that are reserved for that, except `largest_bin_share`, which the histogram MEDCOST required.
 
 >>> counts = 100.0 * np.exp(-np.arange(8) / 2)  # of 64 cells in intervals of 8, exponential, noise variance 9
@@ -38,9 +38,9 @@ import numpy as np
 from ..arrays import FloatArray, IntArray
 from .binary_tree import ROOT, Layout, Measurements
 from .empirical_bayes import (
-    PriorLaw,
+    PriorDistribution,
     UpwardEstimate,
-    estimate_by_law,
+    estimate_by_distribution,
     estimate_tree,
     reestimate_tree,
     run_upward_pass,
@@ -63,21 +63,21 @@ class SmoothPosterior(NamedTuple):
     overdispersion: float
     log_occam_factor: float
 
-    def node_law(self, layout: Layout) -> PriorLaw:
-        """Return the law of the nodes of a tree: the share of the density in each, and the overdispersion."""
-        return PriorLaw(
+    def node_distribution(self, layout: Layout) -> PriorDistribution:
+        """Return the distribution of the nodes of a tree: the share of the density in each, and the overdispersion."""
+        return PriorDistribution(
             self.cumulative_shares[layout.begin + layout.width] - self.cumulative_shares[layout.begin],
             self.overdispersion,
         )
 
-    def estimate_cells(self, layout: Layout, upward: UpwardEstimate, law: PriorLaw) -> FloatArray:
+    def estimate_cells(self, layout: Layout, upward: UpwardEstimate, distribution: PriorDistribution) -> FloatArray:
         """Return the count of each cell, (cells,); counts of narrow nodes correct it where they are informative."""
         narrow = layout.width * TUNING.frontier <= layout.cells
         is_narrow = narrow & (layout.width > 0)
-        scatter = self.overdispersion * self.counts_below[-1] * law.mass[is_narrow]
+        scatter = self.overdispersion * self.counts_below[-1] * distribution.mass[is_narrow]
         if (scatter * upward.precision[is_narrow]).max(initial=0) < TUNING.negligible_scatter:
             return np.diff(self.counts_below)
-        return estimate_by_law(layout, upward, law, self.counts_below, ~narrow)
+        return estimate_by_distribution(layout, upward, distribution, self.counts_below, ~narrow)
 
 
 class IntervalCounts(NamedTuple):
@@ -177,9 +177,9 @@ def fit_smooth_density(
     fits, or it is too steep. `total` is the number of records, `cells` the number of cells.
 
     Generalised least squares, where records scatter about the density multinomially or more by a fitted factor. Laplace
-    noise is a mixture of Gaussian laws: large residuals get larger variances by expectation maximisation, which yields
-    nearly twice the information about the density that least squares yield. The returned counts are conditional means
-    given the density and the noisy counts.
+    noise is a mixture of Gaussian distributions: large residuals get larger variances by expectation maximisation,
+    which yields nearly twice the information about the density that least squares yield. The returned counts are
+    conditional means given the density and the noisy counts.
 
     For uneven cells, `positions` are their edges on a scale along which the density is smooth: from 0 to a number of
     stretches of equal width, the first and the last of which may have more or less records than the density.
@@ -392,16 +392,16 @@ def estimate_cells(
 
     # Each model is also a prior of the splits, whose likelihood gives the odds of the models.
     trend = None if edges is not None else _fit_slow_trend(interval_counts, measurements.layout.cells, total)
-    laws = [model.node_law(measurements.layout) for model in (density, trend) if model is not None]
-    splits = estimate_tree(measurements, total, laws)
+    distributions = [model.node_distribution(measurements.layout) for model in (density, trend) if model is not None]
+    splits = estimate_tree(measurements, total, distributions)
     cells_by_model = []
     log_odds = []
     if density is not None:
-        cells_by_model.append(density.estimate_cells(measurements.layout, upward, laws[0]))
-        log_odds.append(splits.law_log_odds[0] + density.log_occam_factor - TUNING.prior_log_odds)
+        cells_by_model.append(density.estimate_cells(measurements.layout, upward, distributions[0]))
+        log_odds.append(splits.distribution_log_odds[0] + density.log_occam_factor - TUNING.prior_log_odds)
     if trend is not None:
         cells_by_model.append(trend.cells)
-        log_odds.append(splits.law_log_odds[-1] + trend.log_occam_factor)
+        log_odds.append(splits.distribution_log_odds[-1] + trend.log_occam_factor)
 
     # Log-odds are relative to the splits, which therefore have 0.
     probabilities = np.exp(np.array([*log_odds, 0.0]) - np.logaddexp.reduce([*log_odds, 0.0]))

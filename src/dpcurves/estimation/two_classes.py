@@ -1,7 +1,7 @@
 """Estimates from noisy counts of two classes by score: smoothed counts, and shares of positives (calibration).
 
 *Counts* (`estimate_two_classes`). With u the rank of a score among all records, as a share, the log-odds of a positive
-are fitted as a line in the normal score of u, as for two normal laws of equal spread:
+are fitted as a line in the normal score of u, as for two normal distributions of equal spread:
 
     logit P(positive | u) = a + b * Phi^-1(u)
 
@@ -35,8 +35,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..arrays import FloatArray
-from ..laws import IntervalSums, NoisySums, shrinkage_factors
-from ..laws.interval_sums import (
+from ..distributions import IntervalSums, NoisySums, shrinkage_factors
+from ..distributions.interval_sums import (
     Layer,
     LevelMeasurement,
     adjust_rows_to_total,
@@ -119,35 +119,35 @@ class Departures(NamedTuple):
     degrees_of_freedom: int
 
 
-def estimate_two_classes(law: NoisySums, values: Sequence[int], total: int | None) -> FloatArray:
+def estimate_two_classes(distribution: NoisySums, values: Sequence[int], total: int | None) -> FloatArray:
     """Return cells (2, cells) of negatives and positives, meant to be cumulated; some may be negative.
 
     The log-odds of a positive are fitted as a line in the normal score of the rank among all records. This has the
-    shape of two normal laws of similar spread on any scale of scores. Departures of the counts from the fit are
-    estimated level by level of the tree, from the top: each family keeps the fraction of `shrinkage_factors`, but at
-    least the ratio of binomial variance to total variance.
+    shape of two normal distributions of similar spread on any scale of scores. Departures of the counts from the fit
+    are estimated level by level of the tree, from the top: each family keeps the fraction of `shrinkage_factors`, but
+    at least the ratio of binomial variance to total variance.
 
     The result is averaged with the unbiased counts. Its weight is ``d / s``, at most 1, after James and Stein (1961): s
     is the sum of squared departures of all counts from the fit over their variances, and d is their expected sum under
-    noise alone, half of their number, because the fit takes the sums of both classes from the counts. Two normal laws
-    are an assumption; if the counts contradict it, it gets little weight. Totals are estimated by least squares. Sums
-    that are not over intervals are estimated by `shrink_estimate`.
+    noise alone, half of their number, because the fit takes the sums of both classes from the counts. Two normal
+    distributions are an assumption; if the counts contradict it, it gets little weight. Totals are estimated by least
+    squares. Sums that are not over intervals are estimated by `shrink_estimate`.
 
-    Formal guarantees: a pure function of the law, released values and the public total, so the data-dependent weight
-    costs no privacy.
+    Formal guarantees: a pure function of the distribution, released values and the public total, so the data-dependent
+    weight costs no privacy.
 
     Arguments:
-        law: Law of the values, with two rows: negatives and positives.
-        values: The released values, in the order of the law.
+        distribution: Distribution of the values, with two rows: negatives and positives.
+        values: The released values, in the order of the distribution.
         total: See `least_squares`.
 
     Raises:
-        ValueError: the values do not fit the law, or its levels are not nested.
+        ValueError: the values do not fit the distribution, or its levels are not nested.
     """
-    if not law.is_nested:
-        return shrink_estimate(law, values, total)
-    debiased = law.debias(np.asarray(values, dtype=np.float64))
-    nested = law.nested_law.require_type(IntervalSums)
+    if not distribution.is_nested:
+        return shrink_estimate(distribution, values, total)
+    debiased = distribution.debias(np.asarray(values, dtype=np.float64))
+    nested = distribution.nested_distribution.require_type(IntervalSums)
     counts = least_squares(nested, debiased, total).cells
     fit = fit_logistic_line(nested, debiased, counts)
     departures = _measure_departures(nested, debiased, total, fit)
@@ -155,7 +155,7 @@ def estimate_two_classes(law: NoisySums, values: Sequence[int], total: int | Non
     return counts + weight * (fit + departures.cells - counts)
 
 
-def fit_logistic_line(law: IntervalSums, values: FloatArray, counts: FloatArray) -> FloatArray:
+def fit_logistic_line(distribution: IntervalSums, values: FloatArray, counts: FloatArray) -> FloatArray:
     """Return the cells, (2, cells), of the curve of `estimate_two_classes`, fitted by least squares of all values,
     weighted by their noise."""
     from scipy.optimize import least_squares as fit_least_squares
@@ -164,7 +164,7 @@ def fit_logistic_line(law: IntervalSums, values: FloatArray, counts: FloatArray)
     records = _project_monotone(counts.sum(axis=0))
     size = max(records.sum(), 0.5)  # records of both classes together, so that shares have odds
     score = ndtri(np.clip((np.cumsum(records) - records / 2) / size, TUNING.least_variance, 1 - TUNING.least_variance))
-    measurements, _ = split_by_level(law, values)
+    measurements, _ = split_by_level(distribution, values)
 
     def cells_from_line(line: FloatArray) -> FloatArray:
         """Return counts of negatives and positives, (2, cells), if the log-odds are this line (intercept, slope) in
@@ -186,9 +186,11 @@ def fit_logistic_line(law: IntervalSums, values: FloatArray, counts: FloatArray)
     return cells_from_line(np.asarray(fit_least_squares(weighted_residuals, [start, 0.0]).x))
 
 
-def _measure_departures(law: IntervalSums, values: FloatArray, total: int | None, fit: FloatArray) -> Departures:
+def _measure_departures(
+    distribution: IntervalSums, values: FloatArray, total: int | None, fit: FloatArray
+) -> Departures:
     """Return the shrunk departures of the released counts from the fit, and how much they exceed noise."""
-    measurements, _ = split_by_level(law, values)
+    measurements, _ = split_by_level(distribution, values)
     levels = list(
         insert_levels(
             [
@@ -199,7 +201,7 @@ def _measure_departures(law: IntervalSums, values: FloatArray, total: int | None
     )
     upward = run_upward_pass(levels)
     totals, _ = adjust_rows_to_total(
-        law, upward, split_into_parts(law, values)[1], None if total is None else total - fit.sum()
+        distribution, upward, split_into_parts(distribution, values)[1], None if total is None else total - fit.sum()
     )
 
     # From coarse to fine: each family keeps a fraction of its departure, by its size over the noise.
@@ -259,7 +261,7 @@ def smooth_shares(scores: FloatArray, positive: FloatArray, negative: FloatArray
     alone the probabilities are close to a line.
 
     Reach and scale were chosen on even, hilly and crowded scores whose probabilities are the score, a steep step or a
-    wave, and judged on the other laws of `benchmarks/accuracy/diagnostics.py`.
+    wave, and judged on the other distributions of `benchmarks/accuracy/diagnostics.py`.
 
     Formal guarantees: a pure function of released and public numbers.
 

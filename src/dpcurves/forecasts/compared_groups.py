@@ -16,13 +16,13 @@ from ..arrays import FloatArray
 from ..curves.cdf import CdfQuestion
 from ..curves.question import parse_grouping
 from ..data import Categories, Grid, Spacing
+from ..distributions import NoisySums
 from ..inference import public_generator
 from ..inference.simulation import simulate_cell_noise
 from ..inference.two_samples import mann_whitney_statistic
-from ..laws import NoisySums
 from ..privacy import EACH_RECORD, Neighbours, PrivacyLoss
 from ..session import plan_question
-from .reference_laws import PLACES, interpolate_grid
+from .reference_distributions import PLACES, interpolate_grid
 from .rehearsals import LEVEL
 
 
@@ -32,7 +32,7 @@ class Tuning:
 
     cells: tuple[int, ...] = (6, 12, 24, 48, 96)  # numbers of cells to try, besides the number of the question
     draws: int = 400  # simulated draws of the noise
-    simulated_records: int = 20_000  # records of the public law, from which expected counts are taken
+    simulated_records: int = 20_000  # records of the public distribution, from which expected counts are taken
     gain: float = 1.25  # ratio of half widths from which other cells are recommended
 
 
@@ -81,8 +81,8 @@ def forecast_larger_value(
     """Forecast half the width of the interval of the probability that a value of one group is larger, by number of
     cells.
 
-    The interval, at `LEVEL` and for these records, is the one of `area_between` for two equal groups from a public law.
-    Nothing confidential is read, and no budget is spent.
+    The interval, at `LEVEL` and for these records, is the one of `area_between` for two equal groups from a public
+    distribution. Nothing confidential is read, and no budget is spent.
 
     Args:
         question: The question; its grid gives the range of values. Its categories are not used.
@@ -100,9 +100,9 @@ def forecast_larger_value(
         plan, *later = plan_question(replace(question, grid=grid, by=PAIR), loss, released)
         if later:  # rounds that choose cells by the answers before: their noise is not known in advance
             continue
-        law = plan.law.require_type(NoisySums)  # type: ignore[type-abstract]
-        total = None if law.missing is None else plan.query.public_total(released.public_record_count)
-        noise = simulate_cell_noise(law, total, tuning.draws, random)[..., :number]
+        distribution = plan.distribution.require_type(NoisySums)  # type: ignore[type-abstract]
+        total = None if distribution.missing is None else plan.query.public_total(released.public_record_count)
+        noise = simulate_cell_noise(distribution, total, tuning.draws, random)[..., :number]
         counts = np.bincount(grid.cell_of(interpolate_grid(grid, places)), minlength=number)[:number]
         half_widths[number] = _half_width_of_larger_value(counts * (records / 2 / counts.sum()), noise)
     return half_widths

@@ -2,18 +2,19 @@
 
 The error of a curve depends on the records, because later rounds depend on earlier answers. So it is simulated:
 
-    for each public law of records, r times:   sample records; run all rounds with new noise; compare with these records
+    for each public distribution of records, r times:
+        sample records; run all rounds with new noise; compare with these records
 
     expected error      mean over the r errors, with its standard error
     expected width      mean half width of the intervals at level 0.95
 
-Laws are reference laws from the most to the least favourable, public records (for instance of an earlier year), or a
-released curve. Also called power analysis, or a dry run.
+Distributions are reference distributions from the most to the least favourable, public records (for instance of an
+earlier year), or a released curve. Also called power analysis, or a dry run.
 
 Formal guarantees: nothing confidential is read, and no budget is spent.
 
 >>> grids = [Grid(0, 1, cells=cells) for cells in (1024, 4096, 10**6)]
->>> [choose_rehearsals(curves.CdfQuestion("age", grid)) for grid in grids]  # simulated answers for each law
+>>> [choose_rehearsals(curves.CdfQuestion("age", grid)) for grid in grids]  # simulated answers for each distribution
 [20, 5, 4]
 """
 
@@ -39,7 +40,7 @@ from ..models import NumericColumn
 from ..privacy import Neighbours, PrivacyLoss
 from . import rehearsals
 from .filtered_rows import RowShare, count_rows, filter_public_records, parse_row_share, stand_for_filter
-from .reference_laws import (
+from .reference_distributions import (
     CLASSES,
     EFFECTS,
     FORECASTS,
@@ -49,10 +50,10 @@ from .reference_laws import (
     RESIDUALS,
     Bits,
     Hidden,
+    distribution_from_curve,
     find_entry,
     import_forecast_modules,
     interpolate_grid,
-    law_from_curve,
 )
 from .rehearsals import Columns, Half, Traced, rehearse_answers
 
@@ -74,8 +75,8 @@ class ForecastKind(NamedTuple):
     """The simulation and the error measure for questions of one type.
 
     Attributes:
-        laws: Distributions of records by name.
-        fill_columns: Function that makes the columns of a question from draws of a law.
+        distributions: Distributions of records by name.
+        fill_columns: Function that makes the columns of a question from draws of a distribution.
         measure_error: Function that compares an answer with the truth.
         error_label: Label of this error.
         half_width: Function that returns the half width of an interval of the answer; None: the answer has no interval.
@@ -92,7 +93,7 @@ class ForecastKind(NamedTuple):
             passed to `measure_error` instead of the records. None: the records are passed.
     """
 
-    laws: Mapping[str, Callable[[np.random.Generator, int], Any]]
+    distributions: Mapping[str, Callable[[np.random.Generator, int], Any]]
     fill_columns: Callable[[Any, Any], Table]
     measure_error: Callable[[Any, Any, Any], float]
     error_label: str
@@ -283,7 +284,7 @@ def _make_number_forecast(question_type: type[Any], uninformative_width: Callabl
     """
     statistic = getattr(question_type, "STATISTIC", "count")
     return ForecastKind(
-        laws=PLACES,
+        distributions=PLACES,
         fill_columns=_fill_bounded_column,
         measure_error=rehearsals.number_error,
         error_label=f"{statistic}, mean error",
@@ -300,7 +301,7 @@ AREA = "area under the curve, mean error"
 KINDS: Mapping[type[Any], ForecastKind] = MappingProxyType(
     {
         curves.CdfQuestion: ForecastKind(
-            laws=PLACES,
+            distributions=PLACES,
             fill_columns=_fill_grid_column,
             measure_error=rehearsals.cdf_error,
             error_label="share of the records below an edge, root mean square",
@@ -311,7 +312,7 @@ KINDS: Mapping[type[Any], ForecastKind] = MappingProxyType(
             axis_labels=(VALUE, "share of records below"),
         ),
         curves.QuantilesQuestion: ForecastKind(
-            laws=PLACES,
+            distributions=PLACES,
             fill_columns=_fill_grid_column,
             measure_error=rehearsals.quantiles_error,
             error_label="share below a quantile, mean error",
@@ -320,7 +321,7 @@ KINDS: Mapping[type[Any], ForecastKind] = MappingProxyType(
             uninformative_width=lambda question, size: _quarter_of_values(question.grid),
         ),
         curves.HistogramQuestion: ForecastKind(
-            laws=PLACES,
+            distributions=PLACES,
             fill_columns=_fill_grid_column,
             measure_error=rehearsals.histogram_error,
             error_label="records in a cell, root mean square",
@@ -332,7 +333,7 @@ KINDS: Mapping[type[Any], ForecastKind] = MappingProxyType(
             is_joined=False,
         ),
         curves.BoundsQuestion: ForecastKind(
-            laws=RESIDUALS,
+            distributions=RESIDUALS,
             fill_columns=_fill_unit_column,
             measure_error=rehearsals.bounds_error,
             error_label=SHORTFALL_LABEL,
@@ -343,7 +344,7 @@ KINDS: Mapping[type[Any], ForecastKind] = MappingProxyType(
             width_rehearsals=WIDTH_REHEARSALS,
         ),
         curves.PlaneBoundsQuestion: ForecastKind(
-            laws=RESIDUALS,
+            distributions=RESIDUALS,
             fill_columns=_fill_unit_columns,
             measure_error=rehearsals.plane_bounds_error,
             error_label=SHORTFALL_LABEL,
@@ -356,7 +357,7 @@ KINDS: Mapping[type[Any], ForecastKind] = MappingProxyType(
             width_rehearsals=WIDTH_REHEARSALS,
         ),
         curves.RocQuestion: ForecastKind(
-            laws=CLASSES,
+            distributions=CLASSES,
             fill_columns=fill_class_columns,
             measure_error=rehearsals.roc_error,
             error_label=AREA,
@@ -370,7 +371,7 @@ KINDS: Mapping[type[Any], ForecastKind] = MappingProxyType(
             axis_labels=("false positive rate", "true positive rate"),
         ),
         curves.ScoresQuestion: ForecastKind(
-            laws=CLASSES,
+            distributions=CLASSES,
             fill_columns=fill_class_columns,
             measure_error=rehearsals.scores_error,
             error_label=AREA,
@@ -380,14 +381,14 @@ KINDS: Mapping[type[Any], ForecastKind] = MappingProxyType(
             rehearsals=SLOW_REHEARSALS,
         ),
         curves.SmoothAucQuestion: ForecastKind(
-            laws=CLASSES,
+            distributions=CLASSES,
             fill_columns=fill_class_columns,
             measure_error=rehearsals.roc_error,
             error_label=AREA,
             rehearsals=AREA_REHEARSALS,
         ),
         curves.CalibrationQuestion: ForecastKind(
-            laws=CLASSES,
+            distributions=CLASSES,
             fill_columns=_fill_probability_columns,
             measure_error=rehearsals.calibration_error,
             error_label="share of positives of a group, mean error",
@@ -399,7 +400,7 @@ KINDS: Mapping[type[Any], ForecastKind] = MappingProxyType(
             is_joined=False,
         ),
         curves.HosmerLemeshowQuestion: ForecastKind(
-            laws=CLASSES,
+            distributions=CLASSES,
             fill_columns=_fill_probability_columns,
             measure_error=rehearsals.positives_error,
             error_label="positives of a group, mean error",
@@ -408,7 +409,7 @@ KINDS: Mapping[type[Any], ForecastKind] = MappingProxyType(
             uninformative_width=_quarter_of_records,
         ),
         curves.BinnedResidualsQuestion: ForecastKind(
-            laws=CLASSES,
+            distributions=CLASSES,
             fill_columns=_fill_probability_columns,
             measure_error=rehearsals.binned_residuals_error,
             error_label="mean residual of a bin, mean error",
@@ -419,7 +420,7 @@ KINDS: Mapping[type[Any], ForecastKind] = MappingProxyType(
             uninformative_width=quarter_of_shares,
         ),
         curves.ContingencyQuestion: ForecastKind(
-            laws=PAIRS,
+            distributions=PAIRS,
             fill_columns=_fill_category_columns,
             measure_error=rehearsals.table_error,
             error_label="records of a pair, root mean square",
@@ -430,7 +431,7 @@ KINDS: Mapping[type[Any], ForecastKind] = MappingProxyType(
             width_rehearsals=WIDTH_REHEARSALS,
         ),
         curves.BarChartQuestion: ForecastKind(
-            laws=PLACES,
+            distributions=PLACES,
             fill_columns=_fill_bar_column,
             measure_error=rehearsals.bars_error,
             error_label="records of a category, root mean square",
@@ -442,7 +443,7 @@ KINDS: Mapping[type[Any], ForecastKind] = MappingProxyType(
             is_joined=False,
         ),
         curves.VerifyQuestion: ForecastKind(
-            laws=EFFECTS,
+            distributions=EFFECTS,
             fill_columns=_fill_regression_columns,
             measure_error=rehearsals.verification_error,
             error_label="share of subsets that confirm, mean error",
@@ -454,13 +455,13 @@ KINDS: Mapping[type[Any], ForecastKind] = MappingProxyType(
             compute_truth=rehearsals.count_confirming_subsets,
         ),
         curves.Histogram2DQuestion: ForecastKind(
-            laws=POINTS,
+            distributions=POINTS,
             fill_columns=_fill_point_columns,
             measure_error=rehearsals.plane_error,
             error_label=CORNER_ERROR_LABEL,
         ),
         curves.ResidualPlotQuestion: ForecastKind(
-            laws=RESIDUALS,
+            distributions=RESIDUALS,
             fill_columns=_fill_residual_columns,
             measure_error=rehearsals.residual_plot_error,
             error_label=CORNER_ERROR_LABEL,
@@ -478,7 +479,7 @@ BY_RULE = (
 
 
 def find_forecast_kind(question: Any) -> ForecastKind:
-    """Return the laws and the error measure with which a question's type is forecast.
+    """Return the distributions and the error measure with which a question's type is forecast.
 
     Raises:
         ValueError: questions of this type cannot be forecast.
@@ -523,7 +524,7 @@ def _no_picture_error() -> InvalidArgument:
     return InvalidArgument("plot", f"only forecasts of {', '.join(names)} have a picture; print this one with str()")
 
 
-Law = Callable[[np.random.Generator, int], Mapping[str, Any]]
+RecordDistribution = Callable[[np.random.Generator, int], Mapping[str, Any]]
 """Function that draws columns of a number of records."""
 Progress = Callable[[int, int], object]
 """Function of the number of finished answers and of all answers."""
@@ -737,7 +738,7 @@ def forecast(
     adjacency: Neighbours,
     *,
     records: int | None = None,
-    like: Mapping[str, Any] | Law | object | None = None,
+    like: Mapping[str, Any] | RecordDistribution | object | None = None,
     share_of_rows: float | None = None,
     rehearsals: int | None = None,
     generator: np.random.Generator | None = None,
@@ -747,8 +748,8 @@ def forecast(
 
     The error of a curve depends on the records, because later rounds depend on earlier answers. It is therefore
     simulated for records from several public distributions, from the most to the least favourable. It is sharper with
-    information on the data: public records, for instance of an earlier year, a law, or a released curve. Nothing
-    confidential is read, and no budget is spent.
+    information on the data: public records, for instance of an earlier year, a distribution, or a released curve.
+    Nothing confidential is read, and no budget is spent.
 
     Formal guarantees: a function of public facts alone, and of a released curve if one is given (post-processing).
 
@@ -784,9 +785,9 @@ def forecast(
     """
     question = _name_second_classes(question)
     kind = find_forecast_kind(question)
-    distributions = 1 if like is None else len(kind.laws)
+    distribution_count = 1 if like is None else len(kind.distributions)
     count = require_integer(
-        "rehearsals", rehearsals if rehearsals is not None else distributions * choose_rehearsals(question)
+        "rehearsals", rehearsals if rehearsals is not None else distribution_count * choose_rehearsals(question)
     )
     require_type("loss", loss, PrivacyLoss, "a loss, as in PrivacyLoss.pure(0.5),")
     require_type("adjacency", adjacency, Neighbours, "dp.REPLACE_ONE or dp.ADD_REMOVE")
@@ -794,18 +795,19 @@ def forecast(
         raise InvalidArgument("rehearsals", f"at least 2 simulated answers are needed, as in 100, got {count}")
     random = public_generator(generator)
     share = parse_row_share(question, like, share_of_rows)
-    size, laws = _choose_laws(question, kind, records, like)
+    size, distributions = _choose_distributions(question, kind, records, like)
     size_passes = records is None and not isinstance(like, Mapping)
     rows = count_rows(size, share, size_passes=size_passes, most=MOST_SIMULATED_RECORDS)
     has_many_cells = count_cells(question) > MANY_CELLS
-    tables_per_law = 1 if isinstance(like, Mapping) else min(FEW_TABLES if has_many_cells else MOST_TABLES, count)
-    width_answers = distributions * kind.width_rehearsals // (2 if has_many_cells else 1)
+    most_tables = FEW_TABLES if has_many_cells else MOST_TABLES
+    tables_per_distribution = 1 if isinstance(like, Mapping) else min(most_tables, count)
+    width_answers = distribution_count * kind.width_rehearsals // (2 if has_many_cells else 1)
     expected = []
     traced = []
-    for law_index, (name, law) in enumerate(laws.items()):
+    for distribution_index, (name, distribution) in enumerate(distributions.items()):
         results = list[tuple[float, float, float]]()
         traces = list[Traced]()
-        tables = [dict(law(random, rows.passing)) for _ in range(tables_per_law)]
+        tables = [dict(distribution(random, rows.passing)) for _ in range(tables_per_distribution)]
         for number, drawn in enumerate(tables):
             _require_size(drawn)
             if isinstance(like, Mapping):
@@ -817,8 +819,10 @@ def forecast(
             truth = passing if kind.compute_truth is None else kind.compute_truth(question, passing)
             asked = question if isinstance(like, Mapping) else stand_for_filter(question, rows)
             answers = rehearse_answers(asked, table, loss, adjacency, int(random.integers(2**31)))
-            for answer_index, curve in enumerate(islice(answers, len(range(number, count, tables_per_law)))):
-                has_interval = kind.half_width is not None and answer_index < -(-width_answers // tables_per_law)
+            for answer_index, curve in enumerate(islice(answers, len(range(number, count, tables_per_distribution)))):
+                has_interval = kind.half_width is not None and answer_index < -(
+                    -width_answers // tables_per_distribution
+                )
                 half_widths = (
                     (kind.half_width(curve, False), kind.half_width(curve, True))
                     if kind.half_width and has_interval
@@ -828,7 +832,7 @@ def forecast(
                 if kind.trace_curve is not None and answer_index == 0:
                     traces.append(kind.trace_curve(curve))
                 if progress is not None:
-                    progress(law_index * count + len(results), count * len(laws))
+                    progress(distribution_index * count + len(results), count * len(distributions))
         expected.append(_summarise_errors(name, np.array(results)))
         traced += [_average_traces(traces)] if traces else []
     facts = (
@@ -887,8 +891,10 @@ def _average_traces(traces: Sequence[Traced]) -> ExpectedCurve:
     return ExpectedCurve(*(np.mean(column, axis=0) for column in zip(*same_length, strict=True)))
 
 
-def _choose_laws(question: Any, kind: ForecastKind, records: int | None, like: Any) -> tuple[int, Mapping[str, Law]]:
-    """Return the number of records, and the laws from which records are simulated, by name."""
+def _choose_distributions(
+    question: Any, kind: ForecastKind, records: int | None, like: Any
+) -> tuple[int, Mapping[str, RecordDistribution]]:
+    """Return the number of records, and the distributions from which records are simulated, by name."""
     if isinstance(like, Mapping):
         if records is not None:
             raise InvalidArgument(
@@ -901,20 +907,26 @@ def _choose_laws(question: Any, kind: ForecastKind, records: int | None, like: A
                 "records, like",
                 "give records=N, the number of records to simulate, or like=, public records or a released curve",
             )
-        simulated = {name: _build_law(question, kind, law) for name, law in kind.laws.items()}
+        simulated = {
+            name: _build_distribution(question, kind, distribution) for name, distribution in kind.distributions.items()
+        }
         return min(_require_positive(records), MOST_SIMULATED_RECORDS), simulated
     if callable(like):
         if records is None:
-            raise InvalidArgument("records, like", "give records=N, the number of records to draw from the law")
-        return min(_require_positive(records), MOST_SIMULATED_RECORDS), {"the given law": like}
-    law, number = law_from_curve(question, like, LIKE)
+            raise InvalidArgument(
+                "records, like", "give records=N, the number of records to draw from the distribution"
+            )
+        return min(_require_positive(records), MOST_SIMULATED_RECORDS), {"the given distribution": like}
+    distribution, number = distribution_from_curve(question, like, LIKE)
     size = min(_require_positive(max(round(number), 1) if records is None else records), MOST_SIMULATED_RECORDS)
-    return size, {f"the released {type(like).__name__}": law}
+    return size, {f"the released {type(like).__name__}": distribution}
 
 
-def _build_law(question: Any, kind: ForecastKind, law: Callable[[np.random.Generator, int], Any]) -> Law:
-    """Return a function that draws the columns of a question from a law of positions."""
-    return lambda draw, size: kind.fill_columns(question, law(draw, size))
+def _build_distribution(
+    question: Any, kind: ForecastKind, distribution: Callable[[np.random.Generator, int], Any]
+) -> RecordDistribution:
+    """Return a function that draws the columns of a question from a distribution of positions."""
+    return lambda draw, size: kind.fill_columns(question, distribution(draw, size))
 
 
 def _summarise_errors(name: str, results: FloatArray) -> ExpectedError:

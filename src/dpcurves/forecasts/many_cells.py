@@ -1,4 +1,4 @@
-"""Simultaneous intervals of a histogram with many cells, from tails of laws instead of simulated noise.
+"""Simultaneous intervals of a histogram with many cells, from tails of distributions instead of simulated noise.
 
 `Histogram.intervals` simulates the noise of every cell a thousand times, so that its time grows with the cells. A
 forecast needs only the width of these intervals. Noise of different cells is independent, and with many cells sampling
@@ -16,11 +16,11 @@ import numpy as np
 
 from .. import curves
 from ..arrays import FloatArray
+from ..distributions import Family, Noise
 from ..inference.bands import TUNING as BAND_TUNING
 from ..inference.bands import join_intervals, safe_rank, wilson_ends
 from ..inference.moments import clip_to_possible, whole_ends
 from ..inference.simulation import choose_draws
-from ..laws import Family, Noise
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,14 +75,14 @@ def find_intervals(histogram: curves.Histogram, level: float, population: bool, 
     size = max(histogram.total, float(np.maximum(counts, 0.0).sum()))
     groups = _group_counts(likely, tuning)
     spread = noise.variance + BAND_TUNING.sampling_guard
-    laws = [(_sampling_law(count, size, tuning), number) for count, number in groups]
+    distributions = [(_sampling_distribution(count, size, tuning), number) for count, number in groups]
     widths = [sqrt(spread + count * max(1 - count / max(histogram.total, 1.0), 0.0)) for count, _ in groups]
 
     def log_probability(c: float) -> float:
         """Return the logarithm of the probability that no error exceeds `c` times its standard deviation."""
         return sum(
-            number * _log_inside(tail, np.array([c * width]), *law)
-            for (law, number), width in zip(laws, widths, strict=True)
+            number * _log_inside(tail, np.array([c * width]), *distribution)
+            for (distribution, number), width in zip(distributions, widths, strict=True)
         )
 
     squared = find_critical_value(log_probability, safe_level, tuning) ** 2
@@ -104,7 +104,7 @@ def make_tail(noise: Noise) -> Tail:
     if noise.family is Family.LAPLACE:
         # with r = exp(-1 / scale), the noise exceeds k >= -1 with probability r**(k + 1) / (1 + r), and is symmetric
         def laplace_tail(numbers: FloatArray) -> FloatArray:
-            """Return the tail probabilities of the discrete Laplace law."""
+            """Return the tail probabilities of the discrete Laplace distribution."""
             steps = np.floor(numbers) + 1
             one_sided = np.exp(-np.maximum(steps, 1 - steps) / parameter) / (1 + np.exp(-1 / parameter))
             return np.asarray(np.where(steps >= 0.5, one_sided, 1 - one_sided), dtype=np.float64)
@@ -114,8 +114,8 @@ def make_tail(noise: Noise) -> Tail:
     if parameter > 1e6:
         return lambda numbers: np.asarray(ndtr(-(np.floor(numbers) + 0.5) / sqrt(parameter)))
     furthest = int(12 * sqrt(parameter)) + 2  # 12 standard deviations: beyond, less than 1e-30
-    law = np.exp(-(np.arange(-furthest, furthest + 1) ** 2) / (2 * parameter))
-    above = np.append(np.cumsum((law / law.sum())[::-1])[::-1], 0.0)
+    distribution = np.exp(-(np.arange(-furthest, furthest + 1) ** 2) / (2 * parameter))
+    above = np.append(np.cumsum((distribution / distribution.sum())[::-1])[::-1], 0.0)
     return lambda numbers: np.asarray(
         above[np.clip(np.floor(numbers).astype(np.int64) + 1 + furthest, 0, 2 * furthest + 1)]
     )
@@ -145,7 +145,7 @@ def _log_inside(tail: Tail, limit: FloatArray, values: FloatArray, probabilities
     """Return the logarithm of the probability that noise plus a sampling error lies between ``-limit`` and `limit`.
 
     Arguments:
-        tail: The tail of the noise, whose law is symmetric.
+        tail: The tail of the noise, whose distribution is symmetric.
         limit: The limit, as an array of one number.
         values: Values of the sampling error.
         probabilities: Their probabilities, of sum 1.
@@ -164,7 +164,7 @@ def _group_counts(likely: FloatArray, tuning: Tuning) -> list[tuple[float, int]]
     return list(zip(means.tolist(), numbers.tolist(), strict=True))
 
 
-def _sampling_law(count: float, records: float, tuning: Tuning) -> tuple[FloatArray, FloatArray]:
+def _sampling_distribution(count: float, records: float, tuning: Tuning) -> tuple[FloatArray, FloatArray]:
     """Return values and probabilities of the error of a sampled count, binomial of `records` with mean `count`."""
     from scipy.special import gammaln, xlog1py, xlogy
 
@@ -174,7 +174,7 @@ def _sampling_law(count: float, records: float, tuning: Tuning) -> tuple[FloatAr
     first = max(int(size * share - reach), 0)
     last = min(int(size * share + reach) + 1, size)
     number = np.unique(np.rint(np.linspace(first, last, min(last - first + 1, tuning.most_nodes))))
-    log_law = gammaln(size + 1) - gammaln(number + 1) - gammaln(size - number + 1)
-    log_law = log_law + xlogy(number, share) + xlog1py(size - number, -share)
-    law = np.exp(log_law - log_law.max())
-    return number - count, law / law.sum()
+    log_distribution = gammaln(size + 1) - gammaln(number + 1) - gammaln(size - number + 1)
+    log_distribution = log_distribution + xlogy(number, share) + xlog1py(size - number, -share)
+    distribution = np.exp(log_distribution - log_distribution.max())
+    return number - count, distribution / distribution.sum()

@@ -25,7 +25,7 @@ from .expected_errors import (
     fill_class_columns,
     quarter_of_shares,
 )
-from .reference_laws import CLASSES, PLACES, interpolate_grid
+from .reference_distributions import CLASSES, PLACES, interpolate_grid
 
 
 class WeightedQuestion(Protocol):
@@ -111,7 +111,7 @@ def largest_half_width(result: curves.CDF | curves.Quantiles, population: bool) 
 
 
 WEIGHTED = ForecastKind(
-    laws=PLACES,
+    distributions=PLACES,
     fill_columns=_fill_weighted_columns,
     measure_error=_weighted_error,
     error_label="share of the weight below an edge or a quantile",
@@ -183,7 +183,7 @@ def _uninformative_width(question: curves.WeightedSummaryQuestion, size: int) ->
 
 
 WEIGHTED_NUMBER = ForecastKind(
-    laws=PLACES,
+    distributions=PLACES,
     fill_columns=_fill_summed_columns,
     measure_error=_weighted_number_error,
     error_label="the weighted number, mean error",
@@ -224,7 +224,7 @@ def _rank_error(
 
 
 UNBOUNDED = ForecastKind(
-    laws=PLACES,
+    distributions=PLACES,
     fill_columns=_fill_unbounded_column,
     measure_error=_rank_error,
     error_label="share below a quantile, mean error",
@@ -277,7 +277,7 @@ UNBOUNDED_WEIGHTED_NUMBER = WEIGHTED_NUMBER._replace(
 
 
 UNBOUNDED_HISTOGRAM = ForecastKind(
-    laws=PLACES,
+    distributions=PLACES,
     fill_columns=_fill_unbounded_column,
     measure_error=lambda question, histogram, records: rehearsals.histogram_error(
         question.with_grid(histogram.grid), histogram, records
@@ -296,7 +296,7 @@ def _make_number_forecast(question_type: type[Any], uninformative_width: Callabl
     """
     statistic = question_type.BOUNDED_QUESTION.STATISTIC
     return ForecastKind(
-        laws=PLACES,
+        distributions=PLACES,
         fill_columns=_fill_unbounded_column,
         measure_error=rehearsals.number_error,
         error_label=f"{statistic}, mean error",
@@ -309,7 +309,7 @@ def _make_number_forecast(question_type: type[Any], uninformative_width: Callabl
 
 
 UNBOUNDED_SCORES = ForecastKind(
-    laws=CLASSES,
+    distributions=CLASSES,
     fill_columns=lambda question, sample: fill_class_columns(question.with_grid(HUNDREDTHS), sample),
     measure_error=rehearsals.scores_error,
     error_label=AREA,

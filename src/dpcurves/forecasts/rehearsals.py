@@ -290,7 +290,8 @@ def interval_half_width(curve: Any, population: bool) -> float:
 
 
 def histogram_intervals(histogram: curves.Histogram, population: bool) -> FloatArray:
-    """Return the intervals of a histogram at `LEVEL`, (cells, 2); of many cells by tails of laws, not by simulation."""
+    """Return the intervals of a histogram at `LEVEL`, (cells, 2); of many cells by tails of distributions, not by
+    simulation."""
     if has_many_independent_cells(histogram):
         return find_intervals(histogram, LEVEL, population)
     return histogram.intervals(LEVEL, population=population)

@@ -32,8 +32,8 @@ import numpy as np
 
 from ..arrays import FloatArray, IntArray
 from ..conversation import Release, Setting, Step
+from ..distributions import HaarTensorSums, Noise, estimate_table
 from ..estimation import BoxTree, JointEstimate, TreeEstimate, find_leaves, first_cells_of_nodes, subtree_maxima
-from ..laws import HaarTensorSums, Noise, estimate_table
 from ..queries import CountUse, RegionQuery, WaveletQuery
 from . import table_estimator as tables
 
@@ -163,7 +163,9 @@ class PriveletEstimator:
         extent = tables.Extent.from_axes(axes)
         release = yield Step(WaveletQuery(axes, tuple(extent.inside.tolist()), extent.shape), budget_fraction)
         estimate = estimate_table(
-            release.plan.law.require_type(HaarTensorSums), release.values, release.plan.adjacency.public_record_count
+            release.plan.distribution.require_type(HaarTensorSums),
+            release.values,
+            release.plan.adjacency.public_record_count,
         )
         return tables.EstimatedTable(estimate.cells, estimate.outside, estimate.missing, (release,))
 

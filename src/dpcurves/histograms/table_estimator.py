@@ -34,7 +34,7 @@ from numpy.typing import NDArray
 from ..arrays import IntArray
 from ..conversation import Axes, EstimatedTable, Evidence, Release, Setting, Step, Strategy, TableEstimator
 from ..data import Axis, Categories, Outside
-from ..laws import least_squares
+from ..distributions import least_squares
 from ..queries import CountUse, RegionQuery
 
 
@@ -231,8 +231,8 @@ def join_tilings(first: Release, second: Release) -> Evidence:
     """
     coarse = Evidence.from_release(first)
     fine = Evidence.from_release(second)
-    law = replace(fine.interval_sums, levels=coarse.interval_sums.levels + fine.interval_sums.levels)
-    return Evidence(law, (*coarse.values[:-1], *fine.values), fine.total)
+    distribution = replace(fine.interval_sums, levels=coarse.interval_sums.levels + fine.interval_sums.levels)
+    return Evidence(distribution, (*coarse.values[:-1], *fine.values), fine.total)
 
 
 def estimate_record_count(

@@ -1,4 +1,4 @@
-"""Inference: bands, intervals and tests, from released counts and the law of their noise."""
+"""Inference: bands, intervals and tests, from released counts and the distribution of their noise."""
 
 from lazy_loader import attach_stub
 

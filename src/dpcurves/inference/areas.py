@@ -70,7 +70,7 @@ class AreaSpread(NamedTuple):
     """The sampling standard deviation of the number of concordant pairs, given an area a.
 
     Attributes:
-        normal_draws: Draws of the standard normal law, (draws,).
+        normal_draws: Draws of the standard normal distribution, (draws,).
         scale: Standard deviation, in units of ``sqrt(a * (1 - a))``.
     """
 
@@ -137,9 +137,9 @@ def area_interval(
     accepted by the test of the upper endpoint unless this difference is so far below 0 that noise explains it with less
     than the error probability of one endpoint; the lower endpoint is found likewise. The error probability of one
     endpoint is half of the total, or up to all of it if undecided pairs keep the endpoints apart: see `_end_level`. The
-    method needs no law of a ratio of noisy numbers, so the interval holds for small classes. The number of pairs is a
-    product of two counts, so the effect of noise depends on the counts. It is simulated at the estimated counts: the
-    unbiased counts contain noise, which would then count twice.
+    method needs no distribution of a ratio of noisy numbers, so the interval holds for small classes. The number of
+    pairs is a product of two counts, so the effect of noise depends on the counts. It is simulated at the estimated
+    counts: the unbiased counts contain noise, which would then count twice.
 
     If some scores in tied cells may differ from the score of their cell, a part of the error probability is spent on
     their number; each of their pairs in a cell then counts as concordant, and as discordant.
@@ -281,7 +281,7 @@ def estimate_area_spread(cells: FloatArray, normal: FloatArray) -> AreaSpread:
 
     Args:
         cells: The counts of negatives and positives, (2, cells); negative counts are taken as zero.
-        normal: Draws of the standard normal law, (draws,).
+        normal: Draws of the standard normal distribution, (draws,).
     """
     negative, positive = (np.maximum(row, 0.0) for row in cells)
     sizes = [max(float(row.sum()), TUNING.least_class) for row in (negative, positive)]

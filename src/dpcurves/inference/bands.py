@@ -109,9 +109,9 @@ def simultaneous_errors(deviations: Iterable[FloatArray], level: float) -> Float
     """Return bounds of the absolute noise that hold at all points with probability `level`, (points,): a common
     multiple of each standard deviation.
 
-    For any scaling of the points, the largest scaled deviation of further draws has the law of the noise's. So chunks
-    are read once: if the first chunk has `Tuning.pilot_draws` draws, or is the only one, it both scales and counts;
-    else the first chunks scale, and only later chunks count.
+    For any scaling of the points, the largest scaled deviation of further draws has the distribution of the noise's. So
+    chunks are read once: if the first chunk has `Tuning.pilot_draws` draws, or is the only one, it both scales and
+    counts; else the first chunks scale, and only later chunks count.
 
     Args:
         deviations: Simulated noise, in chunks of (draws, points).
@@ -210,20 +210,23 @@ def end_level(gap: float, level: float) -> float:
     >>> [round(end_level(apart, 0.9), 3) for apart in (0.0, 0.5, 1.0, 9.0)]
     [0.95, 0.926, 0.91, 0.9]
     """
-    law = NormalDist()
-    lowest = law.inv_cdf(level)
-    highest = law.inv_cdf((1 + level) / 2)
+    distribution = NormalDist()
+    lowest = distribution.inv_cdf(level)
+    highest = distribution.inv_cdf((1 + level) / 2)
     # bisection steps
     for _ in range(40 if gap > 0 else 0):
         middle = (lowest + highest) / 2
         lowest, highest = (
-            (lowest, middle) if law.cdf(middle) + law.cdf(middle + gap) >= 1 + level else (middle, highest)
+            (lowest, middle)
+            if distribution.cdf(middle) + distribution.cdf(middle + gap) >= 1 + level
+            else (middle, highest)
         )
-    return max(law.cdf(highest), 0.505)  # an end holds with barely more than probability 1/2
+    return max(distribution.cdf(highest), 0.505)  # an end holds with barely more than probability 1/2
 
 
 def upper_quantile(sample: FloatArray, level: float) -> float:
-    """Return the order statistic that a further draw of the same law exceeds with probability at most ``1 - level``.
+    """Return the order statistic that a further draw of the same distribution exceeds with probability at most ``1 -
+    level``.
 
     >>> upper_quantile(np.arange(1.0, 20_000.0), 0.95)
     19021.0
@@ -243,13 +246,13 @@ def upper_quantiles(samples: FloatArray, level: float) -> FloatArray:
 
 @lru_cache(maxsize=256)  # a pure function of public numbers
 def safe_rank(draws: int, level: float, slack: float = TUNING.slack) -> int:
-    """Return the rank r of the draw that serves as the quantile at `level` of their law: the r-th smallest.
+    """Return the rank r of the draw that serves as the quantile at `level` of their distribution: the r-th smallest.
 
-    On average a share ``r / (draws + 1)`` of the law lies below it, so r is at least ``level * (draws + 1)``. But the
-    draws of a fixed seed are the same in every release, and so is their error. The share is below ``level - slack``
-    only if r draws or more are below that quantile, and their number is binomial: r is the smallest rank for which this
-    probability is at most `risk`, or the last rank. *So a simulated level is held up to 0.2 points; with fewer draws
-    the result is more conservative.*
+    On average a share ``r / (draws + 1)`` of the distribution lies below it, so r is at least ``level * (draws + 1)``.
+    But the draws of a fixed seed are the same in every release, and so is their error. The share is below ``level -
+    slack`` only if r draws or more are below that quantile, and their number is binomial: r is the smallest rank for
+    which this probability is at most `risk`, or the last rank. *So a simulated level is held up to 0.2 points; with
+    fewer draws the result is more conservative.*
 
     >>> [safe_rank(draws, 0.95) for draws in (999, 4999)]
     [961, 4770]
@@ -273,15 +276,15 @@ def _binomial_tails(draws: int, share: float) -> FloatArray:
     """Return the upper tail probabilities P(X >= 0), P(X >= 1), ... P(X >= draws) of a binomial X with `share` below
     1.
 
-    Sums of the binomial law. (Importing SciPy's would take longer than a small curve takes.)
+    Sums of the binomial distribution. (Importing SciPy's would take longer than a small curve takes.)
     """
     if share == 0:
         return np.append(1.0, np.zeros(draws))
     factorials = np.append(0.0, np.cumsum(np.log(np.arange(1, draws + 1))))
     number = np.arange(draws + 1)
     log_binomials = factorials[-1] - factorials - factorials[::-1]
-    law = np.exp(log_binomials + number * log(share) + (draws - number) * log1p(-share))
-    return np.asarray(np.cumsum(law[::-1])[::-1])
+    distribution = np.exp(log_binomials + number * log(share) + (draws - number) * log1p(-share))
+    return np.asarray(np.cumsum(distribution[::-1])[::-1])
 
 
 def dkw_bound(units: float, level: float) -> float:

@@ -8,9 +8,9 @@ of ``O - E``, or of a cell, the statistics are
     mean residual          (O - E) / n                                         of each group
 
 Without noise the first two are the statistics of Hosmer and Lemeshow (1980) and of Pearson (1900); V keeps groups with
-almost no expected positives from dominating. Their laws under noise are not chi-squared: `simulated_p_value` and
-`independence_p_value` draw records from the null hypothesis, add noise, and compute the same statistic (a parametric
-bootstrap), so p-values account for sampling and noise.
+almost no expected positives from dominating. Their distributions under noise are not chi-squared: `simulated_p_value`
+and `independence_p_value` draw records from the null hypothesis, add noise, and compute the same statistic (a
+parametric bootstrap), so p-values account for sampling and noise.
 
 Formal guarantees: post-processing of released counts and simulation from public numbers.
 

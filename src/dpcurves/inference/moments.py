@@ -1,11 +1,12 @@
 """Intervals of numbers: shares of groups, counts, sums, means, variances, differences, largest absolute values.
 
 Most intervals invert a test. A number m is accepted if its contrast, which is 0 for the true number without noise, is
-within the quantile of the contrast's simulated errors (Fieller 1954), so no law of a ratio of noisy numbers is needed:
+within the quantile of the contrast's simulated errors (Fieller 1954), so no distribution of a ratio of noisy numbers is
+needed:
 
     share s          (1 - s) * positives - s * negatives
     mean m           sum of values - m * count
-    count            released count - m, with a binomial or Poisson law of sampling (near Clopper and Pearson 1934)
+    count            released count - m, with a binomial or Poisson distribution (near Clopper and Pearson 1934)
 
 The error is noise alone *for these records*; *for the population* it is noise plus sampling.
 
@@ -13,7 +14,7 @@ The error is noise alone *for these records*; *for the population* it is noise p
   c and have a variance of at most ``v * (c - v)`` (Bhatia and Davis 2000).
 - Differences (`subtract_estimates`): distances to the ends add up in squares (Zou and Donner 2008).
 - Largest absolute values (`largest_absolute_interval`): numbers that cannot be the largest do not widen it.
-- Numbers of subsets (`count_interval`): exact laws of binomial sampling plus noise.
+- Numbers of subsets (`count_interval`): exact distributions of binomial sampling plus noise.
 
 Formal guarantees: post-processing of released numbers and simulation from public ones.
 
@@ -32,7 +33,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ..arrays import FloatArray, IntArray
-from ..laws import Family, Noise
+from ..distributions import Family, Noise
 from .bands import basic_interval, largest_studentised, upper_quantile, upper_quantiles
 from .groups import GroupCounts, GroupNoise
 
@@ -54,7 +55,7 @@ def invert_contrast_test(  # noqa: PLR0917
     """Return the endpoints of the numbers that noisy counts do not contradict, from `least` to `most`: (..., 2).
 
     A number is accepted if its contrast, which is 0 for the true number without noise, is within the quantile `level`
-    of the absolute simulated errors (Fieller 1954). So no law of a ratio of noisy numbers is needed.
+    of the absolute simulated errors (Fieller 1954). So no distribution of a ratio of noisy numbers is needed.
 
     Args:
         contrast: The released contrast at a number: (...).
@@ -111,8 +112,8 @@ def share_intervals(groups: GroupCounts, noise: GroupNoise, normal: FloatArray |
 
     The contrast of a share s is ``(1 - s) * positives - s * negatives``: see `invert_contrast_test`. The coverage
     therefore holds in small groups as in large ones; a group that may be empty has the interval from 0 to 1. For the
-    population, sampling moves the contrast as well: for n records by a binomial law, whose quantiles are computed from
-    `normal` with a correction for its skewness (Cornish and Fisher 1938).
+    population, sampling moves the contrast as well: for n records by a binomial distribution, whose quantiles are
+    computed from `normal` with a correction for its skewness (Cornish and Fisher 1938).
 
     Counts below zero are clipped to zero, which never moves the contrast away from 0.
 
@@ -167,9 +168,10 @@ def mean_intervals(counts: FloatArray, noise: FloatArray, normal: FloatArray, un
     below 0.
 
     A mean m is accepted if noise and sampling together move a count of m units up to the released count with more than
-    half of the error probability, and likewise down. The sampling law is the law of `share_intervals`, widened by half
-    a record: without noise the interval is the Clopper-Pearson interval (1934), up to a fraction of a record. If the
-    number of units is unknown, counts have a Poisson law, whose variance is larger than with any number of units.
+    half of the error probability, and likewise down. The sampling distribution is the distribution of
+    `share_intervals`, widened by half a record: without noise the interval is the Clopper-Pearson interval (1934), up
+    to a fraction of a record. If the number of units is unknown, counts have a Poisson distribution, whose variance is
+    larger than with any number of units.
 
     Args:
         counts: Unbiased released counts, (counts,).
@@ -365,14 +367,14 @@ class ReleasedMoments(NamedTuple):
         """Return the endpoints of the mean, between -1 and 1.
 
         The contrast of a mean m is ``value - m * count``: see `invert_contrast_test`. For the population, sampling
-        moves it as well: by the root of count times variance, times a draw of Student's law. The variance is the upper
-        end of a one-sided interval, for which a fraction of the error probability is spent; if squares were not
-        released, it is ``1 - m**2``, the largest variance of values between -1 and 1 with this mean (Bhatia and Davis
-        2000). The sampling law assumes many records: for few, very skewed records the coverage is lower.
+        moves it as well: by the root of count times variance, times a draw of Student's distribution. The variance is
+        the upper end of a one-sided interval, for which a fraction of the error probability is spent; if squares were
+        not released, it is ``1 - m**2``, the largest variance of values between -1 and 1 with this mean (Bhatia and
+        Davis 2000). The sampling distribution assumes many records: for few, very skewed records the coverage is lower.
 
         Args:
             level: The coverage probability.
-            student: Draws of Student's law for sampling, (draws,); None: for these records.
+            student: Draws of Student's distribution for sampling, (draws,); None: for these records.
         """
         if not self.has_records(level):
             return -1.0, 1.0
@@ -403,7 +405,7 @@ class ReleasedMoments(NamedTuple):
 
         Args:
             level: The coverage probability.
-            student: Draws of Student's law for sampling, (draws,); None: for these records.
+            student: Draws of Student's distribution for sampling, (draws,); None: for these records.
             middle: The shift of each value.
             total: The number of records; infinite: private.
         """
@@ -424,9 +426,9 @@ class ReleasedMoments(NamedTuple):
 
         For these records: quantiles of the variance of the release minus simulated noise. For the population a variance
         v is accepted if the released variance is within the errors of this noise and of sampling. Squared distances
-        from the mean are at most c, so their variance is at most ``v * (c - v)`` under any law (Bhatia and Davis 2000);
-        with a `spread`, also at most the upper limit of their mean square minus ``v**2``. A fraction of the error
-        probability is spent on that limit.
+        from the mean are at most c, so their variance is at most ``v * (c - v)`` under any distribution (Bhatia and
+        Davis 2000); with a `spread`, also at most the upper limit of their mean square minus ``v**2``. A fraction of
+        the error probability is spent on that limit.
 
         Args:
             level: The coverage probability.
@@ -540,7 +542,7 @@ def majority_probability(released: int, subsets: int, noise: Noise) -> float:
     Args:
         released: The released number of subsets.
         subsets: Number of all subsets.
-        noise: Law of the noise of the released number.
+        noise: Distribution of the noise of the released number.
     """
     return float(count_posterior(released, subsets, noise)[subsets // 2 + 1 :].sum())
 
@@ -548,13 +550,13 @@ def majority_probability(released: int, subsets: int, noise: Noise) -> float:
 def subset_majority_probability(released: int, subsets: int, noise: Noise) -> float:
     """Return the posterior probability, under a uniform prior, that a subset is counted with probability above 1/2.
 
-    Then the prior of the true count is uniform as well, and given s of m counted the probability has the law Beta(s +
-    1, m - s + 1).
+    Then the prior of the true count is uniform as well, and given s of m counted the probability has the distribution
+    Beta(s + 1, m - s + 1).
 
     Args:
         released: The released number of subsets.
         subsets: Number of all subsets.
-        noise: Law of the noise of the released number.
+        noise: Distribution of the noise of the released number.
     """
     from scipy.special import betainc
 
@@ -568,7 +570,7 @@ def count_interval(released: int, subsets: int, noise: Noise, level: float) -> t
     Args:
         released: The released number of subsets.
         subsets: Number of all subsets.
-        noise: Law of the noise of the released number.
+        noise: Distribution of the noise of the released number.
         level: Confidence level, between 0 and 1.
     """
     counts = np.arange(subsets + 1)
@@ -591,7 +593,7 @@ def probability_interval(released: int, subsets: int, noise: Noise, level: float
     Args:
         released: The released number of subsets.
         subsets: Number of all subsets.
-        noise: Law of the noise of the released number.
+        noise: Distribution of the noise of the released number.
         level: Confidence level, between 0 and 1.
     """
     from scipy.special import bdtr
@@ -703,7 +705,7 @@ def subtract_estimates(first: IntervalEstimate, second: IntervalEstimate, most: 
 def difference_p_value(estimate: IntervalEstimate) -> float:
     """Return the p-value of a difference of zero, from an interval of level 0.95.
 
-    It is below 0.05 if the interval excludes 0, and computed from the normal law otherwise.
+    It is below 0.05 if the interval excludes 0, and computed from the normal distribution otherwise.
 
     >>> round(difference_p_value(IntervalEstimate(0.1, 0.0, 0.3)), 6)
     0.05

@@ -41,7 +41,7 @@ from numpy.typing import ArrayLike, NDArray
 from ..arguments import InvalidArgument
 from ..arrays import FloatArray, IntArray
 from ..conversation import Evidence
-from ..laws import Family, Noise, PathSums
+from ..distributions import Family, Noise, PathSums
 from .bands import TUNING as BAND_TUNING
 from .bands import dkw_bound, safe_rank
 
@@ -165,8 +165,8 @@ class Tuning:
 
     most_tested: int = 9
     """Quantiles up to which tests are used; for more, a band over all edges is about as narrow. For nine quantiles of a
-    lognormal law on 1,000 cells tests are 0.86 to 0.97 times as wide, of beta(2, 3) on 64 cells 0.93 times: the number
-    was chosen on these."""
+    lognormal distribution on 1,000 cells tests are 0.86 to 0.97 times as wide, of beta(2, 3) on 64 cells 0.93 times:
+    the number was chosen on these."""
     heap_ratio: float = 2.5
     """Records of a cell over those of its larger neighbour from which a round number in the cell is taken for its
     quantiles: if cells are alike but for that number, at least 60 % of the records of the cell have it."""
@@ -202,11 +202,12 @@ def find_ends_by_tests(  # noqa: PLR0917
     (Brookmeyer and Crowley 1982), with the adjacent cells. *Proof of coverage, with any ties and any positions inside
     cells.* A quantile at level p is any value q with a share of at most p below it and of at least p at or below it.
     Let n records have a value, N be their noisy count and M_j the unbiased noisy count below boundary j; the noise of
-    ``M_j - p N`` has a known law D_j. Let q be the smallest quantile at level p, and i the first boundary above it. At
-    least ``p n`` records lie below i, so ``M_i - p N`` is below the quantile a of D_i with probability at most a.
-    Otherwise the first boundary with this property is at or before i, and the boundary before that, which is the left
-    end, is at or below q. Now let q be the largest quantile at level p, and i the last boundary at or below it: at most
-    ``p n`` records lie below i, and the right end is the boundary after the last one at which ``M_j - p N`` is not
+    ``M_j - p N`` has a known distribution D_j. Let q be the smallest quantile at level p, and i the first boundary
+    above it. At least ``p n`` records lie below i, so ``M_i - p N`` is below the quantile a of D_i with probability at
+    most a. Otherwise the first boundary with this property is at or before i, and the boundary before that, which is
+    the left end, is at or below q. Now let q be the largest quantile at level p, and i the last boundary at or below
+    it: at most ``p n`` records lie below i, and the right end is the boundary after the last one at which ``M_j - p N``
+        is not
     above the quantile ``1 - a`` of D_j. The interval fails only if one of these two tests fails, for any number of
     edges, so a is half of the error probability, divided by the number of quantiles (Bonferroni). D_j depends on no
     count, so nothing is estimated.
@@ -215,9 +216,10 @@ def find_ends_by_tests(  # noqa: PLR0917
     units below it is binomial: stochastically smallest if F_i is p. So D_j includes the error of a binomial number with
     probability p; N is used for n.
 
-    Boundaries may depend on earlier answers, because given these the noise has its law: see `PrefixWorkload`. For the
-    population this ignores that layouts change the quantile of D: the number of units below a quantile bounds the count
-    below each earlier boundary for all boundaries, and its binomial law is the law before any answer.
+    Boundaries may depend on earlier answers, because given these the noise has its distribution: see `PrefixWorkload`.
+    For the population this ignores that layouts change the quantile of D: the number of units below a quantile bounds
+    the count below each earlier boundary for all boundaries, and its binomial distribution is the distribution before
+    any answer.
 
     Args:
         counts_below: Unbiased counts below the counted boundaries, (points,): zero below the first, all records below
@@ -299,11 +301,11 @@ def _mark_undecided(excess: FloatArray, chunk: FloatArray, sampled: FloatArray) 
     return np.asarray((excess**2 <= decided_z**2 * (squares + sampled[:, None])).any(axis=0))
 
 
-# Tail bound of a sum of noises: it holds for the exact law, not only for many noises.
+# Tail bound of a sum of noises: it holds for the exact distribution, not only for many noises.
 
 
 class WeightedNoise(NamedTuple):
-    """A number of independent noises of one law, each multiplied by `weight`."""
+    """A number of independent noises of one distribution, each multiplied by `weight`."""
 
     draws: int
     weight: float
@@ -315,9 +317,9 @@ def tail_bound(parts: tuple[WeightedNoise, ...], probability: float) -> float:
     """Return a bound that the sum of independent noises exceeds with at most this probability; also valid below.
 
     By Chernoff: for any rate t, the sum exceeds ``(log E exp(t * sum) - log probability) / t`` with at most this
-    probability; the best rate is searched numerically. For a discrete Laplace law with ``q = exp(-1 / scale)`` the mean
-    of exp(t * z) is ``(1 - q)**2 / ((1 - q * exp(t)) * (1 - q * exp(-t)))``, for a discrete Gaussian law it is at most
-    ``exp(t**2 * variance / 2)`` (Canonne, Kamath and Steinke 2020, Corollary 17).
+    probability; the best rate is searched numerically. For a discrete Laplace distribution with ``q = exp(-1 / scale)``
+    the mean of exp(t * z) is ``(1 - q)**2 / ((1 - q * exp(t)) * (1 - q * exp(-t)))``, for a discrete Gaussian
+    distribution it is at most ``exp(t**2 * variance / 2)`` (Canonne, Kamath and Steinke 2020, Corollary 17).
 
     >>> from fractions import Fraction
     >>> round(tail_bound((WeightedNoise(4, 1.0, Noise(Family.GAUSSIAN, Fraction(9))),), 0.025), 2)
@@ -419,7 +421,7 @@ class PathQuantile:
     search, so its interval holds with the same probability, for any searched level.
 
     Attributes:
-        law: The law of the counts.
+        distribution: The distribution of the counts.
         counts: Counts by threshold.
         missing: The number of missing records, if it was asked for.
         total: The public number of records, if missing records were counted; else all records are counted with noise.
@@ -428,7 +430,7 @@ class PathQuantile:
         independent: Whether an interval for the population is searched as well.
     """
 
-    law: PathSums
+    distribution: PathSums
     counts: Mapping[int, int]
     missing: int | None
     total: int | None
@@ -446,16 +448,16 @@ class PathQuantile:
             level: Confidence level, between 0 and 1.
             independent: Whether the noises of the counts are taken to be independent.
         """
-        law = evidence.path_sums
-        missing = None if law.missing is None else evidence.values[-1]
-        counts = dict(zip(law.prefix_lengths, evidence.values, strict=False))
-        return cls(law, counts, missing, evidence.total, p, level, independent)
+        distribution = evidence.path_sums
+        missing = None if distribution.missing is None else evidence.values[-1]
+        counts = dict(zip(distribution.prefix_lengths, evidence.values, strict=False))
+        return cls(distribution, counts, missing, evidence.total, p, level, independent)
 
     @property
     def next_thresholds(self) -> tuple[int, ...]:
         """Thresholds whose counts are needed next, increasing; empty once all searches have ended."""
         brackets = (*self.brackets, *self.population_brackets) if self.independent else self.brackets
-        thresholds = {bracket.next_threshold() for bracket in brackets} | {self.law.cells}
+        thresholds = {bracket.next_threshold() for bracket in brackets} | {self.distribution.cells}
         return tuple(
             sorted(threshold for threshold in thresholds if threshold is not None and threshold not in self.counts)
         )
@@ -480,14 +482,14 @@ class PathQuantile:
     def _bisect(self, side: int, margin: Callable[[int], float]) -> Bracket:
         """Return the bracket of the search for one end: the lower (side -1), the quantile itself (0) or the upper
         (1). `margin` maps a threshold to the margin of its count, in records."""
-        return bisect_bracket(self.law.cells, self._build_comparison(side, margin))
+        return bisect_bracket(self.distribution.cells, self._build_comparison(side, margin))
 
     @property
     def present_records(self) -> float:
         """The number of records with a value: public minus noisy missing records, or counted with noise."""
         if self.total is not None and self.missing is not None:
             return self.total - self.missing
-        return self.counts[self.law.cells]
+        return self.counts[self.distribution.cells]
 
     def _build_comparison(self, side: int, margin: Callable[[int], float]) -> Callable[[int], bool | None]:
         """Return the test that `bisect_bracket` asks at each threshold, for one side (see `_bisect`)."""
@@ -515,15 +517,15 @@ class PathQuantile:
     def _noise_margin(self, threshold: int, error: float) -> float:
         """Return the bound of the noise of an excess at this threshold; `error` is the error probability of all
         thresholds of a search."""
-        steps = max(1, (self.law.cells - 1).bit_length())
+        steps = max(1, (self.distribution.cells - 1).bit_length())
         return tail_bound(self._excess_noises(threshold), error / steps)
 
     def _excess_noises(self, threshold: int) -> tuple[WeightedNoise, ...]:
         """Return the independent noises that add up to the noise of an excess."""
-        noise, levels = self.law.noise, self.law.levels
-        if self.total is not None and self.law.missing is not None:
-            return WeightedNoise(levels, 1.0, noise), WeightedNoise(1, self.p, self.law.missing)
-        shared = self.law.count_shared_noises(threshold, self.law.cells)
+        noise, levels = self.distribution.noise, self.distribution.levels
+        if self.total is not None and self.distribution.missing is not None:
+            return WeightedNoise(levels, 1.0, noise), WeightedNoise(1, self.p, self.distribution.missing)
+        shared = self.distribution.count_shared_noises(threshold, self.distribution.cells)
         separate = levels - shared
         return (
             WeightedNoise(shared, 1 - self.p, noise),

@@ -35,9 +35,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..arrays import FloatArray
+from ..distributions import NoisySums
 from ..estimation.joint_estimate import estimate_unbiased
 from ..estimation.two_classes import estimate_two_classes
-from ..laws import NoisySums
 from ..summaries import LEAST_MASS, monotone_counts_above
 from ..summaries import cumulate_from_top as cumulate_from_top
 from .bands import TUNING as BAND_TUNING
@@ -70,34 +70,36 @@ class ClassCounts:
     """Counts of two rows, negatives and positives, along cells of increasing scores.
 
     Attributes:
-        law: The noise law of the released values.
+        distribution: The noise distribution of the released values.
         values: The released values.
         total: The public number of all records, as for `NoisySums.reconstruct`.
     """
 
-    law: NoisySums
+    distribution: NoisySums
     values: Sequence[int]
     total: int | None
 
     @cached_property
     def unbiased_counts(self) -> FloatArray:
         """Unbiased counts, some of which may be negative: (2, cells). Intervals are computed from these."""
-        return estimate_unbiased(self.law, self.values, self.total).cells
+        return estimate_unbiased(self.distribution, self.values, self.total).cells
 
     @cached_property
     def likely_counts(self) -> FloatArray:
         """Non-negative counts, smoother than the noisy ones: (2, cells). Curves are computed from these."""
-        estimates = estimate_two_classes(self.law, self.values, self.total)
+        estimates = estimate_two_classes(self.distribution, self.values, self.total)
         return np.stack([np.diff(monotone_counts_above(row))[::-1] for row in estimates])
 
     def simulate_errors(self, *, population: bool, generator: np.random.Generator | None) -> FloatArray:
         """Return simulated errors of the unbiased counts, (draws, 2, cells): noise, and sampling for the population.
 
-        A sample is drawn from the likely counts (a multinomial law); its difference from them is its error.
+        A sample is drawn from the likely counts (a multinomial distribution); its difference from them is its error.
         """
         if generator is None:
             return self._noise_and_sampling if population else self._noise
-        noise = simulate_cell_noise(self.law, self.total, choose_draws(self.law.cells), require_generator(generator))
+        noise = simulate_cell_noise(
+            self.distribution, self.total, choose_draws(self.distribution.cells), require_generator(generator)
+        )
         if not population:
             return noise
         records = max(round(float(self.likely_counts.sum())), 1)

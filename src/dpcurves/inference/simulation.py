@@ -1,8 +1,8 @@
 """Simulation over public numbers: random generators, and a parametric bootstrap of released counts.
 
-A released count has noise of a known law and, for a population, the error of sampling. Both are simulated:
+A released count has noise of a known distribution and, for a population, the error of sampling. Both are simulated:
 
-    noise          draws of the law of the release (`simulate_cell_noise`)
+    noise          draws of the distribution of the release (`simulate_cell_noise`)
     sampling       multinomial draws from the estimated counts, minus their expectation (`simulate_sampling_errors`)
     p-value        (1 + number of draws at least as large as the statistic) / (1 + draws)
 
@@ -25,7 +25,7 @@ import numpy as np
 
 from ..arguments import require_type
 from ..arrays import FloatArray, IntArray
-from ..laws import NoisySums
+from ..distributions import NoisySums
 
 # Generators for simulation over public numbers. They are predictable, so no released noise may be drawn from them.
 
@@ -76,9 +76,11 @@ def example_generator(seed: int) -> np.random.Generator:
     return np.random.default_rng(seed)
 
 
-def simulate_cell_noise(law: NoisySums, total: int | None, draws: int, generator: np.random.Generator) -> FloatArray:
+def simulate_cell_noise(
+    distribution: NoisySums, total: int | None, draws: int, generator: np.random.Generator
+) -> FloatArray:
     """Return simulated noise of unbiased counts: (draws, rows, cells)."""
-    return np.concatenate([cells for cells, _ in law.simulate(total, draws, generator)])
+    return np.concatenate([cells for cells, _ in distribution.simulate(total, draws, generator)])
 
 
 # A parametric bootstrap: samples from the released distribution, and the p-value of a statistic.

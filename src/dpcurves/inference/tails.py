@@ -2,8 +2,8 @@
 
 No noisy count rules out a few records at any distance, so such a limit needs an assumption. Here the tail does not
 become heavier beyond the counted points: with R(d) the number of records at or beyond distance d, ``log R`` is a
-concave function of ``log d``. This holds for uniform, normal, exponential, lognormal and Pareto laws, and for mixtures
-of these as far as counts show where another component begins.
+concave function of ``log d``. This holds for uniform, normal, exponential, lognormal and Pareto distributions, and for
+mixtures of these as far as counts show where another component begins.
 
 A power law through two points ``d_1 < d_2`` of the tail is then not below the tail beyond ``d_2``:
 
@@ -16,7 +16,7 @@ Formal guarantees: post-processing of released counts and simulation from public
 
 >>> law = PowerLaw(between=np.zeros(2), beyond=np.array([10.0, 10.0]), pareto_index=np.array([3.0, 1.0]),
 ...     start=np.full(2, 100.0))
->>> law.expect()  # ten records beyond 100; a law of index 1 has no mean
+>>> law.expect()  # ten records beyond 100; a power law of index 1 has no mean
 array([500.,  inf])
 """
 
@@ -158,7 +158,7 @@ class PowerLaw(NamedTuple):
         )
 
     def expect(self) -> FloatArray:
-        """Return the expected sum of distances beyond the bound; infinite for a law without a mean."""
+        """Return the expected sum of distances beyond the bound; infinite for a power law without a mean."""
         with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
             beyond = np.where(self.pareto_index > 1, self.beyond * self.start / (self.pareto_index - 1), inf)
         return np.asarray(self.between + np.where((self.pareto_index > 1) | (self.beyond > 1e-6), beyond, 0.0))

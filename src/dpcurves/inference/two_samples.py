@@ -7,7 +7,7 @@ With F and G the shares of both samples below the edges of common cells,
 
 P-values come from a parametric bootstrap (`simulate_null`): samples of both sizes are drawn from the pooled estimated
 distribution, and the noise of each release is added, scaled to the released totals. So they account for sampling,
-noise and ties, and need no law of a statistic.
+noise and ties, and need no distribution of a statistic.
 
 Formal guarantees: post-processing of released counts and simulation from public numbers.
 
@@ -84,7 +84,7 @@ def simulate_null(first: ReleasedSample, second: ReleasedSample, generator: np.r
     """Return simulated releases of two samples from their pooled estimated distribution.
 
     A parametric bootstrap: samples of the estimated sizes are drawn and the noise of each release is added. It needs no
-    law of the statistic that accounts for noise, ties and their places on the grid.
+    distribution of the statistic that accounts for noise, ties and their places on the grid.
 
     A share below an edge that is computed from noisy counts has the error ``(e - F * E) / n``, where e is the noise
     below the edge, E the noise of the total, F the true share and n the noisy total. The simulation adds exactly this

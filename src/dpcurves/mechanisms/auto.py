@@ -3,7 +3,7 @@
 Most queries can be answered by one mechanism alone (`ANSWERED_BY`). For counts, `MechanismChoice` compares candidates
 by their predicted mean squared error of a prefix,
 
-    error**2 = variance of noise by least squares (exact, from the law of the plan) + resolution error
+    error**2 = variance of noise by least squares (exact, from the distribution of the plan) + resolution error
 
 and takes the least:
 
@@ -166,8 +166,8 @@ class MechanismChoice:
         return self.choose_mechanism(query, loss, adjacency).plan(query, loss, adjacency)
 
     def run(self, table: ExactTable, plan: Plan, randomness: Randomness) -> tuple[int, ...]:
-        """Return the noisy integers of a plan: noisy sums if its law is a `NoisySums`, else the values of the query's
-        own mechanism.
+        """Return the noisy integers of a plan: noisy sums if its distribution is a `NoisySums`, else the values of the
+        query's own mechanism.
 
         Args:
             table: Exact numbers of the query. SECRET.
@@ -183,8 +183,8 @@ class MechanismChoice:
         return mechanism.run(table, plan, randomness)
 
     def answer(self, count: Counter, plan: Plan, memory: Memory, randomness: Randomness) -> tuple[int, ...]:
-        """Return noisy counts of the prefixes of a plan of `LazyTree`, in the order of its law; new noisy blocks are
-        stored in `memory` first.
+        """Return noisy counts of the prefixes of a plan of `LazyTree`, in the order of its distribution; new noisy
+        blocks are stored in `memory` first.
 
         Args:
             count: Function of prefix lengths that returns exact numbers of records. SECRET.

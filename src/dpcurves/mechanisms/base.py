@@ -1,7 +1,7 @@
 """The interface of mechanisms, which answer a query at once.
 
-    plan(query, loss, adjacency)       public: the law of the noise, price and expected error, or `UnsupportedQuery`
-    run(table, plan, randomness)       SECRET: one draw of the law around the exact table
+    plan(query, loss, adjacency)       public: noise distribution, price and expected error, or `UnsupportedQuery`
+    run(table, plan, randomness)       SECRET: one draw of the distribution around the exact table
 
 `Mechanism` answers at once; `LazyMechanism` is paid once and answers in parts, and stores what it drew.
 `QueryMechanism` refuses queries of other types before anything is planned.
@@ -36,7 +36,7 @@ class Mechanism(Protocol):
     """A mechanism with public facts in `plan` and secrets in `run`.
 
     Formal guarantees: `plan` is a pure function. `run` loses at most ``plan.loss`` under ``plan.adjacency`` for plans
-    of this mechanism; its values are one draw of ``plan.law``.
+    of this mechanism; its values are one draw of ``plan.distribution``.
     """
 
     def plan(self, query: Query, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
@@ -50,7 +50,7 @@ class Mechanism(Protocol):
         ...
 
     def run(self, table: ExactTable, plan: Plan, randomness: Randomness) -> tuple[int, ...]:
-        """Return noisy integers in the order of ``plan.law``.
+        """Return noisy integers in the order of ``plan.distribution``.
 
         Args:
             table: Exact numbers of the query. SECRET.
@@ -66,8 +66,8 @@ class LazyMechanism(Protocol):
 
     Formal guarantees: `plan` is a pure function. All answers under one payment together lose at most ``plan.loss``
     under ``plan.adjacency`` if their plans are plans of this mechanism for queries with one `charged_query`, the memory
-    belongs to the payment, and the records do not change. The values are draws of ``plan.law``; equal requests get
-    equal values.
+    belongs to the payment, and the records do not change. The values are draws of ``plan.distribution``; equal requests
+    get equal values.
     """
 
     def plan(self, query: Query, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
@@ -81,7 +81,7 @@ class LazyMechanism(Protocol):
         ...
 
     def answer(self, count: Counter, plan: Plan, memory: Memory, randomness: Randomness) -> tuple[int, ...]:
-        """Return noisy integers in the order of ``plan.law``, after storing the sums that later answers reuse.
+        """Return noisy integers in the order of ``plan.distribution``, after storing the sums that later answers reuse.
 
         Args:
             count: Function of prefix lengths that returns exact numbers of records. SECRET.

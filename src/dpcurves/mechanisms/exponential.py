@@ -14,7 +14,7 @@ Formal guarantees: if the log ratio of P between neighbours lies in an interval 
 is r-differentially private and ``r**2 / 8`` zero-concentrated. Penalties that change by at most d give
 ``r = 2 * rate * d``; so the rate is `bounded_range` over ``2 * d``, minus what rounding errors of the weights cost.
 
-Also called report noisy max, which has the same output law if its noise is Gumbel noise.
+Also called report noisy max, which has the same output distribution if its noise is Gumbel noise.
 
 References: McSherry and Talwar 2007 (the mechanism); Smith 2011 (quantiles); Hardt, Ligett and McSherry 2012 (MWEM);
 Li, Hay, Miklau and Wang 2014 (DAWA); Kaplan, Schnapp and Stemmer 2022 (recursive cuts); Dong, Durfee and Rogers 2020,
@@ -42,7 +42,7 @@ from numpy.typing import NDArray
 from ..arrays import IntArray, compile_loop
 from ..conversation import Plan, UnsupportedQuery
 from ..data import Axis, Grid, Outside
-from ..laws import Selection
+from ..distributions import Selection
 from ..noise import exponential as selection
 from ..noise.exponential import WEIGHT_ERROR, bound_partition_log_error, sample_partition
 from ..noise.randomness import Randomness

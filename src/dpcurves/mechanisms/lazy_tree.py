@@ -12,7 +12,7 @@ tree aggregation, it is in L + 1.
 
 Formal guarantees: all prefixes together, chosen adaptively, lose the plan's loss. An added or removed record shifts at
 most ``L // 2 + 1`` noises by 1, a record that moves at most L (or 1 if L is 0): the noise is calibrated to this number
-of shifts (`path_law`). So further prefixes of the same table cost nothing.
+of shifts (`path_distribution`). So further prefixes of the same table cost nothing.
 
 References: Chan, Shi and Song 2011; Dwork, Naor, Pitassi and Rothblum 2010 (the binary mechanism); Barczewski, Mawass
 and Ramon, Theorem 1; Reitwiesner 1960 (signed digits).
@@ -21,7 +21,7 @@ and Ramon, Theorem 1; Reitwiesner 1960 (signed digits).
 >>> from dpcurves.privacy import EACH_RECORD
 >>> query = PrefixQuery((Axis("income", Grid(0, 2**20, cells=2**20)),), prefix_lengths=(1000, 50_000))
 >>> plan = LazyTree().plan(query, PrivacyLoss.pure(1), AddRemove(EACH_RECORD))
->>> float(plan.law.noise.parameter), round(plan.error, 1)  # scale of a block's noise; error in records
+>>> float(plan.distribution.noise.parameter), round(plan.error, 1)  # scale of a block's noise; error in records
 (11.0, 69.5)
 """
 
@@ -37,12 +37,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..conversation import Plan
-from ..laws import Block, Noise, PathSums, round_error
+from ..distributions import Block, Noise, PathSums, round_error
 from ..noise.randomness import Memory, Randomness
 from ..privacy import AddRemove, Adjacency, PrivacyLoss
 from ..queries import PrefixQuery
 from .base import Counter, QueryMechanism
-from .linear import calibrate_to_price, record_budget, require_positive_loss, sample_noise
+from .linear import calibrate_to_budget, record_budget, require_positive_loss, sample_noise
 
 # The records of a dyadic block are chosen so that the blocks on a path add up to the count of a prefix.
 #
@@ -107,12 +107,12 @@ class LazyTree(QueryMechanism):
     plus their noises.
 
     Formal guarantees: *the answers* to any number of adaptively chosen thresholds lose at most the plan's loss, pure or
-    zero-concentrated, on records that do not change; see `path_law`. *The stored blocks*, if they were ever read, lose
-    at most as much under add-remove, and under replace-one if the depth L of the grid is even; if L is odd, ``(L + 1) /
-    L`` times as much, because then only sums over paths may be published. So the stored blocks stay secret. *Records
-    that change* between answers, which is not allowed: each state of them loses at most as much as the stored blocks,
-    because no block is drawn twice, and a repeated threshold gets its stored answer. Changes are not detected, because
-    a refusal would reveal them.
+    zero-concentrated, on records that do not change; see `path_distribution`. *The stored blocks*, if they were ever
+    read, lose at most as much under add-remove, and under replace-one if the depth L of the grid is even; if L is odd,
+    ``(L + 1) / L`` times as much, because then only sums over paths may be published. So the stored blocks stay secret.
+    *Records that change* between answers, which is not allowed: each state of them loses at most as much as the stored
+    blocks, because no block is drawn twice, and a repeated threshold gets its stored answer. Changes are not detected,
+    because a refusal would reveal them.
 
     Attributes:
         noise_sampler: Sampler of the noise of blocks: of all noise, or of the share of one of several parties.
@@ -125,46 +125,49 @@ class LazyTree(QueryMechanism):
     noise_sampler: Callable[[Noise, int, Randomness], NDArray[np.int64]] = sample_noise
 
     def _plan(self, query: PrefixQuery, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
-        """Return a plan with the law of `path_law` and the standard deviation of a count as error; touches no data."""
-        law = path_law(query, loss, adjacency)
-        name = f"noise path through {law.levels} levels"
-        return Plan(query, loss, adjacency, name, law, round_error(sqrt(law.variance)))
+        """Return a plan with the distribution of `path_distribution` and the standard deviation of a count as error;
+        touches no data."""
+        distribution = path_distribution(query, loss, adjacency)
+        name = f"noise path through {distribution.levels} levels"
+        return Plan(query, loss, adjacency, name, distribution, round_error(sqrt(distribution.variance)))
 
     def answer(self, count: Counter, plan: Plan, memory: Memory, randomness: Randomness) -> tuple[int, ...]:
         """Return noisy counts of the plan's prefixes, then of missing records if these are counted; sums of new blocks
         are stored in `memory` first.
         """
-        law = plan.law.require_type(PathSums)
-        paths = [law.blocks_on_path(threshold) for threshold in law.prefix_lengths]
+        distribution = plan.distribution.require_type(PathSums)
+        paths = [distribution.blocks_on_path(threshold) for threshold in distribution.prefix_lengths]
         blocks = {_block_name(block): block for path in paths for block in path}
-        names = [*blocks, *([] if law.missing is None else [MISSING])]
+        names = [*blocks, *([] if distribution.missing is None else [MISSING])]
         stored = memory.recall(names)
         if new := [name for name in names if name not in stored]:
-            sums = self._sum_new_blocks(law, {name: blocks[name] for name in new if name != MISSING}, count, randomness)
+            sums = self._sum_new_blocks(
+                distribution, {name: blocks[name] for name in new if name != MISSING}, count, randomness
+            )
             stored |= memory.keep({name: sums[name] for name in new})
         counts = [sum(stored[_block_name(block)] for block in path) for path in paths]
-        return tuple(counts if law.missing is None else [*counts, stored[MISSING]])
+        return tuple(counts if distribution.missing is None else [*counts, stored[MISSING]])
 
     def _sum_new_blocks(
-        self, law: PathSums, blocks: dict[str, Block], count: Counter, randomness: Randomness
+        self, distribution: PathSums, blocks: dict[str, Block], count: Counter, randomness: Randomness
     ) -> dict[str, int]:
         """SECRET: return noisy sums of new blocks, and of the missing cell."""
-        terms = {name: signed_blocks(law.cells, law.levels, block) for name, block in blocks.items()}
+        terms = {name: signed_blocks(distribution.cells, distribution.levels, block) for name, block in blocks.items()}
         edges = sorted(
             {edge for block_terms in terms.values() for term in block_terms for edge in (term.low, term.high)}
         )
         *below, missing = count(tuple(edges))
         exact = dict(zip(edges, below, strict=True))
-        noises = self.noise_sampler(law.noise, len(blocks), randomness).tolist()
+        noises = self.noise_sampler(distribution.noise, len(blocks), randomness).tolist()
         noisy = {
             name: _sum_signed_blocks(terms[name], exact) + noise for name, noise in zip(blocks, noises, strict=True)
         }
-        if law.missing is not None:
-            noisy[MISSING] = missing + int(self.noise_sampler(law.missing, 1, randomness)[0])
+        if distribution.missing is not None:
+            noisy[MISSING] = missing + int(self.noise_sampler(distribution.missing, 1, randomness)[0])
         return noisy
 
 
-def path_law(query: PrefixQuery, loss: PrivacyLoss, adjacency: Adjacency) -> PathSums:
+def path_distribution(query: PrefixQuery, loss: PrivacyLoss, adjacency: Adjacency) -> PathSums:
     """Calibrate the noise of blocks, and of the count of missing records, so that all counts lose at most `loss`.
 
     Formal guarantees: let L be the depth, the least with ``2**L >= slots``. All counts together are a function of the
@@ -205,18 +208,18 @@ def path_law(query: PrefixQuery, loss: PrivacyLoss, adjacency: Adjacency) -> Pat
     moving_steps = max(depth, 1)
     budget = record_budget(loss, adjacency)
     if isinstance(adjacency, AddRemove):
-        price = budget / entering_steps
+        step_budget = budget / entering_steps
         missing = budget
     else:
-        price = budget / moving_steps
+        step_budget = budget / moving_steps
         missing = budget * (1 - Fraction(entering_steps, moving_steps))
     levels = depth if depth > 0 and depth % 2 == 0 else depth + 1
     return PathSums(
         query.slots,
         query.prefix_lengths,
         levels,
-        calibrate_to_price(price, loss),
-        calibrate_to_price(missing, loss) if missing else None,
+        calibrate_to_budget(step_budget, loss),
+        calibrate_to_budget(missing, loss) if missing else None,
     )
 
 

@@ -10,7 +10,7 @@ tables (`l1_distance`, `squared_l2_distance`). The number of missing records is 
 ``s = 1``. Also called the matrix mechanism, for strategies of interval sums; tree aggregation, for nested intervals.
 
 Formal guarantees: level l loses ``s_l`` times the loss, all levels together the loss, pure or zero-concentrated
-(`tiling_law` has the proof, in which the missing records cost nothing extra).
+(`tiling_distribution` has the proof, in which the missing records cost nothing extra).
 
 - `FlatHistogram`: one level. `TreeSums`: levels of equal branching, chosen by `tree_strategy.find_best_shape`.
 - `PartitionSums`, `RegionSums`: the intervals or regions that the query states, for instance from an earlier round.
@@ -40,7 +40,7 @@ from typing import ClassVar
 from ..arguments import InvalidArgument
 from ..arrays import IntArray
 from ..conversation import Plan, UnsupportedQuery
-from ..laws import Family, IntervalSums, Noise, NoisySums, Tier, round_error
+from ..distributions import Family, IntervalSums, Noise, NoisySums, Tier, round_error
 from ..noise import discrete_gaussian, discrete_laplace
 from ..noise.randomness import Randomness
 from ..privacy import AddRemove, Adjacency, PrivacyLoss
@@ -62,10 +62,10 @@ from .base import ExactTable, QueryMechanism
 from .tree_strategy import TUNING, TreeShape, find_best_shape
 
 
-def regular_tiling_law(
+def regular_tiling_distribution(
     query: CountQuery | SumQuery | WeightedQuery, shape: TreeShape, loss: PrivacyLoss, adjacency: Adjacency
 ) -> IntervalSums:
-    """Return the law of noisy sums over nested regular tilings; see `tiling_law`.
+    """Return the distribution of noisy sums over nested regular tilings; see `tiling_distribution`.
 
     Args:
         query: Counts or sums of all cells.
@@ -74,17 +74,17 @@ def regular_tiling_law(
         adjacency: Which tables the loss is about.
     """
     tilings = [range(0, query.cells, width) for width in shape.widths]
-    return tiling_law(query, tilings, shape.budget_fractions, loss, adjacency)
+    return tiling_distribution(query, tilings, shape.budget_fractions, loss, adjacency)
 
 
-def tiling_law(
+def tiling_distribution(
     query: CountQuery | PartitionQuery | RegionQuery | SumQuery | WeightedQuery,
     tilings: Sequence[Places],
     shares: Sequence[Fraction],
     loss: PrivacyLoss,
     adjacency: Adjacency,
 ) -> IntervalSums:
-    """Return the law of noisy sums over nested tilings, each level of which uses its fraction of the loss.
+    """Return the distribution of noisy sums over nested tilings, each level of which uses its fraction of the loss.
 
     Sums over the intervals of level l have the noise of ``loss * share``, the missing cell the noise of the whole loss.
 
@@ -136,14 +136,14 @@ def record_budget(loss: PrivacyLoss, adjacency: Adjacency) -> Fraction:
     return 2 * loss.rho / records**2 if loss.epsilon is None else loss.epsilon / records
 
 
-def calibrate_to_price(price: Fraction, loss: PrivacyLoss) -> Noise:
-    """Return the least noise of a value that costs at most `price`, a fraction of `record_budget`, when it changes by
+def calibrate_to_budget(budget: Fraction, loss: PrivacyLoss) -> Noise:
+    """Return the least noise of a value that loses at most `budget`, a fraction of `record_budget`, when it changes by
     1.
 
     Raises:
         UnsupportedQuery: no sampler has that much noise.
     """
-    return require_drawable(Noise(Family.from_loss(loss), 1 / price), loss)
+    return require_drawable(Noise(Family.from_loss(loss), 1 / budget), loss)
 
 
 def require_positive_loss(loss: PrivacyLoss) -> None:
@@ -181,18 +181,19 @@ def squared_l2_distance(query: Query, adjacency: Adjacency) -> Fraction:
 class LinearMechanism(QueryMechanism):
     """Base of mechanisms that choose which sums of cells are released, and the noise of each sum.
 
-    Formal guarantees: each plan loses its loss, pure or zero-concentrated; see `tiling_law` for sums over nested
-    tilings, and `wavelets.calibrate_prices` for others. The sums are linear in the table: if `run` gets one of several
-    shares that add up to the table, the answer is a share of the noisy sums.
+    Formal guarantees: each plan loses its loss, pure or zero-concentrated; see `tiling_distribution` for sums over
+    nested tilings, and `wavelets.calibrate_budgets` for others. The sums are linear in the table: if `run` gets one of
+    several shares that add up to the table, the answer is a share of the noisy sums.
     """
 
     __slots__ = ()
 
     def run(self, table: ExactTable, plan: Plan, randomness: Randomness) -> tuple[int, ...]:
-        """Return exact sums of cells, each plus one independent draw of its noise, in the order of ``plan.law``."""
-        law = plan.law.require_type(NoisySums)  # type: ignore[type-abstract]
+        """Return exact sums of cells, each plus one independent draw of its noise, in the order of
+        ``plan.distribution``."""
+        distribution = plan.distribution.require_type(NoisySums)  # type: ignore[type-abstract]
         noisy: list[int] = []
-        for sums, noise in compute_exact_sums(plan.query.reorder_table(table), law):
+        for sums, noise in compute_exact_sums(plan.query.reorder_table(table), distribution):
             noises = sample_noise(noise, sums.size, randomness)
             noisy.extend(map(add, sums.tolist(), noises.tolist()))  # Python integers cannot overflow
         return tuple(noisy)
@@ -245,42 +246,43 @@ def plan_sums(
         loss: The loss of this query.
         adjacency: Which tables the loss is about.
     """
-    law = regular_tiling_law(query, shape, loss, adjacency)
+    distribution = regular_tiling_distribution(query, shape, loss, adjacency)
     if query.uses_prefixes:
-        return plan_prefixes(name, query, law, loss, adjacency)
-    return Plan(query, loss, adjacency, name, law, round_error(sqrt(law.levels[-1].noise.variance)))
+        return plan_prefixes(name, query, distribution, loss, adjacency)
+    return Plan(query, loss, adjacency, name, distribution, round_error(sqrt(distribution.levels[-1].noise.variance)))
 
 
-def plan_prefixes(name: str, query: Query, law: NoisySums, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
+def plan_prefixes(name: str, query: Query, distribution: NoisySums, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
     """Plan prefixes, with the error of their least squares estimates.
 
     Args:
         name: Name of the mechanism.
         query: Counts or sums whose prefixes will be read.
-        law: Law of the noisy sums.
+        distribution: Distribution of the noisy sums.
         loss: The loss of this query.
         adjacency: Which tables the loss is about.
     """
-    variance = law.mean_prefix_variance(total_is_public=adjacency.public_record_count is not None)
-    return Plan(query, loss, adjacency, name, law, round_error(sqrt(variance)))
+    variance = distribution.mean_prefix_variance(total_is_public=adjacency.public_record_count is not None)
+    return Plan(query, loss, adjacency, name, distribution, round_error(sqrt(variance)))
 
 
-def compute_exact_sums(table: ExactTable, law: NoisySums) -> list[tuple[ExactTable, Noise]]:
-    """SECRET: return the exact sums in the order of `law`, block by block, each block with the noise that must be added
-    to it.
+def compute_exact_sums(table: ExactTable, distribution: NoisySums) -> list[tuple[ExactTable, Noise]]:
+    """SECRET: return the exact sums in the order of `distribution`, block by block, each block with the noise that must
+    be added to it.
     """
-    cells: ExactTable = table[:-1].reshape(law.rows, law.cells)
+    cells: ExactTable = table[:-1].reshape(distribution.rows, distribution.cells)
     sums_with_noise = [
-        (sums.ravel(), block.noise) for sums, block in zip(law.apply_strategy(cells), law.parts, strict=True)
+        (sums.ravel(), block.noise)
+        for sums, block in zip(distribution.apply_strategy(cells), distribution.parts, strict=True)
     ]
-    return sums_with_noise if law.missing is None else [*sums_with_noise, (table[-1:], law.missing)]
+    return sums_with_noise if distribution.missing is None else [*sums_with_noise, (table[-1:], distribution.missing)]
 
 
 def sample_noise(noise: Noise, size: int, randomness: Randomness) -> IntArray:
-    """Sample `size` independent integers of a law with a single party (its field `parties` is not used).
+    """Sample `size` independent integers of a distribution with a single party (its field `parties` is not used).
 
     Args:
-        noise: The law, Laplace or Gaussian.
+        noise: The distribution, Laplace or Gaussian.
         size: Number of integers.
         randomness: Source of the random bits.
     """
@@ -347,8 +349,8 @@ class TreeSums(FixedWidthMechanism, PrefixMechanism):
 class PartitionSums(LinearMechanism):
     """The nested tilings of a `PartitionQuery`, each with an equal fraction of the loss; meant to be read as prefixes.
 
-    Formal guarantees: as for `tiling_law`, with any tilings. These are public when the round is asked, so rounds
-    compose adaptively.
+    Formal guarantees: as for `tiling_distribution`, with any tilings. These are public when the round is asked, so
+    rounds compose adaptively.
     """
 
     query_types = (PartitionQuery,)
@@ -358,10 +360,10 @@ class PartitionSums(LinearMechanism):
     def _plan(self, query: PartitionQuery, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
         """Return a plan that counts the query's own tilings, with equal budget fractions."""
         depth = len(query.tilings)
-        law = tiling_law(query, query.tilings, (Fraction(1, depth),) * depth, loss, adjacency)
+        distribution = tiling_distribution(query, query.tilings, (Fraction(1, depth),) * depth, loss, adjacency)
         *coarser, finest = (str(len(tiling)) for tiling in query.tilings)
         sizes = " and ".join([*([", ".join(coarser)] if coarser else []), finest])
-        return plan_prefixes(f"partition of {sizes} intervals", query, law, loss, adjacency)
+        return plan_prefixes(f"partition of {sizes} intervals", query, distribution, loss, adjacency)
 
 
 @dataclass(frozen=True, slots=True)
@@ -370,8 +372,8 @@ class RegionSums(LinearMechanism):
 
     The tree is the best for prefixes if the number of regions is rounded up to a power of two.
 
-    Formal guarantees: as for `tiling_law`, with any order and tilings: both are public when the round is asked, and
-    the regions of a tiling are disjoint.
+    Formal guarantees: as for `tiling_distribution`, with any order and tilings: both are public when the round is
+    asked, and the regions of a tiling are disjoint.
     """
 
     query_types = (RegionQuery,)
@@ -387,9 +389,13 @@ class RegionSums(LinearMechanism):
         shares = (Fraction(1, len(query.tilings)),) * len(query.tilings)
         if query.use.uses_prefixes:
             tilings, shares = _build_region_tree(query.tilings[0], loss, adjacency)
-        law = replace(tiling_law(query, tilings, shares, loss, adjacency), rows=1, cells=prod(query.shape))
+        distribution = replace(
+            tiling_distribution(query, tilings, shares, loss, adjacency), rows=1, cells=prod(query.shape)
+        )
         name = "counts of regions" if len(tilings) == 1 else f"counts of regions, {len(tilings)} levels"
-        return Plan(query, loss, adjacency, name, law, round_error(sqrt(law.levels[-1].noise.variance)))
+        return Plan(
+            query, loss, adjacency, name, distribution, round_error(sqrt(distribution.levels[-1].noise.variance))
+        )
 
 
 def _build_region_tree(
@@ -425,8 +431,8 @@ class SubsetCounts(LinearMechanism):
         """Return a plan of one noisy number: how many subsets confirm the claim."""
         distance = Fraction(count_sensitivity(adjacency))
         noise = _calibrate_to_distances(distance, distance**2, loss)
-        law = IntervalSums(1, 1, (Tier((0,), noise),), None)
-        return Plan(query, loss, adjacency, "count of subsets", law, round_error(sqrt(noise.variance)))
+        distribution = IntervalSums(1, 1, (Tier((0,), noise),), None)
+        return Plan(query, loss, adjacency, "count of subsets", distribution, round_error(sqrt(noise.variance)))
 
 
 def count_sensitivity(adjacency: Adjacency) -> int:

@@ -1,11 +1,11 @@
 """Noisy counts of the reasons for missing records, paid by a fraction of the budget of the count of missing records.
 
-A missing record has one reason (`data.missing`). With the fraction w = `REASONS_FRACTION` of the price of that count,
+A missing record has one reason (`data.missing`). With the fraction w = `REASONS_FRACTION` of the budget of that count,
 
-    total of missing records    noise of price (1 - w) p            price: 1 / scale, or 1 / (2 * variance)
-    count of each reason        noise of price w p
+    total of missing records    noise of budget (1 - w) p           budget: 1 / scale, or 1 / (2 * variance)
+    count of each reason        noise of budget w p
 
-where p is the price without reasons. A missing record changes the total and one reason, which costs p as before.
+where p is the budget without reasons. A missing record changes the total and one reason, which costs p as before.
 
 Formal guarantees: the loss of the plan does not change; proof at `add_reasons`.
 
@@ -26,7 +26,7 @@ from ..queries import Query
 from .linear import sample_noise
 
 REASONS_FRACTION = Fraction(1, 8)
-"""Ratio. Fraction of the price of the count of missing records that its reasons get; at most 1/2 (see `add_reasons`).
+"""Ratio. Fraction of the budget of the count of missing records that its reasons get; at most 1/2 (see `add_reasons`).
 The noise scale of that count increases by 1/7, and the noise scale of a reason is 8 times as large.
 """
 
@@ -38,25 +38,25 @@ def add_reasons(plan: Plan) -> Plan:
     the missing cell: each missing record has one. Let a record that enters or leaves the missing cell cost p there, by
     the proof of the plan (for Laplace noise of scale b, ``p = 1 / b``; for Gaussian noise of variance parameter v,
     ``p = 1 / (2 v)``, with squared distances). With a fraction w for the reasons, the total of the missing cell has
-    noise of price ``(1 - w) p``, and each reason noise of price ``w p``. *A missing record that is added or removed, or
-    a record that moves between the missing cell and others*: it changes the total by 1 and one reason by 1, and costs
-    ``(1 - w) p + w p = p`` as before. *A missing record that is replaced by another missing one*: the total does not
-    change, and two reasons change by 1 each, which costs ``2 w p``: at most p for ``w <= 1/2``. *Several records of a
-    unit*: L1 distances add up, so pure losses do. For Gaussian noise let a unit change the total by m and the reasons
+    noise of budget ``(1 - w) p``, and each reason noise of budget ``w p``. *A missing record that is added or removed,
+    or a record that moves between the missing cell and others*: it changes the total by 1 and one reason by 1, and
+    costs ``(1 - w) p + w p = p`` as before. *A missing record that is replaced by another missing one*: the total does
+    not change, and two reasons change by 1 each, which costs ``2 w p``: at most p for ``w <= 1/2``. *Several records of
+    a unit*: L1 distances add up, so pure losses do. For Gaussian noise let a unit change the total by m and the reasons
     by the vector r, whose entries add up to m. Cells d and reasons r together are a partition of all records, as cells
-    and total are; if noise is calibrated to the squared L2 distance of any partition (`linear.tiling_law`),
+    and total are; if noise is calibrated to the squared L2 distance of any partition (`linear.tiling_distribution`),
     ``(1 - w) (|d|**2 + m**2) + w (|d|**2 + |r|**2)`` is at most that distance. If it is calibrated record by record
-    (`wavelets`), K records change values by at most K times the longest change of one record, whose price is as above.
+    (`wavelets`), K records change values by at most K times the longest change of one record, which costs as above.
     """
-    law = plan.law
-    if not law.splits_missing or law.missing is None or not _has_countable_columns(plan.query):
+    distribution = plan.distribution
+    if not distribution.splits_missing or distribution.missing is None or not _has_countable_columns(plan.query):
         return plan
-    # the noise of a value with a fraction of this price: scale or variance is divided by the fraction
+    # the noise of a value with a fraction of this budget: scale or variance is divided by the fraction
     total, reasons = (
-        replace(law.missing, parameter=law.missing.parameter / share)
+        replace(distribution.missing, parameter=distribution.missing.parameter / share)
         for share in (1 - REASONS_FRACTION, REASONS_FRACTION)
     )
-    return replace(plan, law=replace(law, missing=total), reasons=reasons)  # type: ignore[type-var]
+    return replace(plan, distribution=replace(distribution, missing=total), reasons=reasons)  # type: ignore[type-var]
 
 
 def add_noise_to_reasons(counts: IntArray, plan: Plan, randomness: Randomness) -> tuple[int, ...]:

@@ -37,7 +37,7 @@ import numpy as np
 from ..arrays import IntArray
 from ..conversation import Plan, UnsupportedQuery
 from ..data.universe import FALSE_NAMES
-from ..laws.law import PartitionDecisions
+from ..distributions.output_distribution import PartitionDecisions
 from ..noise import discrete_laplace
 from ..noise.exponential import (
     Bracket,
@@ -134,7 +134,7 @@ class BoundedNoise:
         """Sample independent noise: unbounded noise, drawn again while it exceeds the bound.
 
         If that would happen most of the time, a uniform integer within the bound is accepted with probability
-        ``exp(-rate * |x|)``, at least 1/e. Both methods have exactly the law of this noise.
+        ``exp(-rate * |x|)``, at least 1/e. Both methods have exactly the distribution of this noise.
         """
         if self.rate * self.threshold < 1:
             return np.array([self._sample_by_rejection(randomness) for _ in range(size)], dtype=np.int64)
@@ -145,7 +145,8 @@ class BoundedNoise:
         return noise
 
     def _sample_by_rejection(self, randomness: Randomness) -> int:
-        """Sample one integer of this law: a uniform integer within the bound is accepted with probability ``exp(-rate *
+        """Sample one integer of this distribution: a uniform integer within the bound is accepted with probability
+        ``exp(-rate *
         |x|)``.
         """
         while True:
@@ -212,8 +213,10 @@ class ThresholdedCategories(QueryMechanism):
                 "epsilon, rho", "a loss above zero is needed to find groups; give a larger loss, or list the groups"
             )
         noise = calibrate_category_noise(loss, adjacency)
-        law = PartitionDecisions(())
-        return Plan(query, loss, adjacency, f"noise of at most {noise.threshold} on units of each name", law, error=0.0)
+        distribution = PartitionDecisions(())
+        return Plan(
+            query, loss, adjacency, f"noise of at most {noise.threshold} on units of each name", distribution, error=0.0
+        )
 
     def run(self, table: ExactTable, plan: Plan, randomness: Randomness) -> tuple[int, ...]:
         """Return each selected category as an integer (`encode_name`), followed by its noisy number of units.
@@ -271,7 +274,7 @@ class RankedNoise:
 
 
 @dataclass(frozen=True, slots=True)
-class FalseSelectionLaw:
+class FalseSelectionDistribution:
     """The number of released names among `names` without units, each released independently with equal probability.
 
     It is binomial: k names weigh ``C(names, k) odds**k``. With q = exp(-rate) the probability per name is
@@ -326,11 +329,11 @@ class UniverseCategories(QueryMechanism):
     for any names and also if names share a hash; so all noisy counts together lose ``rate`` times that number (Ghosh,
     Roughgarden and Sundararajan 2009), which is the epsilon of the loss, or half its square in zero-concentrated terms.
     The counts above a threshold that depends on the rank alone, and the largest of them, are functions of all noisy
-    counts. *Counts of names without units are not drawn one by one, but the outcome has the same law*: the counts of
-    names of one rank are independent and identically distributed, so the number above the threshold is binomial, and
-    given it these are a uniform choice of names, each above the threshold by an independent geometric number. Here
-    names are chosen among all names of a rank, and names with units are left out again, because they have their own
-    noise: the remaining choices are independent, name by name, with the same probabilities.
+    counts. *Counts of names without units are not drawn one by one, but the outcome has the same distribution*: the
+    counts of names of one rank are independent and identically distributed, so the number above the threshold is
+    binomial, and given it these are a uniform choice of names, each above the threshold by an independent geometric
+    number. Here names are chosen among all names of a rank, and names with units are left out again, because they have
+    their own noise: the remaining choices are independent, name by name, with the same probabilities.
 
     All draws are exact, see `noise.exponential`. The running time depends on the number of names with units.
     """
@@ -374,7 +377,9 @@ class UniverseCategories(QueryMechanism):
         selected = {name: count for name, count in noisy.items() if count > noise.thresholds[ranks[name]]}
         for rank, (size, threshold) in enumerate(zip(universe.sizes, noise.thresholds, strict=True)):
             for index in _sample_distinct(
-                sample_by_inversion(FalseSelectionLaw(size, noise.rate, threshold), randomness), size, randomness
+                sample_by_inversion(FalseSelectionDistribution(size, noise.rate, threshold), randomness),
+                size,
+                randomness,
             ):
                 name = universe.name_at(rank, index)
                 (excess,) = discrete_laplace.sample(1 / noise.rate, 1, randomness).tolist()

@@ -36,7 +36,7 @@ import numpy as np
 
 from ..arrays import FloatArray, IntArray, compile_loop
 from ..conversation import Plan, UnsupportedQuery
-from ..laws import Selection
+from ..distributions import Selection
 from ..noise.cauchy import sample_cauchy_floor
 from ..noise.randomness import Randomness
 from ..privacy import Adjacency, PrivacyLoss
@@ -138,7 +138,7 @@ class NoisyMedians(QueryMechanism):
     Formal guarantees: `run` loses at most ``plan.loss`` under ``plan.adjacency``. Each level has an equal budget
     fraction. After equal cuts an added or removed record is in one piece of each level, and changes its median by at
     most `median_sensitivity`, whose change is within the limit of `calibrate_cauchy`, which gives the guarantee. Under
-    replace-one a record is removed and one added, in one piece or in two, at twice the price, and so on for units of
+    replace-one a record is removed and one added, in one piece or in two, at twice the loss, and so on for units of
     several records. Missing records are not counted.
     """
 

@@ -13,9 +13,9 @@ Formal guarantees: the loss does not grow with the number of comparisons.
 
     SparseVector   rise / b + c * distance / s       per record, c positive answers
     MergedCells    1 / s                             per record
-    PrivTree       C / b                             per added or removed record, C = `path_price` < 2.61
+    PrivTree       C / b                             per added or removed record, C = `path_sensitivity` < 2.61
 
-Proofs shift the noise of the threshold, so that all negative answers stay negative at one price, and are in the
+Proofs shift the noise of the threshold, so that all negative answers stay negative at one loss, and are in the
 docstrings of the classes. Zero-concentrated losses are spent as a pure epsilon of ``sqrt(2 * rho)``, or for `PrivTree`
 by the range of its log ratios.
 
@@ -41,7 +41,7 @@ from numpy.typing import NDArray
 
 from ..arrays import BoolArray, IntArray
 from ..conversation import Plan, UnsupportedQuery
-from ..laws import Family, Noise, PartitionDecisions, Selection, ThresholdAnswers, round_error
+from ..distributions import Family, Noise, PartitionDecisions, Selection, ThresholdAnswers, round_error
 from ..noise.randomness import Randomness
 from ..privacy import AddRemove, Adjacency, PrivacyLoss, ReplaceOne
 from ..queries import Boxes, CoverageQuery, MergePartitionQuery, SplitRule, ThresholdQuery, TreePartitionQuery
@@ -68,7 +68,7 @@ class SparseVector(QueryMechanism):
     cost, however many there are. A difference that reached t must rise by at most ``up + down`` more: that costs at
     most ``(up + down) / s`` each, s being the scale of the other noises, and there are c of these. The sum over t gives
     ``up / b + c * (up + down) / s`` (Dwork and Roth 2014, Theorem 3.23, and Lyu, Su and Li 2017, section 4, with the
-    largest d written out). Discrete Laplace noise has these prices on integers, and the proof holds for integers t.
+    largest d written out). Discrete Laplace noise has these losses on integers, and the proof holds for integers t.
     `difference_sensitivity` finds the largest ``up`` and ``up + down`` of a single move, over all kinds of records; a
     move is an added or removed record, or under replace-one a record that becomes another, including missing ones. Both
     add up over moves, so a unit of k records pays k times as much, and noise is k times as large.
@@ -83,7 +83,7 @@ class SparseVector(QueryMechanism):
     >>> from dpcurves.privacy import EACH_RECORD
     >>> ages, young, older = (Axis("age", Grid(0, 90, cells=3)),), Comparison((1, 0, 0), 50), Comparison((0, 1, 1), 50)
     >>> query = ThresholdQuery(ages, (young, older), cutoff=1)
-    >>> SparseVector().plan(query, PrivacyLoss.pure(1), AddRemove(EACH_RECORD)).law.alpha(0.05)
+    >>> SparseVector().plan(query, PrivacyLoss.pure(1), AddRemove(EACH_RECORD)).distribution.alpha(0.05)
     14.0
     """
 
@@ -92,9 +92,11 @@ class SparseVector(QueryMechanism):
 
     def _plan(self, query: ThresholdQuery | CoverageQuery, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
         """Return a plan with both noises; its error is the standard deviation of a comparison, in records."""
-        law = sparse_vector_law(query.comparison_matrix, loss, adjacency)
-        error = round_error(sqrt(law.threshold_noise.variance + law.sum_noise.variance) / law.step)
-        return Plan(query, loss, adjacency, "sparse vector technique", law, error)
+        distribution = sparse_vector_distribution(query.comparison_matrix, loss, adjacency)
+        error = round_error(
+            sqrt(distribution.threshold_noise.variance + distribution.sum_noise.variance) / distribution.step
+        )
+        return Plan(query, loss, adjacency, "sparse vector technique", distribution, error)
 
     def run(self, table: ExactTable, plan: Plan, randomness: Randomness) -> tuple[int, ...]:
         """Return the indices of comparisons that reached their threshold, padded with the number of comparisons.
@@ -104,11 +106,11 @@ class SparseVector(QueryMechanism):
             plan: The plan that `plan` returned for this query.
             randomness: Source of the noise.
         """
-        law = plan.law.require_type(ThresholdAnswers)
+        distribution = plan.distribution.require_type(ThresholdAnswers)
         differences = compute_differences(table, self.require_query(plan).comparison_matrix)
-        (threshold_noise,) = sample_noise(law.threshold_noise, 1, randomness).tolist()
-        sum_noises = sample_noise(law.sum_noise, len(differences), randomness).tolist()
-        return select_reached(differences, sum_noises, threshold_noise, law.size)
+        (threshold_noise,) = sample_noise(distribution.threshold_noise, 1, randomness).tolist()
+        sum_noises = sample_noise(distribution.sum_noise, len(differences), randomness).tolist()
+        return select_reached(differences, sum_noises, threshold_noise, distribution.size)
 
 
 class DifferenceSensitivity(NamedTuple):
@@ -148,9 +150,9 @@ def difference_sensitivity(weights: NDArray[np.int64], adjacency: Adjacency) -> 
     return DifferenceSensitivity(largest_rise, largest_distance)
 
 
-def sparse_vector_law(compared: Comparisons, loss: PrivacyLoss, adjacency: Adjacency) -> ThresholdAnswers:
-    """Return the law of threshold answers: both Laplace noises, with the scales that minimise the variance of a
-    comparison.
+def sparse_vector_distribution(compared: Comparisons, loss: PrivacyLoss, adjacency: Adjacency) -> ThresholdAnswers:
+    """Return the distribution of threshold answers: both Laplace noises, with the scales that minimise the variance of
+    a comparison.
 
     Args:
         compared: Weights of the compared sums, and how many comparisons may reach their threshold.
@@ -236,9 +238,9 @@ class MergedCells(QueryMechanism):
     interval; without a complete interval, all cells form a single interval. Missing records are not counted.
 
     Formal guarantees: `run` loses at most ``plan.loss`` under ``plan.adjacency``. Let some cell hold one more record.
-    Given the answer, that cell is in one interval, or in the remainder; all else has the same law in both tables. There
-    the counts before the cell are equal, and the other counts, including the count at the end of the interval, are one
-    larger.
+    Given the answer, that cell is in one interval, or in the remainder; all else has the same distribution in both
+    tables. There the counts before the cell are equal, and the other counts, including the count at the end of the
+    interval, are one larger.
 
     - *From fewer to more*: shift the noisy minimum by 1, which costs ``1 / scale``. Counts below it stay below: those
       before the cell with more room, the others with as much. The last count reaches it as before.
@@ -424,13 +426,13 @@ def calibrate_noise_and_decay(parts: int, height: int, loss: PrivacyLoss, adjace
     """
     require_positive_loss(loss)
     parts = max(2, parts)
-    price = path_price(parts, height)
+    sensitivity = path_sensitivity(parts, height)
     root_bits = 40  # bits: binary digits after the point of square roots, which are rounded down
     if loss.epsilon is not None:
-        record_price = price + 1 if isinstance(adjacency, ReplaceOne) else price
-        scale = adjacency.unit.records * record_price / loss.epsilon
+        record_sensitivity = sensitivity + 1 if isinstance(adjacency, ReplaceOne) else sensitivity
+        scale = adjacency.unit.records * record_sensitivity / loss.epsilon
     else:  # rounded up
-        squared = adjacency.squared_l2_sensitivity * (price + 1) ** 2 / (8 * loss.rho)
+        squared = adjacency.squared_l2_sensitivity * (sensitivity + 1) ** 2 / (8 * loss.rho)
         scale = Fraction(isqrt(int(squared * 4**root_bits)) + 1, 2**root_bits)
     # The scale of the noise of scores is at most 2**40, so that scores plus noise fit into 64 bits.
     if scale > 2**40:
@@ -441,10 +443,10 @@ def calibrate_noise_and_decay(parts: int, height: int, loss: PrivacyLoss, adjace
     return Noise(Family.LAPLACE, scale), ceil(scale * Fraction(log(parts)) * (1 + Fraction(1, 2**50)))
 
 
-def path_price(parts: int, height: int) -> Fraction:
+def path_sensitivity(parts: int, height: int) -> Fraction:
     """Return C of `PrivTree`: the largest loss of the splits on one path, in units of one over the scale.
 
-    >>> path_price(2, 1), path_price(2, 3), float(path_price(2, 60))
+    >>> path_sensitivity(2, 1), path_sensitivity(2, 3), float(path_sensitivity(2, 60))
     (Fraction(1, 1), Fraction(7, 3), 2.6066951524152917)
     """
     return 1 + sum((Fraction(1, 2 * parts**k - 1) for k in range(height - 1)), Fraction(0))
@@ -455,7 +457,7 @@ def is_noisily_above_zero(scores: IntArray, noise: Noise, randomness: Randomness
 
     Args:
         scores: Integers, of shape ``(boxes,)``. SECRET.
-        noise: Law of the noise of each score.
+        noise: Distribution of the noise of each score.
         randomness: Source of the random bits.
     """
     decided: BoolArray = sample_noise(noise, len(scores), randomness) > -scores  # a sum might leave 64 bits

@@ -39,7 +39,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..arrays import FloatArray
-from ..laws import Family, IntervalSums, Noise, Tier, round_error
+from ..distributions import Family, IntervalSums, Noise, Tier, round_error
 
 # Trees with equal nodes on each level: their error in closed form, and the budget fractions that minimise it.
 #

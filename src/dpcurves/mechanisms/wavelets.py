@@ -9,13 +9,14 @@ Each mechanism releases ``A @ cells + noise`` for a public matrix A, of which pr
   prefixes: its diagonals are ``1, 1/2, 3/8, ...``, the coefficients of ``1 / sqrt(1 - x)``. Prefixes are
   ``A @ released``. Under add-remove the columns of the released factor are first scaled to nearly equal lengths.
 
-Formal guarantees: the price ``p_v`` of a value is 1 over the scale of its Laplace noise, or 1 over the variance of its
+Formal guarantees: the budget ``p_v`` of a value is 1 over the scale of its Laplace noise, or 1 over the variance of its
 Gaussian noise. Noises are independent, so a change of the cells costs
 
     epsilon = sum_v |change_v| * p_v  (Laplace noise)      rho = sum_v change_v**2 * p_v / 2  (Gaussian noise)
 
-`calibrate_prices` scales all prices so that the most expensive change by one unit costs the loss; `largest_prices` and
-`squared_lengths` find that change, for records that are added or removed and for records that move between cells.
+`calibrate_budgets` scales all budgets so that the largest change by one unit loses what is granted;
+`largest_sensitivities` and `squared_lengths` find that change, for records that are added or removed and for records
+that move between cells.
 
 References: Xiao, Wang and Gehrke 2010 (Privelet); Henzinger, Upadhyay and Upadhyay 2023 (square root); Li, Miklau, Hay,
 McGregor and Rastogi 2015 (the matrix mechanism).
@@ -41,7 +42,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ..conversation import Plan, UnsupportedQuery
-from ..laws import (
+from ..distributions import (
     Family,
     HaarSums,
     HaarTensorSums,
@@ -51,7 +52,7 @@ from ..laws import (
     mean_squared_factors,
     round_error,
 )
-from ..laws.toeplitz_sums import MOST_NORMALISED, causal_convolution, column_weights, root_weights
+from ..distributions.toeplitz_sums import MOST_NORMALISED, causal_convolution, column_weights, root_weights
 from ..noise.randomness import Randomness
 from ..privacy import AddRemove, Adjacency, PrivacyLoss, ReplaceOne
 from ..queries import CountQuery, WaveletQuery, places_to_array
@@ -59,7 +60,7 @@ from .base import ExactTable, QueryMechanism
 from .linear import (
     FixedWidthMechanism,
     PrefixMechanism,
-    calibrate_to_price,
+    calibrate_to_budget,
     plan_prefixes,
     record_budget,
     require_positive_loss,
@@ -68,45 +69,48 @@ from .linear import (
 
 # Norms of one record's effect on noisy sums: the largest change of many values at once, in units of their noise.
 #
-# The *price* of a change d of the values is ``sum(|d_i| / scale_i)`` for Laplace noise, and
-# ``sum(d_i**2 / variance_i)`` for Gaussian noise. A price and its square root, respectively, are norms of d.
+# The *weighted sensitivity* to a change d of the values is ``sum(|d_i| / scale_i)`` for Laplace noise, a weighted L1
+# norm of d, and ``sum(d_i**2 / variance_i)`` for Gaussian noise, a squared weighted L2 norm. A value's *budget* is its
+# weight there.
 
 
 LEAST_MISSING = Fraction(1, 3)
 """Ratio. Least fraction of the loss for the count of missing records, if a record may move there."""
 
 
-class Prices(NamedTuple):
-    """The prices of the sums and of the missing cell.
+class Budgets(NamedTuple):
+    """The budgets of the sums and of the missing cell.
 
     Attributes:
-        unit: Factor of the relative prices of the sums.
-        missing: Price of one missing record.
+        unit: Factor of the relative budgets of the sums.
+        missing: Budget of the count of missing records.
     """
 
     unit: Fraction
     missing: Fraction
 
 
-def calibrate_prices(record_price: Fraction, move_price: Fraction, loss: PrivacyLoss, adjacency: Adjacency) -> Prices:
-    """Return the highest prices, hence the least noise, at which all sums and the missing cell lose at most `loss`.
+def calibrate_budgets(
+    record_sensitivity: Fraction, move_sensitivity: Fraction, loss: PrivacyLoss, adjacency: Adjacency
+) -> Budgets:
+    """Return the largest budgets, hence the least noise, at which all sums and the missing cell lose at most `loss`.
 
     Arguments:
-        record_price: Largest relative price of one added or removed record in the cells.
-        move_price: Largest relative price of one record that moves from one cell to another.
+        record_sensitivity: Largest relative sensitivity to one added or removed record in the cells.
+        move_sensitivity: Largest relative sensitivity to one record that moves from one cell to another.
         loss: Loss of all values together.
         adjacency: The neighbouring relation.
 
     Formal guarantees: discrete Laplace noise on integers loses ``|d| / scale`` (Ghosh, Roughgarden and Sundararajan
     2009), and discrete Gaussian noise rho ``d**2 / (2 * variance)`` (Canonne, Kamath and Steinke 2020, Theorem 14); for
-    independent noises these add up. So a change loses its price as epsilon, or half its price as rho. Let a unit have k
-    records. *Add-remove*: at most k records are added or removed, each in the cells, for at most
-    ``unit * record_price``, or missing, for `missing`. *Replace-one*: as many as can be paired move, from one cell to
-    another for at most ``unit * move_price``, or between the cells and the missing cell for at most
-    ``unit * record_price + missing``; the others are added or removed, for less. By the triangle inequality the change
-    of all costs at most k times the price of the most expensive one, or k**2 times with Gaussian noise, which is
+    independent noises these add up. So a change loses its weighted sensitivity as epsilon, or half of it as rho. Let a
+    unit have k records. *Add-remove*: at most k records are added or removed, each in the cells, for at most
+    ``unit * record_sensitivity``, or missing, for `missing`. *Replace-one*: as many as can be paired move, from one
+    cell to another for at most ``unit * move_sensitivity``, or between the cells and the missing cell for at most
+    ``unit * record_sensitivity + missing``; the others are added or removed, for less. By the triangle inequality the
+    change of all costs at most k times as much as the most expensive one, or k**2 times with Gaussian noise, which is
     ``epsilon / k``, or ``2 * rho / k**2``. If all k do the same it costs exactly that, so noise cannot be smaller. If
-    records move, the missing cell gets the rest of the price of moves between cells, but at least a third.
+    records move, the missing cell gets the rest of what moves between cells cost, but at least a third.
 
     Raises:
         UnsupportedQuery: the loss is zero.
@@ -114,24 +118,24 @@ def calibrate_prices(record_price: Fraction, move_price: Fraction, loss: Privacy
     require_positive_loss(loss)
     allowed = record_budget(loss, adjacency)
     if isinstance(adjacency, AddRemove):
-        return Prices(allowed / record_price, allowed)
-    unit = allowed / max(move_price, record_price / (1 - LEAST_MISSING))
-    return Prices(unit, allowed - unit * record_price)
+        return Budgets(allowed / record_sensitivity, allowed)
+    unit = allowed / max(move_sensitivity, record_sensitivity / (1 - LEAST_MISSING))
+    return Budgets(unit, allowed - unit * record_sensitivity)
 
 
 # The Haar wavelet: the total of a row, and for every node the sum of its left half minus the sum of its right half.
 
 
 _PARTS = 1000
-"""Parts. Denominator of relative prices, which are multiples of 1/1000."""
+"""Parts. Denominator of relative budgets, which are multiples of 1/1000."""
 
 
 @dataclass(frozen=True, slots=True)
 class Haar(FixedWidthMechanism, PrefixMechanism):
-    """Contrasts of all nodes of a binary tree (Xiao, Wang and Gehrke 2010: Privelet), with near-equal prices.
+    """Contrasts of all nodes of a binary tree (Xiao, Wang and Gehrke 2010: Privelet), with near-equal budgets.
 
-    Formal guarantees: pure or zero-concentrated like the loss; see `calibrate_prices` and `largest_prices`. The sum of
-    the prices of one path is divided so that the mean variance of a prefix is least.
+    Formal guarantees: pure or zero-concentrated like the loss; see `calibrate_budgets` and `largest_sensitivities`. The
+    sum of the budgets of one path is divided so that the mean variance of a prefix is least.
     """
 
     display_name = "a wavelet"
@@ -140,40 +144,40 @@ class Haar(FixedWidthMechanism, PrefixMechanism):
         """Return the plan of a Haar mechanism, with the expected error of a prefix sum that is estimated by least
         squares from the noisy contrasts. Raises `UnsupportedQuery` if the loss is zero.
         """
-        law = _haar_law(query, self.width, loss, adjacency)
-        name = self.name_with_width(f"Haar wavelet of depth {len(law.levels)}")
-        return plan_prefixes(name, query, law, loss, adjacency)
+        distribution = _haar_distribution(query, self.width, loss, adjacency)
+        name = self.name_with_width(f"Haar wavelet of depth {len(distribution.levels)}")
+        return plan_prefixes(name, query, distribution, loss, adjacency)
 
 
-def _haar_law(query: CountQuery, width: int, loss: PrivacyLoss, adjacency: Adjacency) -> HaarSums:
-    """Return the law of noisy contrasts with the prices of `_optimise_path_prices`, calibrated to the loss by
-    `calibrate_prices`.
+def _haar_distribution(query: CountQuery, width: int, loss: PrivacyLoss, adjacency: Adjacency) -> HaarSums:
+    """Return the distribution of noisy contrasts with the budgets of `_optimise_path_budgets`, calibrated to the loss
+    by `calibrate_budgets`.
     """
     points = -(-query.cells // width)
     family = Family.from_loss(loss)
     lone = query.rows == 1 and points > 1 and adjacency.public_record_count is not None
     # 1/3 is the mean square of the factors of the total of a row in prefixes, t / p for the t-th of p cells.
-    path = _optimise_path_prices(points, 0.0 if lone else 1 / 3, family, adjacency)
-    alone, moved = largest_prices([AxisPrices(points, path)], family)
-    unit, missing = calibrate_prices(alone, max(moved, 2 * alone) if query.rows > 1 else moved, loss, adjacency)
+    path = _optimise_path_budgets(points, 0.0 if lone else 1 / 3, family, adjacency)
+    alone, moved = largest_sensitivities([AxisBudgets(points, path)], family)
+    unit, missing = calibrate_budgets(alone, max(moved, 2 * alone) if query.rows > 1 else moved, loss, adjacency)
     return HaarSums(
         query.rows, query.cells, width,
-        top=calibrate_to_price(path[0] * unit, loss) if path[0] else None,
-        levels=tuple(calibrate_to_price(price * unit, loss) for price in path[1:]),
-        missing=calibrate_to_price(missing, loss),
+        top=calibrate_to_budget(path[0] * unit, loss) if path[0] else None,
+        levels=tuple(calibrate_to_budget(budget * unit, loss) for budget in path[1:]),
+        missing=calibrate_to_budget(missing, loss),
     )  # fmt: skip
 
 
-def _optimise_path_prices(points: int, top: float, family: Family, adjacency: Adjacency) -> tuple[Fraction, ...]:
-    """Return the prices that minimise the mean variance of a prefix, if every prefix ends in a full tree.
+def _optimise_path_budgets(points: int, top: float, family: Family, adjacency: Adjacency) -> tuple[Fraction, ...]:
+    """Return the budgets that minimise the mean variance of a prefix, if every prefix ends in a full tree.
 
     The first is for the total of a row, 0 if it is not released, the others for contrasts from coarse to fine. Between
-    rows a move costs as much as two records, in a row as much as `largest_prices` gives for a single axis.
+    rows a move costs as much as two records, in a row as much as `largest_sensitivities` gives for a single axis.
 
     A contrast of m intervals has the factors ``min(t, m - t) / m`` in prefixes, of mean square ``(1 + 2 / m**2) / 12``;
-    `top` is the mean square factor of the total. With weights w and a given sum of prices, ``sum(w / price**power)`` is
-    least if ``price**(power + 1)`` is proportional to w; Laplace noise has power 2, Gaussian noise 1. With Gaussian
-    noise the contrast in which the paths of a move diverge is paid twice.
+    `top` is the mean square factor of the total. With weights w and a given sum of budgets, ``sum(w / budget**power)``
+    is least if ``budget**(power + 1)`` is proportional to w; Laplace noise has power 2, Gaussian noise 1. With Gaussian
+    noise the contrast in which the paths of a move diverge counts twice.
     """
     sizes = [2 << level for level in reversed(range((points - 1).bit_length()))]
     weights = [top, *((1 + 2 / size**2) / 12 for size in sizes)]
@@ -185,15 +189,15 @@ def _optimise_path_prices(points: int, top: float, family: Family, adjacency: Ad
 
 @dataclass(frozen=True, slots=True)
 class Privelet(QueryMechanism):
-    """The tensor product of Haar wavelets (Xiao, Wang and Gehrke 2010: Privelet), with prices for prefix boxes.
+    """The tensor product of Haar wavelets (Xiao, Wang and Gehrke 2010: Privelet), with budgets for prefix boxes.
 
-    A value is a contrast along each axis, and its relative price the product of one price per axis; the prices of one
-    path along an axis add up to at most the same sum for all cells. Sides need not be powers of two.
+    A value is a contrast along each axis, and its relative budget the product of one budget per axis; the budgets of
+    one path along an axis add up to at most the same sum for all cells. Sides need not be powers of two.
 
     Formal guarantees: pure or zero-concentrated like the loss. Cells of the table, cells outside it, and missing
-    records are three disjoint sums, priced by `calibrate_prices` with the largest relative prices that `largest_prices`
-    proves. A record that moves between the last two pays for both: under replace-one each of them gets at most half the
-    loss.
+    records are three disjoint sums, whose budgets `calibrate_budgets` sets by the largest relative sensitivities that
+    `largest_sensitivities` proves. A record that moves between the last two pays for both: under replace-one each of
+    them gets at most half the loss.
     """
 
     query_types = (WaveletQuery,)
@@ -203,19 +207,19 @@ class Privelet(QueryMechanism):
         """Return a plan of noisy wavelets; its error is the root mean variance of a box that begins at the first
         cell.
         """
-        law = _tensor_law(query, loss, adjacency)
-        error = round_error(sqrt(law.mean_prefix_variance))
-        return Plan(query, loss, adjacency, f"wavelets along {len(query.sides)} axes", law, error)
+        distribution = _tensor_distribution(query, loss, adjacency)
+        error = round_error(sqrt(distribution.mean_prefix_variance))
+        return Plan(query, loss, adjacency, f"wavelets along {len(query.sides)} axes", distribution, error)
 
     def run(self, table: ExactTable, plan: Plan, randomness: Randomness) -> tuple[int, ...]:
         """Return transformed cells plus noise; the count of cells outside the table, if it has any; missing records."""
-        law = plan.law.require_type(HaarTensorSums)
-        exact = compute_exact_values(table, self.require_query(plan), law)
-        noise = sample_value_noise(law, randomness)
+        distribution = plan.distribution.require_type(HaarTensorSums)
+        exact = compute_exact_values(table, self.require_query(plan), distribution)
+        noise = sample_value_noise(distribution, randomness)
         return tuple(value + draw for value, draw in zip(exact, noise, strict=True))  # Python integers cannot overflow
 
 
-def compute_exact_values(table: ExactTable, query: WaveletQuery, law: HaarTensorSums) -> list[int]:
+def compute_exact_values(table: ExactTable, query: WaveletQuery, distribution: HaarTensorSums) -> list[int]:
     """SECRET: return the exact wavelets of the table, then the count outside it if there is one, then the count of
     missing records.
     """
@@ -225,16 +229,20 @@ def compute_exact_values(table: ExactTable, query: WaveletQuery, law: HaarTensor
         values = np.moveaxis(_haar_transform(np.moveaxis(values, axis, -1)), -1, axis)
     is_outside = np.ones(len(table) - 1, dtype=np.bool_)
     is_outside[order] = False
-    outside = [] if law.outside_noise is None else [int(table[:-1][is_outside].sum())]
+    outside = [] if distribution.outside_noise is None else [int(table[:-1][is_outside].sum())]
     return [*values.ravel().tolist(), *outside, int(table[-1])]
 
 
-def sample_value_noise(law: HaarTensorSums, randomness: Randomness) -> list[int]:
-    """SECRET: sample one integer of noise per value, in the order of `law`."""
-    table_noise = np.empty(law.sides, dtype=np.int64)
-    for block, noise in zip(law.blocks, law.noises, strict=True):
+def sample_value_noise(distribution: HaarTensorSums, randomness: Randomness) -> list[int]:
+    """SECRET: sample one integer of noise per value, in the order of `distribution`."""
+    table_noise = np.empty(distribution.sides, dtype=np.int64)
+    for block, noise in zip(distribution.blocks, distribution.noises, strict=True):
         table_noise[block] = sample_noise(noise, table_noise[block].size, randomness).reshape(table_noise[block].shape)
-    single = [law.missing] if law.outside_noise is None else [law.outside_noise, law.missing]
+    single = (
+        [distribution.missing]
+        if distribution.outside_noise is None
+        else [distribution.outside_noise, distribution.missing]
+    )
     return [*table_noise.ravel().tolist(), *(int(sample_noise(noise, 1, randomness)[0]) for noise in single)]
 
 
@@ -251,33 +259,33 @@ def _haar_transform(cells: ExactTable) -> ExactTable:
     return np.concatenate([cells, *contrasts], axis=-1)
 
 
-def _tensor_law(query: WaveletQuery, loss: PrivacyLoss, adjacency: Adjacency) -> HaarTensorSums:
-    """Return the noise law of the Haar wavelets of a table: one noise scale for each combination of bands.
+def _tensor_distribution(query: WaveletQuery, loss: PrivacyLoss, adjacency: Adjacency) -> HaarTensorSums:
+    """Return the noise distribution of the Haar wavelets of a table: one noise scale for each combination of bands.
 
-    `calibrate_prices` sets the scales so that all values together lose at most `loss`. The count of missing records
+    `calibrate_budgets` sets the scales so that all values together lose at most `loss`. The count of missing records
     has separate noise, and so has the count of records outside the queried cells, unless the query covers the table.
     """
     family = Family.from_loss(loss)
-    axes = [AxisPrices.from_side(side, family) for side in query.sides]
-    alone, moved = largest_prices(axes, family)
-    unit, missing = calibrate_prices(alone, moved, loss, adjacency)
-    prices_by_axis = [axis.bands for axis in axes]
-    noises = tuple(calibrate_to_price(prod(band_prices) * unit, loss) for band_prices in product(*prices_by_axis))
+    axes = [AxisBudgets.from_side(side, family) for side in query.sides]
+    alone, moved = largest_sensitivities(axes, family)
+    unit, missing = calibrate_budgets(alone, moved, loss, adjacency)
+    budgets_by_axis = [axis.bands for axis in axes]
+    noises = tuple(calibrate_to_budget(prod(band_budgets) * unit, loss) for band_budgets in product(*budgets_by_axis))
     if len(query.order) == prod(query.shape):
-        return HaarTensorSums(query.sides, noises, None, calibrate_to_price(missing, loss))
+        return HaarTensorSums(query.sides, noises, None, calibrate_to_budget(missing, loss))
     if isinstance(adjacency, ReplaceOne):
         missing = min(missing, (unit * alone + missing) / 2)
-    return HaarTensorSums(query.sides, noises, calibrate_to_price(missing, loss), calibrate_to_price(missing, loss))
+    return HaarTensorSums(query.sides, noises, calibrate_to_budget(missing, loss), calibrate_to_budget(missing, loss))
 
 
-class MovePrices(NamedTuple):
-    """Prices of the values of two cells of an axis, for a record that moves between them.
+class MoveSensitivities(NamedTuple):
+    """Sensitivities of the values of two cells of an axis, for a record that moves between them.
 
     Attributes:
-        first: Price of all values that the first cell changes, by 1 or -1.
-        second: Price of all values that the second cell changes; at most `first`.
-        alike: Price of the values that both change in the same way.
-        opposite: Price of the values that change by 1 for one cell and by -1 for the other.
+        first: Sum of the budgets of all values that the first cell changes, by 1 or -1.
+        second: Sum of the budgets of all values that the second cell changes; at most `first`.
+        alike: Sum of the budgets of the values that both change in the same way.
+        opposite: Budget of the value that changes by 1 for one cell and by -1 for the other.
     """
 
     first: Fraction
@@ -286,38 +294,38 @@ class MovePrices(NamedTuple):
     opposite: Fraction
 
 
-class AxisPrices(NamedTuple):
-    """Relative prices of the values along one axis.
+class AxisBudgets(NamedTuple):
+    """Relative budgets of the values along one axis.
 
     Attributes:
         side: Number of cells.
-        bands: Price of the total, and of contrasts from coarse to fine.
+        bands: Budget of the total, and of contrasts from coarse to fine.
     """
 
     side: int
     bands: tuple[Fraction, ...]
 
     @classmethod
-    def from_side(cls, side: int, family: Family) -> AxisPrices:
-        """Return the prices with the least mean variance of a prefix, for a given sum over a path.
+    def from_side(cls, side: int, family: Family) -> AxisBudgets:
+        """Return the budgets with the least mean variance of a prefix, for a given sum over a path.
 
-        A band whose factors in prefixes have the mean square w adds ``w / price**power`` to the variance, with power 2
-        for Laplace noise and 1 for Gaussian noise: the sum is least if ``price**(power + 1)`` is proportional to w.
+        A band whose factors in prefixes have the mean square w adds ``w / budget**power`` to the variance, with power 2
+        for Laplace noise and 1 for Gaussian noise: the sum is least if ``budget**(power + 1)`` is proportional to w.
         """
         root = 1 / 3 if family is Family.LAPLACE else 1 / 2
         return cls(
             side, tuple(Fraction(max(1, round(_PARTS * weight**root)), _PARTS) for weight in mean_squared_factors(side))
         )
 
-    def move_prices(self) -> list[MovePrices]:
-        """Return the prices of two equal cells, and of the most expensive cells in different halves of each level.
+    def move_sensitivities(self) -> list[MoveSensitivities]:
+        """Return the sensitivities of two equal cells, and of the costliest cells in different halves of each level.
 
         The first node of a level has contrasts of all levels above, and its right half is the largest. In its left
         half, the first cell has contrasts of all levels below. In its right half, of r cells, the first cell has
         contrasts of the levels whose right halves begin before the r-th cell, and no other cell has more.
         """
         total = sum(self.bands, start=Fraction(0))
-        prices = [MovePrices(total, total, total, Fraction(0))]
+        sensitivities = [MoveSensitivities(total, total, total, Fraction(0))]
         levels = len(self.bands) - 1
         for level in range(levels):
             half = 1 << (levels - 1 - level)
@@ -326,39 +334,42 @@ class AxisPrices(NamedTuple):
             opposite = self.bands[level + 1]
             below = self.bands[level + 2 :]
             second = alike + opposite + sum(below[len(below) - (right - 1).bit_length() :])
-            prices.append(MovePrices(total, second, Fraction(alike), opposite))
-        return prices
+            sensitivities.append(MoveSensitivities(total, second, Fraction(alike), opposite))
+        return sensitivities
 
 
-def largest_prices(axes: list[AxisPrices], family: Family) -> tuple[Fraction, Fraction]:
-    """Return the largest relative prices of an added or removed record, and of a record that moves between cells.
+def largest_sensitivities(axes: list[AxisBudgets], family: Family) -> tuple[Fraction, Fraction]:
+    """Return the largest relative sensitivities to an added or removed record, and to a record that moves between
+    cells.
 
-    Formal guarantees: a record of cell c changes the values on its path along each axis, by a product of signs. Its
-    price is the product, over axes, of the prices of its paths; it is largest for the first cell, which has a contrast
-    of every level. Let a record move from cell c to cell d of the table. Along each axis let X and Y be the prices of
-    both paths, P the price of the values that both cells change alike, and q the price of the value that one cell
-    changes by 1 and the other by -1. The values of the table that both cells change have the price ``prod(P + q)``. The
-    cells change those with an even number of factors -1 alike; these have the price ``(prod(P + q) + prod(P - q)) / 2``
-    and stay equal in a move. The others change by 2, and values that a single cell changes change by 1. With Laplace
-    noise a change of 2 costs twice as much, so the move costs ``prod(X) + prod(Y) - prod(P + q) - prod(P - q)``; with
-    Gaussian noise it costs four times as much, so the move costs ``prod(X) + prod(Y) - 2 * prod(P - q)``. Both formulas
-    increase with the price of values on one path alone. They do not decrease in P, which is a summand of X and Y: the
-    derivative is a sum of the differences of ``prod(X)`` and ``prod(P + q)``, and similar ones, over the other axes.
-    They are largest if the more expensive path belongs to the same cell along all axes. So it is enough to compare the
-    most expensive cells of each level, in all combinations of levels.
+    Formal guarantees: a record of cell c changes the values on its path along each axis, by a product of signs. The
+    sensitivity to it is the product, over axes, of the budgets of its paths; it is largest for the first cell, which
+    has a contrast of every level. Let a record move from cell c to cell d of the table. Along each axis let X and Y be
+    the budgets of both paths, P the budget of the values that both cells change alike, and q the budget of the value
+    that one cell changes by 1 and the other by -1. The values of the table that both cells change have the budget
+    ``prod(P + q)``. The cells change those with an even number of factors -1 alike; these have the budget ``(prod(P +
+    q) + prod(P - q)) / 2`` and stay equal in a move. The others change by 2, and values that a single cell changes
+    change by 1. With Laplace noise a change of 2 costs twice as much, so the move costs ``prod(X) + prod(Y) - prod(P +
+    q) - prod(P - q)``; with Gaussian noise it costs four times as much, so the move costs ``prod(X) + prod(Y) - 2 *
+    prod(P - q)``. Both formulas increase with the budget of values on one path alone. They do not decrease in P, which
+    is a summand of X and Y: the derivative is a sum of the differences of ``prod(X)`` and ``prod(P + q)``, and similar
+    ones, over the other axes. They are largest if the more expensive path belongs to the same cell along all axes. So
+    it is enough to compare the most expensive cells of each level, in all combinations of levels.
     """
     alone = prod((sum(axis.bands, start=Fraction(0)) for axis in axes), start=Fraction(1))
-    return alone, max(_price_of_move(moves, family) for moves in product(*(axis.move_prices() for axis in axes)))
+    return alone, max(
+        _sensitivity_to_move(moves, family) for moves in product(*(axis.move_sensitivities() for axis in axes))
+    )
 
 
-def _price_of_move(along: tuple[MovePrices, ...], family: Family) -> Fraction:
-    """Return the relative price of a record that moves between cells, given its prices along each axis: the formulas of
-    `largest_prices`.
+def _sensitivity_to_move(along: tuple[MoveSensitivities, ...], family: Family) -> Fraction:
+    """Return the relative sensitivity to a record that moves between cells, given those along each axis: the formulas
+    of `largest_sensitivities`.
     """
     unit = Fraction(1)
-    apart = prod((prices.first for prices in along), start=unit) + prod((prices.second for prices in along), start=unit)
-    shared = prod((prices.alike + prices.opposite for prices in along), start=unit)
-    signed = prod((prices.alike - prices.opposite for prices in along), start=unit)
+    apart = prod((each.first for each in along), start=unit) + prod((each.second for each in along), start=unit)
+    shared = prod((each.alike + each.opposite for each in along), start=unit)
+    signed = prod((each.alike - each.opposite for each in along), start=unit)
     return apart - (shared + signed if family is Family.LAPLACE else 2 * signed)
 
 
@@ -384,7 +395,7 @@ class SquareRoot(FixedWidthMechanism, PrefixMechanism):
     count every cell it has the smallest variance under zero-concentrated privacy; under pure privacy it is useless,
     because a record changes the values of its cell and of all later cells.
 
-    Formal guarantees: zero-concentrated, by `calibrate_prices`. A record changes the values of its row by a column of
+    Formal guarantees: zero-concentrated, by `calibrate_budgets`. A record changes the values of its row by a column of
     the matrix of rounded weights w, of p intervals: ``(0, ..., 0, w[0], w[1], ...)``. With weights g of intervals,
     column j is multiplied by ``g[j]``, and the largest squared length is the largest ``g[j]**2 * S(p - j)``. Else
     g is 1. Its squared length is largest in
@@ -410,27 +421,27 @@ class SquareRoot(FixedWidthMechanism, PrefixMechanism):
         # With equal column norms every position loses alike: less noise, if a unit only adds or removes records.
         if isinstance(adjacency, AddRemove) and points <= MOST_NORMALISED:
             alone = longest_normalised_column(points, WEIGHT_BITS, COLUMN_BITS)
-            unit, missing = calibrate_prices(Fraction(alone), Fraction(2 * alone), loss, adjacency)
+            unit, missing = calibrate_budgets(Fraction(alone), Fraction(2 * alone), loss, adjacency)
             normalised = NormalisedSums(
-                query.rows, query.cells, self.width, WEIGHT_BITS, calibrate_to_price(unit, loss),
-                missing=calibrate_to_price(missing, loss), column_bits=COLUMN_BITS,
+                query.rows, query.cells, self.width, WEIGHT_BITS, calibrate_to_budget(unit, loss),
+                missing=calibrate_to_budget(missing, loss), column_bits=COLUMN_BITS,
             )  # fmt: skip
             return plan_prefixes(name, query, normalised, loss, adjacency)
 
         # Otherwise the Toeplitz square root, which one column defines.
         alone, moved = squared_lengths(points, WEIGHT_BITS)
-        unit, missing = calibrate_prices(
+        unit, missing = calibrate_budgets(
             Fraction(alone), Fraction(moved if query.rows == 1 else 2 * alone), loss, adjacency
         )
-        law = ToeplitzSums(
+        distribution = ToeplitzSums(
             query.rows,
             query.cells,
             self.width,
             WEIGHT_BITS,
-            calibrate_to_price(unit, loss),
-            missing=calibrate_to_price(missing, loss),
+            calibrate_to_budget(unit, loss),
+            missing=calibrate_to_budget(missing, loss),
         )
-        return plan_prefixes(name, query, law, loss, adjacency)
+        return plan_prefixes(name, query, distribution, loss, adjacency)
 
 
 @lru_cache(maxsize=64)  # a pure function of public facts

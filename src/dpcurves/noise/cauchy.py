@@ -7,7 +7,8 @@ A standard Cauchy variable C has the density ``1 / (pi * (1 + t**2))``, that of 
 Returned is the floor of ``centre + scale * C``. Binary digits of x and y are drawn until all points that they allow
 give the same integer, so the result is that of infinitely many digits.
 
-Formal guarantees: the law is exact; no floating point decides. Time depends on the outcome's distance from an integer.
+Formal guarantees: the distribution is exact; no floating point decides. Time depends on the outcome's distance from an
+integer.
 
 Reference: Devroye 1986, *Non-uniform random variate generation* (ratio of coordinates).
 
@@ -32,10 +33,10 @@ DIGIT_BITS = 64
 def sample_cauchy_floor(centre: Fraction, scale: Fraction, randomness: Randomness) -> int:
     """Return the largest integer that is at most ``centre + scale * C``, C a standard Cauchy variable.
 
-    Formal guarantees: the law is exact, no floating point is used, and no rounding decides. C is ``x / y`` for (x, y)
-    uniform in the upper half of the unit disc. Only the first binary digits of both are drawn; more follow until it is
-    certain whether the point is in the disc, and which integer its quotient gives. The number of digits depends on the
-    distance of the outcome from a rounding edge; 64 suffice except with a probability of about 2**-50.
+    Formal guarantees: the distribution is exact, no floating point is used, and no rounding decides. C is ``x / y`` for
+    (x, y) uniform in the upper half of the unit disc. Only the first binary digits of both are drawn; more follow until
+    it is certain whether the point is in the disc, and which integer its quotient gives. The number of digits depends
+    on the distance of the outcome from a rounding edge; 64 suffice except with a probability of about 2**-50.
 
     Arguments:
         centre: SECRET: no error shows it.

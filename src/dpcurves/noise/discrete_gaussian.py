@@ -2,12 +2,13 @@
 
     P(z) proportional to exp(-z**2 / (2 * variance)),  z integer
 
-Rejection sampling from a step function above the law: each side of zero is divided into steps of ``2**bits`` integers;
-a step is drawn by inversion with the weight of its most probable integer, then an integer of it uniformly, and accepted
-with probability ``exp(-(its exponent - exponent of that integer))``.
+Rejection sampling from a step function above the distribution: each side of zero is divided into steps of ``2**bits``
+integers; a step is drawn by inversion with the weight of its most probable integer, then an integer of it uniformly,
+and accepted with probability ``exp(-(its exponent - exponent of that integer))``.
 
-Formal guarantees: the law is exact, no floating point is used, and no rounding decides. Noise of this law on an integer
-that changes by d loses rho ``d**2 / (2 * variance)`` (Canonne, Kamath and Steinke 2020, Theorem 14).
+Formal guarantees: the distribution is exact, no floating point is used, and no rounding decides. Noise of this
+distribution on an integer that changes by d loses rho ``d**2 / (2 * variance)`` (Canonne, Kamath and Steinke 2020,
+Theorem 14).
 
 Reference: Canonne, Kamath and Steinke 2020, *The discrete Gaussian for differential privacy*.
 
@@ -40,7 +41,7 @@ from .exponential import (
 from .randomness import Randomness
 
 LARGEST_VARIANCE = 2**110
-"""Squared records. Largest variance: up to it all but exp(-2**14) of the law fits 64 bits."""
+"""Squared records. Largest variance: up to it all but exp(-2**14) of the distribution fits 64 bits."""
 ONE_PROBABILITY = 1 << 16
 """Units of ``2**-16``: the probability 1."""
 
@@ -48,14 +49,14 @@ ONE_PROBABILITY = 1 << 16
 def sample(variance: Fraction, size: int, randomness: Randomness) -> NDArray[np.int64]:
     """Sample independent integers z with probability proportional to ``exp(-z**2 / (2 * variance))``.
 
-    Formal guarantees: the law is exact, no floating point is used, and no rounding decides. Each side of zero is
-    divided into steps of ``2**bits`` integers (of a single integer, up to a standard deviation of 128). A step is
+    Formal guarantees: the distribution is exact, no floating point is used, and no rounding decides. Each side of zero
+    is divided into steps of ``2**bits`` integers (of a single integer, up to a standard deviation of 128). A step is
     sampled by inversion, with the weight of its most probable integer; then one of its integers is sampled uniformly,
     and accepted with probability ``exp(-excess)``, where the excess is its exponent minus the exponent of the most
     probable integer. After a rejection all is sampled anew. So each integer has a probability proportional to its own
-    weight. A z that does not fit 64 bits, with probability below exp(-2**14), is clipped to 64 bits. The law is the
-    same as in Algorithm 3 of Canonne, Kamath and Steinke (2020), which is an oracle in the tests. The steps are a
-    tighter envelope than its discrete Laplace law: fewer than one proposal in 100 is rejected.
+    weight. A z that does not fit 64 bits, with probability below exp(-2**14), is clipped to 64 bits. The distribution
+    is the same as in Algorithm 3 of Canonne, Kamath and Steinke (2020), which is an oracle in the tests. The steps are
+    a tighter envelope than its discrete Laplace distribution: fewer than one proposal in 100 is rejected.
 
     Raises:
         ValueError: `variance` is not above zero, or above 2**110; `size` is below zero.
@@ -74,7 +75,7 @@ def sample(variance: Fraction, size: int, randomness: Randomness) -> NDArray[np.
 
 @dataclass(frozen=True, slots=True)
 class StepEnvelope:
-    """The step function above the discrete Gaussian law.
+    """The step function above the discrete Gaussian distribution.
 
     Outcome ``2 * b + s`` is step b of the integers at or above 0 (s = 0), or below 0 (s = 1). The step contains the
     integers with ``abs(z) = start + low``, for ``step_start = b * 2**bits + s`` and low from 0 to ``2**bits - 1``. All

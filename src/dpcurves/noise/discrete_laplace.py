@@ -26,19 +26,19 @@ from .exponential import (
 from .randomness import Randomness
 
 LARGEST_SCALE = 2**55
-"""Records. Largest scale: up to it all but exp(-256) of the law fits 64 bits."""
+"""Records. Largest scale: up to it all but exp(-256) of the distribution fits 64 bits."""
 
 
 def sample(scale: Fraction, size: int, randomness: Randomness) -> NDArray[np.int64]:
     """Sample independent integers z with probability proportional to ``exp(-abs(z) / scale)``.
 
-    Formal guarantees: the law is exact, no floating point is used, and no rounding decides. Put ``r = exp(-1/scale)``
-    and write z as m or, for a negative z, as -1 - m, with m >= 0. The weights are ``r**m`` and ``r * r**m``, so sign
-    and m are independent. Write m in binary: ``r**m`` is a product over the digits of m, so these are independent too,
-    and a digit d at place 2**j has the weight ``exp(-d * 2**j / scale)``. The highest digit, which is unbounded, is
-    sampled together with the sign, the lower digits eight places at a time, all by inversion. A z that does not fit 64
-    bits, with probability at most exp(-256), is clipped to 64 bits. The law is the same as in Algorithm 2 of Canonne,
-    Kamath and Steinke (2020), which is an oracle in the tests.
+    Formal guarantees: the distribution is exact, no floating point is used, and no rounding decides. Put ``r =
+    exp(-1/scale)`` and write z as m or, for a negative z, as -1 - m, with m >= 0. The weights are ``r**m`` and ``r *
+    r**m``, so sign and m are independent. Write m in binary: ``r**m`` is a product over the digits of m, so these are
+    independent too, and a digit d at place 2**j has the weight ``exp(-d * 2**j / scale)``. The highest digit, which is
+    unbounded, is sampled together with the sign, the lower digits eight places at a time, all by inversion. A z that
+    does not fit 64 bits, with probability at most exp(-256), is clipped to 64 bits. The distribution is the same as in
+    Algorithm 2 of Canonne, Kamath and Steinke (2020), which is an oracle in the tests.
 
     Raises:
         ValueError: `scale` is not above zero, or above 2**55; `size` is below zero.
@@ -57,7 +57,8 @@ def sample(scale: Fraction, size: int, randomness: Randomness) -> NDArray[np.int
 
 @dataclass(frozen=True, slots=True)
 class InversionTables:
-    """Inversion tables of the discrete Laplace law of one scale: sign and highest digit, then `bits` lower bits."""
+    """Inversion tables of the discrete Laplace distribution of one scale: sign and highest digit, then `bits` lower
+    bits."""
 
     highest_digit: InversionTable
     digits: tuple[tuple[int, InversionTable], ...]

@@ -11,8 +11,8 @@ outcome (`sample_by_inversion`); usually 16 bits do (`InversionTable`). The expo
 
 is sampled by bins of similar penalties and rejection within a bin (`sample_exponential_mechanism`).
 
-Formal guarantees: laws are exact, without floating point, except partitions, whose error is bounded and charged
-(`bound_partition_log_error`).
+Formal guarantees: distributions are exact, without floating point, except partitions, whose error is bounded and
+charged (`bound_partition_log_error`).
 
 References: Canonne, Kamath and Steinke 2020, Algorithm 1; McSherry and Talwar 2007; Mironov 2012 (why floating point is
 not enough).
@@ -163,7 +163,7 @@ def _sum_exp_series(small: int, bits: int) -> Bracket:
     return total - 2 * k - 2, total + 2 * k + 2
 
 
-# Exact sampling from any law on 0, 1, 2, ... by inversion of a uniform number that is revealed bit by bit.
+# Exact sampling from any distribution on 0, 1, 2, ... by inversion of a uniform number that is revealed bit by bit.
 #
 # Let ``F(i)`` be the probability of an outcome of at most i, and U uniform on [0, 1). The outcome is the i with
 # ``F(i - 1) <= U < F(i)``. Only the first bits of U are drawn, so that ``word <= 2**bits * U < word + 1``; F is known
@@ -185,7 +185,7 @@ REST = np.uint64(WORD_BITS - PREFIX_BITS)
 """Bits of a word behind its prefix, 48."""
 
 
-class InvertedLaw(Protocol):
+class InvertedDistribution(Protocol):
     """Probabilities proportional to weights that can be bounded as tightly as needed. Outcome 0 has positive weight."""
 
     def weights(self, bits: int) -> tuple[Sequence[Bracket], int]:
@@ -197,11 +197,11 @@ class InvertedLaw(Protocol):
         ...
 
 
-def bound_cumulative(law: InvertedLaw, bits: int) -> tuple[list[int], list[int]]:
+def bound_cumulative(distribution: InvertedDistribution, bits: int) -> tuple[list[int], list[int]]:
     """Return, for each of the first outcomes i, lower and upper bounds of ``2**bits * F(i)``, with F(i) the probability
     of an outcome of at most i.
     """
-    weights, others = law.weights(bits + 32)  # guard bits, so that bounds of F are tight
+    weights, others = distribution.weights(bits + 32)  # guard bits, so that bounds of F are tight
     lower = list(accumulate(low for low, _ in weights))
     upper = list(accumulate(high for _, high in weights))
     low = lower[-1]
@@ -209,50 +209,50 @@ def bound_cumulative(law: InvertedLaw, bits: int) -> tuple[list[int], list[int]]
     return [(sum_ << bits) // high for sum_ in lower], [-((-sum_ << bits) // low) for sum_ in upper]
 
 
-def sample_by_inversion(law: InvertedLaw, randomness: Randomness) -> int:
-    """Sample one outcome of a law exactly, from as many random words as its inversion needs."""
-    return refine_until_proven(law, int(randomness.sample_words(1)[0]), WORD_BITS, randomness)
+def sample_by_inversion(distribution: InvertedDistribution, randomness: Randomness) -> int:
+    """Sample one outcome of a distribution exactly, from as many random words as its inversion needs."""
+    return refine_until_proven(distribution, int(randomness.sample_words(1)[0]), WORD_BITS, randomness)
 
 
-def refine_until_proven(law: InvertedLaw, word: int, bits: int, randomness: Randomness) -> int:
+def refine_until_proven(distribution: InvertedDistribution, word: int, bits: int, randomness: Randomness) -> int:
     """Return the outcome for a uniform number with first `bits` binary digits `word`; draw more digits if needed.
 
     Args:
-        law: Bounds of the cumulative probabilities of the outcomes.
+        distribution: Bounds of the cumulative probabilities of the outcomes.
         word: The first `bits` binary digits of the uniform number.
         bits: Number of binary digits in `word`.
         randomness: Source of the random bits.
     """
-    while (outcome := _find_proven_outcome(law, word, bits)) is None:
+    while (outcome := _find_proven_outcome(distribution, word, bits)) is None:
         word = word << WORD_BITS | int(randomness.sample_words(1)[0])
         bits = bits + WORD_BITS
     return outcome
 
 
-def _find_proven_outcome(law: InvertedLaw, word: int, bits: int) -> int | None:
+def _find_proven_outcome(distribution: InvertedDistribution, word: int, bits: int) -> int | None:
     """Return the outcome that the first `bits` digits of a uniform number prove; None if the bounds of F leave it
     open.
     """
-    lower, upper = bound_cumulative(law, bits)
+    lower, upper = bound_cumulative(distribution, bits)
     outcome = bisect_right(upper, word)
     return outcome if outcome < len(lower) and word < lower[outcome] else None
 
 
 class InversionTable:
-    """Table for many draws from one law, with 64-bit thresholds for fewer than 2**15 outcomes.
+    """Table for many draws from one distribution, with 64-bit thresholds for fewer than 2**15 outcomes.
 
     A draw begins with 16 bits. Usually they prove an outcome, which is looked up; other draws get 48 more bits and are
     searched; undecided draws, about one in 2**50, go to `refine_until_proven`.
     """
 
-    __slots__ = ("_by_prefix", "_law", "_lower", "_upper")
+    __slots__ = ("_by_prefix", "_distribution", "_lower", "_upper")
 
-    def __init__(self, law: InvertedLaw) -> None:
-        lower, upper = bound_cumulative(law, WORD_BITS)
+    def __init__(self, distribution: InvertedDistribution) -> None:
+        lower, upper = bound_cumulative(distribution, WORD_BITS)
         # 2**64 does not fit into a word. TOP replaces it, and a word that equals TOP goes to `refine_until_proven`.
         self._lower = np.array([*(min(bound, LARGEST_WORD) for bound in lower), 0], dtype=np.uint64)
         self._upper = np.array([min(bound, LARGEST_WORD) for bound in upper], dtype=np.uint64)
-        self._law = law
+        self._distribution = distribution
         # The outcome that each prefix of 16 bits proves, (2**16,); -1 if it proves none.
         first = np.arange(1 << PREFIX_BITS, dtype=np.uint64) << REST
         last = first | np.uint64((1 << WORD_BITS - PREFIX_BITS) - 1)
@@ -265,7 +265,7 @@ class InversionTable:
         return self._upper.size
 
     def sample(self, size: int, randomness: Randomness) -> NDArray[np.int64]:
-        """Sample `size` independent outcomes of the table's law, exactly."""
+        """Sample `size` independent outcomes of the table's distribution, exactly."""
         prefixes = randomness.sample_halfwords(size)
         proven = self._by_prefix.take(prefixes, mode="wrap")
         undecided = np.flatnonzero(proven < 0)
@@ -279,7 +279,7 @@ class InversionTable:
         """Return the outcomes for uniform numbers with first 64 binary digits `words`."""
         outcomes = self._upper.searchsorted(words, side="right")
         for index in np.flatnonzero(words >= self._lower[outcomes]):
-            outcomes[index] = refine_until_proven(self._law, int(words[index]), WORD_BITS, randomness)
+            outcomes[index] = refine_until_proven(self._distribution, int(words[index]), WORD_BITS, randomness)
         return outcomes
 
 
@@ -289,13 +289,13 @@ Penalties = NDArray[np.int64] | Sequence[int]
 def sample_exponential_mechanism(penalties: Penalties, rate: Fraction, randomness: Randomness) -> int:
     """Return the index i of one candidate with probability proportional to ``exp(-rate * penalties[i])``.
 
-    Formal guarantees: the law is exact, no floating point is used, and no rounding decides. Candidates are binned by
-    penalty (ties together), in bins of a width of at most ``1 / (2 * rate)``, or of 1; the last bin is unbounded. A bin
-    is sampled by inversion, with the weight of its lowest penalty times the number of its candidates, then one
-    candidate uniformly, which is accepted with probability ``exp(-rate * excess)``, with the excess of its penalty over
-    the lowest one; otherwise everything is sampled again. So a candidate is chosen with probability proportional to its
-    own weight. If a penalty changes by at most ``s`` between neighbours, the choice costs epsilon ``2 * rate * s``, and
-    half of that if all penalties change in the same direction (McSherry and Talwar 2007).
+    Formal guarantees: the distribution is exact, no floating point is used, and no rounding decides. Candidates are
+    binned by penalty (ties together), in bins of a width of at most ``1 / (2 * rate)``, or of 1; the last bin is
+    unbounded. A bin is sampled by inversion, with the weight of its lowest penalty times the number of its candidates,
+    then one candidate uniformly, which is accepted with probability ``exp(-rate * excess)``, with the excess of its
+    penalty over the lowest one; otherwise everything is sampled again. So a candidate is chosen with probability
+    proportional to its own weight. If a penalty changes by at most ``s`` between neighbours, the choice costs epsilon
+    ``2 * rate * s``, and half of that if all penalties change in the same direction (McSherry and Talwar 2007).
 
     Arguments:
         penalties: One 64-bit integer per candidate. SECRET: no error shows them.
@@ -316,7 +316,8 @@ def sample_exponential_mechanism(penalties: Penalties, rate: Fraction, randomnes
 
 
 def selection_probabilities(penalties: Penalties, rate: Fraction) -> NDArray[np.float64]:
-    """Return the law of `sample_exponential_mechanism`, one number per candidate, with relative accuracy 1e-12.
+    """Return the distribution of `sample_exponential_mechanism`, one number per candidate, with relative accuracy
+    1e-12.
 
     >>> selection_probabilities([0, 1, 0], Fraction(0))
     array([0.33333333, 0.33333333, 0.33333333])
@@ -397,8 +398,8 @@ def sample_partition(penalties: Penalty, rate: Fraction, prior: float, randomnes
     of its intervals, ``prior * exp(-rate * penalty)`` each, up to rounding: see `bound_partition_log_error` and
     `WEIGHT_ERROR`.
 
-    Formal guarantees: `PartitionLaw` states the sampled law in fractions, and it is sampled exactly: if a draw is close
-    to the border between two outcomes, both are refined until the side is proven.
+    Formal guarantees: `PartitionDistribution` states the sampled distribution in fractions, and it is sampled exactly:
+    if a draw is close to the border between two outcomes, both are refined until the side is proven.
 
     Arguments:
         penalties: SECRET. Of shape ``(lengths, n + 1)``: entry i of row k is for the interval of the ``2**k`` positions
@@ -414,7 +415,7 @@ def sample_partition(penalties: Penalty, rate: Fraction, prior: float, randomnes
     >>> sample_partition(penalties, Fraction(9), 2.0**-9, Randomness.from_seed(1))
     array([0, 2])
     """
-    return PartitionLaw.from_penalties(penalties, rate, prior).sample(randomness)
+    return PartitionDistribution.from_penalties(penalties, rate, prior).sample(randomness)
 
 
 def bound_partition_log_error(places: int, lengths: int) -> Fraction:
@@ -455,15 +456,16 @@ class PartitionWeights(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
-class PartitionLaw:
-    """SECRET. The law of a partition: the last interval of a prefix has probability proportional to its term."""
+class PartitionDistribution:
+    """SECRET. The distribution of a partition: the last interval of a prefix has probability proportional to its
+    term."""
 
     sums: PartitionWeights
 
     @classmethod
-    def from_penalties(cls, penalties: Penalty, rate: Fraction, prior: float) -> PartitionLaw:
-        """Return the law of `sample_partition`: the weights of all partitions of the first 0, 1, ... positions are
-        summed. SECRET.
+    def from_penalties(cls, penalties: Penalty, rate: Fraction, prior: float) -> PartitionDistribution:
+        """Return the distribution of `sample_partition`: the weights of all partitions of the first 0, 1, ... positions
+        are summed. SECRET.
 
         Args:
             penalties: Penalty of each interval, of shape ``(lengths, n + 1)``, as for `sample_partition`. SECRET.
@@ -510,7 +512,7 @@ class PartitionLaw:
             words = randomness.sample_words(min(4096, end))  # words drawn at once
             end, count, used = _sample_backwards(self.sums, words, end, first, count)
             if end and used < len(words):
-                last_interval = LastIntervalLaw(self.last_interval_weights(end))
+                last_interval = LastIntervalDistribution(self.last_interval_weights(end))
                 end -= 1 << refine_until_proven(last_interval, int(words[used]), WORD_BITS, randomness)
                 first[count] = end
                 count += 1
@@ -518,7 +520,7 @@ class PartitionLaw:
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class LastIntervalLaw:
+class LastIntervalDistribution:
     """SECRET. Outcome k has the weight of term k, of 53 bits; the largest weight is 1."""
 
     terms: list[Scaled]

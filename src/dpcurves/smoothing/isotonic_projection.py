@@ -331,13 +331,13 @@ def _initial_point(programme: LinearProgramme) -> InteriorPoint:
 def _take_predictor_corrector_step(programme: LinearProgramme, point: InteriorPoint, gap: float, enough: float) -> None:
     """Change `point`, in place, by one predictor-corrector step that keeps a distance from all bounds.
 
-    The step does not aim at a duality gap below `gap`, and does not correct equations with residuals up to `enough`,
+    The step does not seek a duality gap below `gap`, and does not correct equations with residuals up to `enough`,
     because below these rounding errors dominate. Near the bounds they grow until the equations can no longer be
     satisfied.
     """
     factors = programme.factor_laplacian(point.value / point.slack)
-    aim = np.zeros(len(point.value))
-    predictor = _newton_direction(programme, factors, point, aim)
+    target = np.zeros(len(point.value))
+    predictor = _newton_direction(programme, factors, point, target)
     predicted_product = _complementarity(
         point,
         predictor,
@@ -345,8 +345,10 @@ def _take_predictor_corrector_step(programme: LinearProgramme, point: InteriorPo
         _feasible_step_length(point.slack, predictor.slack),
     )
     product = float(point.value @ point.slack)
-    _fill_corrector_aim(point, predictor, max(product * (predicted_product / product) ** 3, gap) / len(aim), aim)
-    direction = _newton_direction(programme, factors, point, aim)
+    _fill_corrector_target(
+        point, predictor, max(product * (predicted_product / product) ** 3, gap) / len(target), target
+    )
+    direction = _newton_direction(programme, factors, point, target)
     _refine_direction(programme, factors, point, direction, enough)
     nearly_all = 0.9995  # fraction of the distance to the nearest bound that a step covers
     value_step = nearly_all * _feasible_step_length(point.value, direction.value)
@@ -357,12 +359,12 @@ def _take_predictor_corrector_step(programme: LinearProgramme, point: InteriorPo
 
 
 def _newton_direction(
-    programme: LinearProgramme, factors: Elimination, point: InteriorPoint, aim: FloatArray
+    programme: LinearProgramme, factors: Elimination, point: InteriorPoint, target: FloatArray
 ) -> InteriorPoint:
-    """Return the Newton direction that moves each variable to its aim, corrected for the change of its slack."""
-    pressure = factors.solve(-programme.steps - programme.apply_constraints(aim))
+    """Return the Newton direction that moves each variable to its target, corrected for the change of its slack."""
+    pressure = factors.solve(-programme.steps - programme.apply_constraints(target))
     slack = programme.slack_change(pressure)
-    value = aim - point.value
+    value = target - point.value
     _subtract_slack_effect(point, slack, value)
     return InteriorPoint(value, slack, pressure)
 
@@ -414,11 +416,11 @@ def _complementarity(point: InteriorPoint, direction: InteriorPoint, value_step:
 
 
 @compile_loop
-def _fill_corrector_aim(point: InteriorPoint, predictor: InteriorPoint, centre: float, aim: FloatArray) -> None:
-    """Set `aim`, in place, to the aim of the corrector: an equal product `centre` of variables and slacks, minus the
-    second-order predictor term."""
-    for i in range(len(aim)):
-        aim[i] = (centre - predictor.value[i] * predictor.slack[i]) / point.slack[i]
+def _fill_corrector_target(point: InteriorPoint, predictor: InteriorPoint, centre: float, target: FloatArray) -> None:
+    """Set `target`, in place, to the target of the corrector: an equal product `centre` of variables and slacks, minus
+    the second-order predictor term."""
+    for i in range(len(target)):
+        target[i] = (centre - predictor.value[i] * predictor.slack[i]) / point.slack[i]
 
 
 @compile_loop

@@ -12,7 +12,7 @@ has an elimination order in which each vertex has at most two neighbours. `Elimi
 `build_prefix_graph` and `estimate_nested_prefixes` give the noises of prefixes that are sums of the fewest released
 intervals (the binary mechanism of Chan, Shi and Song 2011).
 
-Formal guarantees: functions of public laws and released numbers.
+Formal guarantees: functions of public distributions and released numbers.
 
 References: Chan, Shi and Song 2011; Barczewski, Mawass and Ramon, equation 3.
 
@@ -32,7 +32,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ..arguments import InvalidArgument
 from ..arrays import FloatArray, IntArray, compile_loop
-from ..laws import IntervalSums, NoisySums
+from ..distributions import IntervalSums, NoisySums
 
 Indices = NDArray[np.int32]
 
@@ -368,18 +368,18 @@ class NoisyCurve(NamedTuple):
     graph: NoiseGraph
 
 
-def estimate_nested_prefixes(law: IntervalSums, values: Sequence[int] | FloatArray) -> NoisyCurve:
+def estimate_nested_prefixes(distribution: IntervalSums, values: Sequence[int] | FloatArray) -> NoisyCurve:
     """Return the prefix counts of one row, each as the sum of the fewest released nested intervals.
 
     >>> from fractions import Fraction
-    >>> from dpcurves.laws import Family, Tier, Noise
+    >>> from dpcurves.distributions import Family, Tier, Noise
     >>> noise = Noise(Family.LAPLACE, Fraction(1))
-    >>> law = IntervalSums(1, 4, (Tier((0, 2), noise), Tier((0, 1, 2, 3), noise)), None)
-    >>> estimate_nested_prefixes(law, [10, 20, 4, 7, 9, 8]).counts.tolist()
+    >>> distribution = IntervalSums(1, 4, (Tier((0, 2), noise), Tier((0, 1, 2, 3), noise)), None)
+    >>> estimate_nested_prefixes(distribution, [10, 20, 4, 7, 9, 8]).counts.tolist()
     [4.0, 10.0, 19.0, 30.0]
     """
-    bounds = [level.bounds(law.cells) for level in law.levels]
-    ends = np.array([0, law.cells])
+    bounds = [level.bounds(distribution.cells) for level in distribution.levels]
+    ends = np.array([0, distribution.cells])
     below = np.zeros(1)
     first = 0
     for level_bounds in bounds:
@@ -390,14 +390,14 @@ def estimate_nested_prefixes(law: IntervalSums, values: Sequence[int] | FloatArr
         parent_index = np.minimum(parent, len(below) - 1)
         below = below[parent_index] + cumulated - cumulated[np.searchsorted(level_bounds, ends[parent_index])]
         ends = level_bounds
-    interval_law = law.interval_law
-    levels = [level.bounds(interval_law.cells) for level in interval_law.levels]
-    graph = build_prefix_graph(levels, [level.noise.variance for level in interval_law.levels])
+    interval_distribution = distribution.interval_distribution
+    levels = [level.bounds(interval_distribution.cells) for level in interval_distribution.levels]
+    graph = build_prefix_graph(levels, [level.noise.variance for level in interval_distribution.levels])
     return NoisyCurve(ends[1:], below[1:], graph)
 
 
-def estimate_prefixes(law: NoisySums, values: Sequence[int], total: int | None) -> NoisyCurve:
-    """Return the prefix counts of one row, for any noise law.
+def estimate_prefixes(distribution: NoisySums, values: Sequence[int], total: int | None) -> NoisyCurve:
+    """Return the prefix counts of one row, for any noise distribution.
 
     Nested intervals use `estimate_nested_prefixes`. Otherwise the counts are the unbiased ones, and their noises are
     treated as independent. The least-squares change is then the nearest monotone curve in squared distances over
@@ -405,18 +405,20 @@ def estimate_prefixes(law: NoisySums, values: Sequence[int], total: int | None) 
     and monotone curves form a convex set.
 
     >>> from fractions import Fraction
-    >>> from dpcurves.laws import Family, Noise, ToeplitzSums
-    >>> law = ToeplitzSums(1, 3, 1, 20, Noise(Family.GAUSSIAN, Fraction(4)), None)
-    >>> estimate_prefixes(law, [2**20, 2**19, 3 * 2**17], None).counts.round(6).tolist()
+    >>> from dpcurves.distributions import Family, Noise, ToeplitzSums
+    >>> distribution = ToeplitzSums(1, 3, 1, 20, Noise(Family.GAUSSIAN, Fraction(4)), None)
+    >>> estimate_prefixes(distribution, [2**20, 2**19, 3 * 2**17], None).counts.round(6).tolist()
     [1.0, 1.0, 1.0]
     """
     released = np.asarray(values, dtype=np.float64)
-    if law.is_nested:
-        return estimate_nested_prefixes(law.nested_law.require_type(IntervalSums), law.debias(released))
-    ends = law.bounds[1:]
-    points = np.arange(len(law.bounds) - 1)
-    cells, _ = law.reconstruct(released, total)
-    variances = law.prefix_variances(total is not None)[0, ends]
+    if distribution.is_nested:
+        return estimate_nested_prefixes(
+            distribution.nested_distribution.require_type(IntervalSums), distribution.debias(released)
+        )
+    ends = distribution.bounds[1:]
+    points = np.arange(len(distribution.bounds) - 1)
+    cells, _ = distribution.reconstruct(released, total)
+    variances = distribution.prefix_variances(total is not None)[0, ends]
     # a count without noise gets a billionth of the largest variance, so that it hardly changes
     graph = build_noise_graph(len(ends), points, points + 1, np.maximum(variances, 1e-9 * variances.max()))
     return NoisyCurve(ends, np.cumsum(cells[0])[ends - 1], graph)

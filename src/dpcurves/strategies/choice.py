@@ -57,8 +57,8 @@ from ..conversation import (
 )
 from ..conversation.notes import REST_MARK
 from ..data import FALSE_NAMES, Categories, SelectedCategories, UnlistedCategories
+from ..distributions.output_distribution import round_error
 from ..histograms import Extent, RefinedGridEstimator
-from ..laws.law import round_error
 from ..queries import CountQuery, CountUse, CoverageQuery, PartitionSelectionQuery, Query, UniverseSelectionQuery
 from . import prefixes, range_search, ranks
 
@@ -67,7 +67,7 @@ def compare_intervals(workload: CoverageWorkload, setting: Setting) -> Strategy[
     """Ask for the interval itself, which the mechanism finds by noisy comparisons."""
     release = yield Step(workload.query, ALL)
     (interval,) = release.values
-    return CoverageInterval(release, interval, release.plan.law.alpha)
+    return CoverageInterval(release, interval, release.plan.distribution.alpha)
 
 
 def count_intervals(workload: CoverageWorkload, setting: Setting) -> Strategy[CoverageInterval]:
@@ -118,10 +118,10 @@ def comparison_error(release: Release, query: CoverageQuery, beta: float) -> flo
     if not 0 < beta < 1:
         raise InvalidArgument("beta", f"must be a probability strictly between 0 and 1, as in 0.05, got {beta}")
     weights = excess_weights(query)
-    law = Evidence.from_release(release).sums
+    distribution = Evidence.from_release(release).sums
     total = None if release.plan.adjacency.public_record_count is None else 0
-    responses = law.reconstruct(np.eye(law.size), total)[0][:, 0]
-    return round_error(float(law.bound_combined_noise(weights @ responses.T, beta / len(weights)).max()))
+    responses = distribution.reconstruct(np.eye(distribution.size), total)[0][:, 0]
+    return round_error(float(distribution.bound_combined_noise(weights @ responses.T, beta / len(weights)).max()))
 
 
 # Questions by unlisted categories: partition selection finds the categories of many units, and the question uses them.

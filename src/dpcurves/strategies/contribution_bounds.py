@@ -40,7 +40,7 @@ import numpy as np
 from ..arrays import FloatArray
 from ..conversation import Plan, Release
 from ..data import Axis, Grid
-from ..laws import Family, IntervalSums, Noise
+from ..distributions import Family, IntervalSums, Noise
 from ..privacy import AdjacencyWithoutBound
 from ..privacy.adjacency import format_record_count
 from ..queries import CountQuery, CountUse, PartitionQuery, SizedUnitsQuery, SumQuery, UnitSizesQuery
@@ -265,11 +265,11 @@ class _UnitCounts(NamedTuple):
 
 def _collect_counts(release: Release) -> _UnitCounts:
     """Return the noisy counts of a pilot query by size and value, with the noise of each count."""
-    law = release.plan.law.require_type(IntervalSums)
+    distribution = release.plan.distribution.require_type(IntervalSums)
     query = release.plan.query
     sizes = MOST_DOUBLINGS + 2
     table = np.asarray(release.values[: query.cells * query.rows], dtype=np.float64).reshape(sizes, -1)
-    return _UnitCounts(table, law.levels[0].noise)
+    return _UnitCounts(table, distribution.levels[0].noise)
 
 
 def sample_unit_sizes(noisy: FloatArray, noise: Noise, summed: int = 1) -> UnitSizes:
@@ -280,7 +280,7 @@ def sample_unit_sizes(noisy: FloatArray, noise: Noise, summed: int = 1) -> UnitS
 
     Args:
         noisy: Noisy number of units of each size, of shape ``(sizes,)``.
-        noise: Law of the noise of one count.
+        noise: Distribution of the noise of one count.
         summed: How many counts each number is the sum of.
     """
     return _sample_unit_sizes(tuple(noisy.tolist()), noise, summed)
@@ -525,11 +525,11 @@ def describe_bound_price(adjacency: AdjacencyWithoutBound, look: Plan) -> tuple[
 
 @dataclass(frozen=True, slots=True)
 class Tuning:
-    """Numbers that steer the choice of the bound, chosen on the laws of `benchmarks/unknown_units.py`.
+    """Numbers that steer the choice of the bound, chosen on the distributions of `benchmarks/unknown_units.py`.
 
     Prior of the noisy counts: the logarithm of the number of units continues from cell to cell with a slope that
-    changes little and tends to fall (it is constant for power laws and falls evenly for log-normal laws), or the
-    sequence ends and may restart after empty cells.
+    changes little and tends to fall (it is constant for power laws and falls evenly for log-normal distributions), or
+    the sequence ends and may restart after empty cells.
     """
 
     smoothing_gain: float = 0.3

@@ -34,7 +34,7 @@ from ..arguments import InvalidArgument, WrongArgumentType, convert_to_integers
 from ..arrays import FloatArray
 from ..conversation import ALL, Axes, Evidence, Release, Setting, Step, Strategy, TableCounts
 from ..data import Axis, Grid, Outside
-from ..laws import Family, IntervalSums, Noise, Tier, least_squares, round_error
+from ..distributions import Family, IntervalSums, Noise, Tier, least_squares, round_error
 from ..queries import PartitionQuery, Places, QuantileCutsQuery, SplitRule, TreePartitionQuery
 
 # Groups of neighbouring leaves that are worth counting in addition to the leaves: a function of their number alone.
@@ -85,8 +85,8 @@ def _mean_prefix_variance(leaves: int, widths: tuple[int, ...], family: Family, 
     equally.
     """
     levels = tuple(Tier(range(0, leaves, width), Noise(family, len(widths) * _LARGE)) for width in widths)
-    law = IntervalSums(1, leaves, levels, Noise(family, _LARGE))
-    return round_error(law.mean_prefix_variance(total_is_public))
+    distribution = IntervalSums(1, leaves, levels, Noise(family, _LARGE))
+    return round_error(distribution.mean_prefix_variance(total_is_public))
 
 
 # The last round of a distribution function whose intervals earlier rounds chose: intervals and groups of them are
@@ -194,21 +194,24 @@ def merge_releases(releases: Sequence[Release]) -> Evidence:
     """Merge counts of nested partitions into one piece of evidence; the last round gives the missing count."""
     rounds = [Evidence.from_release(release) for release in releases]
     levels = tuple(level for evidence in rounds for level in evidence.interval_sums.levels)
-    last_law = rounds[-1].interval_sums
+    last_distribution = rounds[-1].interval_sums
     values = tuple(value for evidence in rounds for value in evidence.values[:-1])
     return Evidence(
-        IntervalSums(1, last_law.cells, levels, last_law.missing), (*values, rounds[-1].values[-1]), rounds[-1].total
+        IntervalSums(1, last_distribution.cells, levels, last_distribution.missing),
+        (*values, rounds[-1].values[-1]),
+        rounds[-1].total,
     )
 
 
 def estimate_intervals(evidence: Evidence) -> FloatArray:
     """Estimate the counts of the finest intervals by least squares, over intervals because cells are many."""
-    law = evidence.interval_sums
-    finest = np.asarray(law.levels[-1].starts)
+    distribution = evidence.interval_sums
+    finest = np.asarray(distribution.levels[-1].starts)
     levels = tuple(
-        Tier(tuple(np.searchsorted(finest, np.asarray(level.starts)).tolist()), level.noise) for level in law.levels
+        Tier(tuple(np.searchsorted(finest, np.asarray(level.starts)).tolist()), level.noise)
+        for level in distribution.levels
     )
-    over_intervals = IntervalSums(1, len(finest), levels, law.missing)
+    over_intervals = IntervalSums(1, len(finest), levels, distribution.missing)
     return np.asarray(least_squares(over_intervals, evidence.values, evidence.total).cells[0])
 
 

@@ -56,11 +56,11 @@ from ..conversation import (
 )
 from ..data import MOST_STORED_EDGES, Axis, Outside
 from ..data.grid import split_at_round_numbers, split_at_zero
+from ..distributions import LEAST_VARIANCE, Family, IntervalSums, Noise, Tier, round_error
 from ..estimation import JointEstimate, TreeEstimate, build_layout, least_squares_total
 from ..estimation.binary_tree import ROOT, DyadicLayout, Layout, find_leaves, first_cells_of_nodes, subtree_maxima
 from ..estimation.empirical_bayes import run_upward_pass
 from ..inference import Bracket, PathQuantile
-from ..laws import LEAST_VARIANCE, Family, IntervalSums, Noise, Tier, round_error
 from ..queries import CountQuery, CountUse, Hint, PartitionQuery, Places, PrefixQuery
 from . import lattices
 from .ranks import signal_to_noise
@@ -110,7 +110,7 @@ def choose_first_depth(layout: DyadicLayout, total: float | None, noise: Noise) 
     Args:
         layout: Dyadic intervals of the cells.
         total: Public number of records; None: private.
-        noise: Law of the noise of one count.
+        noise: Distribution of the noise of one count.
     """
     intervals = TUNING.private_intervals if total is None else balanced_intervals(total, noise)
     return min(max(round(log2(max(intervals, 2.0))), 2), layout.depth)
@@ -681,15 +681,15 @@ def _split_variance(base_noise: Noise, tilings: int) -> float:
 def _gaussian_prefix_variance(layout: Layout, tilings: Tilings) -> float:
     """Return the mean variance of a prefix of intervals under Gaussian noise, up to a factor, with a public total."""
     noise, missing = (Noise(Family.GAUSSIAN, tiling_count * _LARGE) for tiling_count in (len(tilings), 1))
-    law = IntervalSums(1, layout.cells, tuple(Tier(starts, noise) for starts in tilings), missing)
-    return round_error(law.interval_law.mean_prefix_variance(True))
+    distribution = IntervalSums(1, layout.cells, tuple(Tier(starts, noise) for starts in tilings), missing)
+    return round_error(distribution.interval_distribution.mean_prefix_variance(True))
 
 
 def _shared_prefix_variance(tilings: Tilings, cells: int, base_noise: Noise, total_is_public: bool) -> float:
     """Return the mean variance of a prefix of cells by tilings that share the loss."""
     noise = replace(base_noise, parameter=len(tilings) * base_noise.parameter)
-    law = IntervalSums(1, cells, tuple(Tier(starts, noise) for starts in tilings), missing=base_noise)
-    return law.mean_prefix_variance(total_is_public)
+    distribution = IntervalSums(1, cells, tuple(Tier(starts, noise) for starts in tilings), missing=base_noise)
+    return distribution.mean_prefix_variance(total_is_public)
 
 
 def _starts_of_nodes(layout: Layout, nodes: NDArray[np.int64]) -> Places:
@@ -733,7 +733,7 @@ def search_brackets(workload: QuantileSearchWorkload, setting: Setting) -> Strat
 
         # Both rounds read one noise tree, so their counts are joined as if one query had asked for all of them.
         new_evidence = Evidence.from_release((yield _prefix_step(axis, thresholds)))
-        law = evidence.path_sums
+        distribution = evidence.path_sums
         stored = len(evidence.path_sums.prefix_lengths)
         values = (
             *evidence.values[:stored],
@@ -741,7 +741,7 @@ def search_brackets(workload: QuantileSearchWorkload, setting: Setting) -> Strat
             *evidence.values[stored:],
         )
         evidence = Evidence(
-            replace(law, prefix_lengths=law.prefix_lengths + new_evidence.path_sums.prefix_lengths),
+            replace(distribution, prefix_lengths=distribution.prefix_lengths + new_evidence.path_sums.prefix_lengths),
             values,
             evidence.total,
         )

@@ -68,6 +68,7 @@ from ..conversation import (
     UnsupportedQuery,
 )
 from ..data import Grid, Outside, TypedAxis
+from ..distributions import LEAST_VARIANCE, Tier
 from ..estimation import (
     JointEstimate,
     Layout,
@@ -79,7 +80,6 @@ from ..estimation import (
     reestimate_tree,
     reweighted_total,
 )
-from ..laws import LEAST_VARIANCE, Tier
 from ..queries import PartitionQuery
 from .prefixes import TUNING as REFINEMENT
 from .prefixes import Tilings, find_atom_tilings, has_atoms, refine_last_tilings
@@ -148,7 +148,9 @@ class PilotCounts:
             """
             (tier,) = evidence.interval_sums.levels
             moved_tier = Tier(tuple(starts[tier.first_cells].tolist()), tier.noise)
-            return replace(evidence, law=replace(evidence.interval_sums, cells=len(edges) + 1, levels=(moved_tier,)))
+            return replace(
+                evidence, distribution=replace(evidence.interval_sums, cells=len(edges) + 1, levels=(moved_tier,))
+            )
 
         return PilotCounts(edges, tuple(map(refine_evidence, self.rounds)))
 

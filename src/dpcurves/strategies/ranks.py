@@ -265,7 +265,7 @@ def ask_even_intervals(
     coarse = _cut_axis(score, (), intervals)
     release = yield Step(CountQuery((coarse,), CountUse.CELLS), budget_fraction)
     counts = counts_inside_grid(release, coarse)
-    variance = Evidence.from_release(release).sums.nested_law.parts[-1].noise.variance
+    variance = Evidence.from_release(release).sums.nested_distribution.parts[-1].noise.variance
     return shrink_shares(counts, variance), np.searchsorted(score.grid.edges, coarse.grid.edges), release
 
 

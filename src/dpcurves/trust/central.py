@@ -89,7 +89,7 @@ class Central:
         return choose_strategy(workload, Setting(loss, adjacency))
 
     def plan_query(self, query: Query, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
-        """Plan one query, from public facts alone: mechanism, noise law, loss and expected error.
+        """Plan one query, from public facts alone: mechanism, noise distribution, loss and expected error.
 
         Raises:
             UnsupportedQuery: the mechanism cannot answer it, or a dense query has too many cells.

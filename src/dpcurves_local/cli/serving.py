@@ -87,16 +87,16 @@ def plan_local(
     loss = loss_options.loss()
     sizes = class_sizes.parse_sizes(people)
     task = task_options.make_task(column, cells, loss)
-    law = task.plan.law.require_type(AggregatedReports)
+    distribution = task.plan.distribution.require_type(AggregatedReports)
     error = task.plan.error
     # the error of the counts; that of a statistic of pairs, the kernel, is another one
     of_counts = "" if task_options.kernel is None else f"; the error of {task_options.kernel} differs"
-    quantity = f"at one edge or cell{of_counts}" if task.aim is None else "in the area under the curve, its mean"
+    quantity = f"at one edge or cell{of_counts}" if task.target is None else "in the area under the curve, its mean"
     error_line = f"standard error: about {error:.4g} of {people} people ({error / people:.3%}) {quantity}"
     print_to_console(
         make_console(),
         f"{task.question}: {loss}, {task.plan.made_by}",
-        _make_level_table(law),
+        _make_level_table(distribution),
         error_line,
         _describe_report(task),
     )
@@ -104,17 +104,17 @@ def plan_local(
         print_to_console(make_console(), _make_protocol_table(cells.parse_grid(), loss, *sizes))
 
 
-def _make_level_table(law: AggregatedReports) -> Table:
+def _make_level_table(distribution: AggregatedReports) -> Table:
     """Return the table of levels, with their intervals, people and randomisers, and the weight of one report."""
     from rich.table import Table
 
     table = Table(caption="weight: by how many people one report can shift a count", caption_justify="left")
     for name in ("level", "intervals", "people", "randomiser", "weight"):
         table.add_column(name, justify="left" if name == "randomiser" else "right")
-    for number, level in enumerate(law.levels, start=1):
+    for number, level in enumerate(distribution.levels, start=1):
         # a level sees a part of the people, whose reports stand for all; debiasing divides by the gain
-        weight = law.people / level.reports / float(level.gain)
-        intervals = str(law.rows * len(level.starts))
+        weight = distribution.people / level.reports / float(level.gain)
+        intervals = str(distribution.rows * len(level.starts))
         table.add_row(str(number), intervals, str(level.reports), level.randomiser, f"{weight:.3g}")
     return table
 

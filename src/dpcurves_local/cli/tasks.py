@@ -187,7 +187,7 @@ class TaskOptions(PairStatisticOptions):
             if getattr(self, field) not in tuple(words):
                 raise Misuse(field, f"must be one of {', '.join(words)}, got {getattr(self, field)!r}")
         return Task(
-            question, loss, parse_integer("people", self.people), aim=CountUse.AREA if area else None,
+            question, loss, parse_integer("people", self.people), target=CountUse.AREA if area else None,
             coins=Coins(self.coins),
             rounding=Rounding(self.rounding),
             invitations=None if self.invitation_key is None else Inviter.load_or_create(self.invitation_key).public_key,

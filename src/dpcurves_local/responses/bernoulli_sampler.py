@@ -5,7 +5,7 @@
     sample_uniform           the upper half of word * outcomes, with rejection of words that would bias it
     sample_uniform_sets      Bernoulli sets, corrected to their size by uniform elements that are inserted or removed
 
-Formal guarantees: all laws are exact for uniform random bits; tables and start sets affect the time alone.
+Formal guarantees: all distributions are exact for uniform random bits; tables and start sets affect the time alone.
 
 References: Lemire 2019 (uniform integers by multiplication).
 

@@ -321,13 +321,15 @@ def plan_answers(
     response = plan_response(query, loss)
     overlaps = query.pairing.compute_expected_overlaps(people)
     kernel = query.kernel
-    law = PairAnswers(
+    distribution = PairAnswers(
         people, *_round_overlaps(overlaps), kernel.minimum, kernel.maximum, kernel.step, response.offset, response.gain
     )
     components = zetas or worst_case_zetas(kernel.span)
     noise_and_kernel_variance = min(response.max_variance + components.zeta2, response.max_total_variance)
     variance = _overlap_variance(overlaps, components) + (noise_and_kernel_variance - components.zeta2) / overlaps.pairs
-    return Plan(query, loss, adjacency, f"{computed_by}: {response.name}", law, float(kernel.step) * sqrt(variance))
+    return Plan(
+        query, loss, adjacency, f"{computed_by}: {response.name}", distribution, float(kernel.step) * sqrt(variance)
+    )
 
 
 def plan_sum(query: PairQuery, loss: PrivacyLoss, adjacency: Adjacency, zetas: Zetas | None = None) -> Plan:
@@ -350,10 +352,10 @@ def plan_sum(query: PairQuery, loss: PrivacyLoss, adjacency: Adjacency, zetas: Z
     overlaps = query.pairing.compute_expected_overlaps(people)
     kernel = query.kernel
     noise = plan_sum_noise(query, loss, people)
-    law = PairSum(people, *_round_overlaps(overlaps), kernel.minimum, kernel.maximum, kernel.step, noise.rate)
+    distribution = PairSum(people, *_round_overlaps(overlaps), kernel.minimum, kernel.maximum, kernel.step, noise.rate)
     variance = _overlap_variance(overlaps, zetas or worst_case_zetas(kernel.span)) + noise.variance / overlaps.pairs**2
     made_by = f"{SERVERS}: one Laplace noise on the sum"
-    return Plan(query, loss, adjacency, made_by, law, float(kernel.step) * sqrt(variance))
+    return Plan(query, loss, adjacency, made_by, distribution, float(kernel.step) * sqrt(variance))
 
 
 def plan_response(query: PairQuery, loss: PrivacyLoss) -> Response:

@@ -329,7 +329,7 @@ class PairTerms:
         query = plan.query.as_kind(PairQuery)
         if query is None or query.kernel != kernel.form or not query.seed_commitment:
             raise ProtocolError("plan", "must be a plan of this kernel, made with a seed; plan the question with seed=")
-        people = plan.law.require_type(PairAnswers).people
+        people = plan.distribution.require_type(PairAnswers).people
         return cls(kernel, plan_response(query, plan.loss), query.pairing, people, query.seed_commitment, document_hash)
 
     @property

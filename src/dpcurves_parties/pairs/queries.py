@@ -1,4 +1,4 @@
-"""Queries about pairs of people, pairing from a public seed, and the law of the released values."""
+"""Queries about pairs of people, pairing from a public seed, and the distribution of the released values."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from dpcurves.arrays import IntArray
 from dpcurves.codec import STORED
 from dpcurves.data.axis import Axis
 from dpcurves.data.grid import Grid
-from dpcurves.laws.law import Law
+from dpcurves.distributions.output_distribution import OutputDistribution
 from dpcurves.queries.query import Query
 
 MOST_PEOPLE = 2**31  # people at most, so that numbers of two people fit into one 64-bit integer
@@ -375,8 +375,8 @@ MOST_PAIRS = 2**40  # pairs of one release at most
 
 
 @dataclass(frozen=True, slots=True)
-class PairLaw(Law):
-    """Law of values released about the mean of a kernel over all pairs.
+class PairDistribution(OutputDistribution):
+    """Distribution of values released about the mean of a kernel over all pairs.
 
     Attributes:
         people: Number of people.
@@ -434,17 +434,19 @@ class PairLaw(Law):
         return self.maximum - self.minimum
 
     def to_json(self, values: Sequence[int], total: int | None) -> dict[str, Any]:
-        """Return the law's fields, the released integers and the total as a JSON object; `total` is None for pairs."""
+        """Return the distribution's fields, the released integers and the total as a JSON object; `total` is None for
+        pairs."""
         return {self.KEY: STORED.encode_fields(self), "values": list(values), "total": total}
 
     @classmethod
     def from_json(cls, stored: Mapping[str, Any]) -> Self:
-        """Parse the law from a stored release. Raises `ValueError` if its fields are missing or inconsistent."""
+        """Parse the distribution from a stored release. Raises `ValueError` if its fields are missing or
+        inconsistent."""
         return STORED.decode_fields(cls, stored[cls.KEY])
 
 
 @dataclass(frozen=True, slots=True)
-class PairAnswers(PairLaw):
+class PairAnswers(PairDistribution):
     """Each pair answered with noise. Released are sums of answers, of their squares and of products.
 
     Products are taken over couples of pairs with exactly one person in common, each couple once. They estimate the
@@ -485,7 +487,7 @@ class PairAnswers(PairLaw):
 
 
 @dataclass(frozen=True, slots=True)
-class PairSum(PairLaw):
+class PairSum(PairDistribution):
     """Sum of a kernel over all pairs, with noise added once: one number.
 
     Attributes:

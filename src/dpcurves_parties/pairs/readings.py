@@ -37,9 +37,9 @@ from dpcurves.arguments import InvalidArgument, require_integer, require_type
 from dpcurves.conversation import Release
 from dpcurves.curves.pair_mean import UStatistic
 from dpcurves.curves.question import build_privacy_statement, require_independent
-from dpcurves.laws import Law
+from dpcurves.distributions import OutputDistribution
 
-from .queries import PairAnswers, PairLaw, PairSum, all_pairs_variance
+from .queries import PairAnswers, PairDistribution, PairSum, all_pairs_variance
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,23 +92,25 @@ class _VarianceBounds(NamedTuple):
             yield zeta1, max(self.zeta2, 2 * zeta1)
 
 
-def require_pair_law(law: Law) -> PairLaw:
-    """Return the law if it is about pairs of people. Raises `TypeError` otherwise."""
-    return law.require_type(PairLaw)  # type: ignore[type-abstract]
+def require_pair_distribution(distribution: OutputDistribution) -> PairDistribution:
+    """Return the distribution if it is about pairs of people. Raises `TypeError` otherwise."""
+    return distribution.require_type(PairDistribution)  # type: ignore[type-abstract]
 
 
-def estimate_pair_mean(law: PairLaw, values: Sequence[int]) -> float:
+def estimate_pair_mean(distribution: PairDistribution, values: Sequence[int]) -> float:
     """Return the unbiased estimate of the kernel's mean over all pairs of people, in its units.
 
     The first of `values` is the sum of the pairs' values, with noise. If no pair answered, the middle of the kernel's
     range is returned.
     """
-    if not law.pairs:
-        return float(law.step * (law.minimum + law.maximum) / 2)
-    return float(law.step) * law.debias(values[0] / law.pairs)
+    if not distribution.pairs:
+        return float(distribution.step * (distribution.minimum + distribution.maximum) / 2)
+    return float(distribution.step) * distribution.debias(values[0] / distribution.pairs)
 
 
-def find_pair_interval(law: PairLaw, values: Sequence[int], level: float, *, population: bool) -> tuple[float, float]:
+def find_pair_interval(
+    distribution: PairDistribution, values: Sequence[int], level: float, *, population: bool
+) -> tuple[float, float]:
     """Return an interval for the mean over all pairs of these people, with coverage of about `level`.
 
     It accounts for noise and the choice of pairs; with `population`, also for people as an independent sample. With z
@@ -118,36 +120,43 @@ def find_pair_interval(law: PairLaw, values: Sequence[int], level: float, *, pop
     assumed. For the population, this is exact for a kernel of two values if each person is in one pair.
 
     Args:
-        law: Law of the released numbers.
+        distribution: Distribution of the released numbers.
         values: The released numbers.
         level: Confidence level, between 0 and 1.
         population: Whether the mean of the population is meant, rather than that of these people.
     """
-    if not law.pairs:
-        return float(law.step * law.minimum), float(law.step * law.maximum)
-    if law.has_pair_answers:
+    if not distribution.pairs:
+        return float(distribution.step * distribution.minimum), float(distribution.step * distribution.maximum)
+    if distribution.has_pair_answers:
         sums = _AnswerSums(*values)
-        centre, radius = _interval_from_answers(law.require_type(PairAnswers), sums, level, population)
+        centre, radius = _interval_from_answers(distribution.require_type(PairAnswers), sums, level, population)
     else:
-        centre, radius = _interval_from_sum(law.require_type(PairSum), values[0], level, population)
-    endpoints = (min(max(endpoint, law.minimum), law.maximum) for endpoint in (centre - radius, centre + radius))
-    low, high = (float(law.step) * endpoint for endpoint in endpoints)
+        centre, radius = _interval_from_sum(distribution.require_type(PairSum), values[0], level, population)
+    endpoints = (
+        min(max(endpoint, distribution.minimum), distribution.maximum)
+        for endpoint in (centre - radius, centre + radius)
+    )
+    low, high = (float(distribution.step) * endpoint for endpoint in endpoints)
     return low, high
 
 
-def _interval_from_answers(law: PairAnswers, sums: _AnswerSums, level: float, population: bool) -> tuple[float, float]:
+def _interval_from_answers(
+    distribution: PairAnswers, sums: _AnswerSums, level: float, population: bool
+) -> tuple[float, float]:
     """Return centre and half-width of the interval from sums of randomised answers, in the kernel's integers."""
     z_squared = _squared_normal_quantile(level)
-    total_count = law.pairs + z_squared
+    total_count = distribution.pairs + z_squared
     # Mean answers of pairs at both ends of the range. `gain` is the change of the mean answer per unit of the kernel.
-    end_answers = [float(law.offset + law.gain * value) for value in (law.minimum, law.maximum)]
+    end_answers = [
+        float(distribution.offset + distribution.gain * value) for value in (distribution.minimum, distribution.maximum)
+    ]
     mean = (sums.answers + z_squared / 2 * sum(end_answers)) / total_count
     mean_square = (sums.squares + z_squared / 2 * (end_answers[0] ** 2 + end_answers[1] ** 2)) / total_count
     variance = mean_square - mean**2
-    gain = float(law.gain)
-    zeta2 = min(_bound_zeta2(law, law.debias(mean)) * gain**2, variance)
-    bounds = _VarianceBounds(variance / total_count, _bound_zeta1(law, sums, variance, zeta2), zeta2)
-    return law.debias(mean), sqrt(z_squared * _bound_variance(law, bounds, population)) / gain
+    gain = float(distribution.gain)
+    zeta2 = min(_bound_zeta2(distribution, distribution.debias(mean)) * gain**2, variance)
+    bounds = _VarianceBounds(variance / total_count, _bound_zeta1(distribution, sums, variance, zeta2), zeta2)
+    return distribution.debias(mean), sqrt(z_squared * _bound_variance(distribution, bounds, population)) / gain
 
 
 def _squared_normal_quantile(level: float) -> float:
@@ -156,45 +165,49 @@ def _squared_normal_quantile(level: float) -> float:
     return float(ndtri((1 + level) / 2)) ** 2
 
 
-def _bound_zeta1(law: PairLaw, sums: _AnswerSums, variance: float, zeta2: float) -> tuple[float, float]:
+def _bound_zeta1(
+    distribution: PairDistribution, sums: _AnswerSums, variance: float, zeta2: float
+) -> tuple[float, float]:
     """Return bounds on the variance of answers' conditional means given one person, from products of answers.
 
     `variance` is that of one answer. Zeta 1 is the covariance of two pairs with one person in common, and at most half
     of zeta 2.
     """
-    if not law.one_shared:
+    if not distribution.one_shared:
         return 0.0, zeta2 / 2
-    couple_count = law.one_shared / 2  # unordered couples of pairs with exactly one person in common
-    covariance = sums.products / couple_count - (sums.answers / law.pairs) ** 2
+    couple_count = distribution.one_shared / 2  # unordered couples of pairs with exactly one person in common
+    covariance = sums.products / couple_count - (sums.answers / distribution.pairs) ** 2
     # Standard error of the mean product, as if the answers of different pairs were uncorrelated.
     margin = TUNING.doubt_z * variance / sqrt(couple_count)
     return min(max(covariance - margin, 0.0), zeta2 / 2), min(max(covariance + margin, 0.0), zeta2 / 2)
 
 
-def _interval_from_sum(law: PairSum, noisy_sum: int, level: float, population: bool) -> tuple[float, float]:
+def _interval_from_sum(distribution: PairSum, noisy_sum: int, level: float, population: bool) -> tuple[float, float]:
     """Return centre and half-width of the interval from one sum with Laplace noise, in the kernel's integers."""
     z_squared = _squared_normal_quantile(level)
-    total_count = law.pairs + z_squared
-    mean = (noisy_sum + z_squared / 2 * (law.minimum + law.maximum)) / total_count
-    zeta2 = _bound_zeta2(law, mean)
-    variance = _bound_variance(law, _VarianceBounds(zeta2 / total_count, (0.0, zeta2 / 2), zeta2), population)
-    return mean, _absolute_quantile(1 / float(law.rate) / total_count, sqrt(variance), level)
+    total_count = distribution.pairs + z_squared
+    mean = (noisy_sum + z_squared / 2 * (distribution.minimum + distribution.maximum)) / total_count
+    zeta2 = _bound_zeta2(distribution, mean)
+    variance = _bound_variance(distribution, _VarianceBounds(zeta2 / total_count, (0.0, zeta2 / 2), zeta2), population)
+    return mean, _absolute_quantile(1 / float(distribution.rate) / total_count, sqrt(variance), level)
 
 
-def _bound_zeta2(law: PairLaw, mean: float) -> float:
+def _bound_zeta2(distribution: PairDistribution, mean: float) -> float:
     """Return the largest variance of values with this mean in the kernel's range (Bhatia and Davis 2000)."""
-    clipped_mean = min(max(mean, law.minimum), law.maximum)
-    return (clipped_mean - law.minimum) * (law.maximum - clipped_mean)
+    clipped_mean = min(max(mean, distribution.minimum), distribution.maximum)
+    return (clipped_mean - distribution.minimum) * (distribution.maximum - clipped_mean)
 
 
-def _bound_variance(law: PairLaw, bounds: _VarianceBounds, population: bool) -> float:
+def _bound_variance(distribution: PairDistribution, bounds: _VarianceBounds, population: bool) -> float:
     """Return the largest variance of the mean within the bounds; without `population`, minus the sampling variance of
     people.
     """
     largest = 0.0
     for zeta1, zeta2 in bounds.list_corners():
-        shared = (law.one_shared * zeta1 + (law.both_shared - law.pairs) * zeta2) / law.pairs**2
-        people_variance = 0.0 if population else all_pairs_variance(law.people, zeta1, zeta2)
+        shared = (
+            distribution.one_shared * zeta1 + (distribution.both_shared - distribution.pairs) * zeta2
+        ) / distribution.pairs**2
+        people_variance = 0.0 if population else all_pairs_variance(distribution.people, zeta1, zeta2)
         largest = max(largest, bounds.independent_variance + shared - people_variance)
     return largest
 
@@ -237,30 +250,36 @@ def pair_statistic(release: Release) -> UStatistic:
     Raises:
         TypeError: the release is not about pairs.
     """
-    law: Law = release.plan.law
-    pair_law = require_pair_law(law)
+    distribution: OutputDistribution = release.plan.distribution
+    pair_distribution = require_pair_distribution(distribution)
     values = release.values
     privacy = build_privacy_statement([release])
-    planned = release.plan.query.pairing.compute_expected_overlaps(pair_law.people).pairs  # type: ignore[attr-defined]
-    notes = [f"{pair_law.pairs} of about {planned:.0f} pairs answered"] if pair_law.pairs < 0.99 * planned else []
+    planned = release.plan.query.pairing.compute_expected_overlaps(pair_distribution.people).pairs  # type: ignore[attr-defined]
+    notes = (
+        [f"{pair_distribution.pairs} of about {planned:.0f} pairs answered"]
+        if pair_distribution.pairs < 0.99 * planned
+        else []
+    )
 
     def find_endpoints(level: float, population: bool) -> tuple[float, float]:
         """Return the interval's endpoints at `level`, for these people or for the population. Raises `ValueError` if
         people are dependent and the population was asked for.
         """
         require_independent(privacy, population)
-        return find_pair_interval(pair_law, values, level, population=population)
+        return find_pair_interval(pair_distribution, values, level, population=population)
 
-    minimum, maximum = (float(pair_law.step * value) for value in (pair_law.minimum, pair_law.maximum))
+    minimum, maximum = (
+        float(pair_distribution.step * value) for value in (pair_distribution.minimum, pair_distribution.maximum)
+    )
     return UStatistic(
-        value=estimate_pair_mean(pair_law, values),
+        value=estimate_pair_mean(pair_distribution, values),
         resolution=0.0,
         interval_function=find_endpoints,
         privacy=privacy,
         notes=tuple(notes),
         minimum=minimum,
         maximum=maximum,
-        pairs=pair_law.pairs,
+        pairs=pair_distribution.pairs,
     )
 
 

@@ -37,7 +37,7 @@ from dpcurves_parties.pairs.queries import Overlaps, PairQuery, commit_to_seed
 from ..crypto.circuits import evaluate_circuit
 from .mechanisms import Kernel, build_noisy_circuit, plan_response, plan_sum_noise, random_input_widths
 from .noise_circuits import FiniteLaplace, Response
-from .queries import PairAnswers, PairLaw, PairSum
+from .queries import PairAnswers, PairDistribution, PairSum
 
 
 def release_answers(plan: Plan, pairs: IntArray, answers: IntArray, allotment: Allotment, *, seeded: bool) -> Release:
@@ -61,7 +61,7 @@ def release_answers(plan: Plan, pairs: IntArray, answers: IntArray, allotment: A
         raise InvalidArgument(
             "answers", f"must be {len(pairs)} answers, one for each pair of the plan, got {len(answers)}"
         )
-    final_plan = _plan_for_pairs(plan, pairs, plan.law.require_type(PairAnswers))
+    final_plan = _plan_for_pairs(plan, pairs, plan.distribution.require_type(PairAnswers))
     integers = answers.astype(np.int64)
     allowed = plan_response(_require_pair_query(plan), plan.loss).answers
     if len(integers) and not (integers.min() >= allowed.start and integers.max() < allowed.stop):
@@ -69,7 +69,7 @@ def release_answers(plan: Plan, pairs: IntArray, answers: IntArray, allotment: A
     values = (
         _sum_exactly(integers),
         _sum_exactly(integers**2),
-        _sum_products(pairs, integers, final_plan.law.require_type(PairAnswers).people),
+        _sum_products(pairs, integers, final_plan.distribution.require_type(PairAnswers).people),
     )
     return Release(final_plan, values, allotment, seeded)
 
@@ -90,11 +90,16 @@ def release_sum(plan: Plan, pairs: IntArray, noisy: int, allotment: Allotment, *
         ValueError: a person is in too many pairs, or the payment is for another loss.
     """
     require_charged(allotment, plan)
-    final_plan = _plan_for_pairs(plan, pairs, plan.law.require_type(PairSum))
-    law = final_plan.law.require_type(PairSum)
+    final_plan = _plan_for_pairs(plan, pairs, plan.distribution.require_type(PairSum))
+    distribution = final_plan.distribution.require_type(PairSum)
     modulus = 1 << find_sum_noise(plan).width
-    lowest = law.pairs * law.span // 2 - modulus // 2
-    return Release(final_plan, (lowest + (noisy - lowest) % modulus + law.pairs * law.minimum,), allotment, seeded)
+    lowest = distribution.pairs * distribution.span // 2 - modulus // 2
+    return Release(
+        final_plan,
+        (lowest + (noisy - lowest) % modulus + distribution.pairs * distribution.minimum,),
+        allotment,
+        seeded,
+    )
 
 
 def release_values(plan: Plan, pairs: IntArray, values: Sequence[int], allotment: Allotment) -> Release:
@@ -109,14 +114,19 @@ def release_values(plan: Plan, pairs: IntArray, values: Sequence[int], allotment
     Raises:
         ValueError: the number of values is wrong, or a person is in too many pairs.
     """
-    return Release(_plan_for_pairs(plan, pairs, plan.law.require_type(PairLaw)), tuple(values), allotment, seeded=False)  # type: ignore[type-abstract]
+    return Release(
+        _plan_for_pairs(plan, pairs, plan.distribution.require_type(PairDistribution)),
+        tuple(values),
+        allotment,
+        seeded=False,
+    )  # type: ignore[type-abstract]
 
 
 def find_sum_noise(plan: Plan) -> FiniteLaplace:
-    """Return the noise law that a plan of `plan_sum` adds to the sum of all pairs. Raises `ValueError` if the plan is
-    not about pairs.
+    """Return the noise distribution that a plan of `plan_sum` adds to the sum of all pairs. Raises `ValueError` if the
+    plan is not about pairs.
     """
-    return plan_sum_noise(_require_pair_query(plan), plan.loss, plan.law.require_type(PairSum).people)
+    return plan_sum_noise(_require_pair_query(plan), plan.loss, plan.distribution.require_type(PairSum).people)
 
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
@@ -146,18 +156,19 @@ def simulate_release(plan: Plan, people: SimulatedPeople, allotment: Allotment, 
     Raises:
         ValueError: the table and the plan have different numbers of people, or a value does not fit its declared bits.
     """
-    law, kernel = plan.law.require_type(PairLaw), people.kernel  # type: ignore[type-abstract]
+    distribution, kernel = plan.distribution.require_type(PairDistribution), people.kernel  # type: ignore[type-abstract]
     columns = {name: _compute_column(people.table, name) for name in kernel.columns}
-    if any(len(values) != law.people for values in columns.values()):
+    if any(len(values) != distribution.people for values in columns.values()):
         raise InvalidArgument(
-            "table", f"must have {law.people} rows, the people of the plan; plan again for the rows of the table"
+            "table",
+            f"must have {distribution.people} rows, the people of the plan; plan again for the rows of the table",
         )
     query = _require_pair_query(plan)
     if query.seed_commitment and commit_to_seed(people.seed) != query.seed_commitment:
         raise InvalidArgument("seed", "must match the published commitment; use the seed that was made with the task")
-    pairs = query.pairing.draw_pairs(law.people, people.seed)
+    pairs = query.pairing.draw_pairs(distribution.people, people.seed)
     first, second = ({name: values[pairs[:, side]] for name, values in columns.items()} for side in (0, 1))
-    if law.has_pair_answers:
+    if distribution.has_pair_answers:
         answers = simulate_answers(plan_response(query, plan.loss), kernel, (first, second), randomness)
         return release_answers(plan, pairs, answers, allotment, seeded=randomness.is_seeded)
     noise = find_sum_noise(plan)
@@ -165,7 +176,7 @@ def simulate_release(plan: Plan, people: SimulatedPeople, allotment: Allotment, 
         int.from_bytes(randomness.random_bytes(width + 7 >> 3), "little") % (1 << width)
         for width in noise.random_widths
     ]
-    exact_sum = _sum_exactly(kernel.evaluate(first, second) - law.minimum)
+    exact_sum = _sum_exactly(kernel.evaluate(first, second) - distribution.minimum)
     noisy = (exact_sum + noise.compute_noise(draws)) % (1 << noise.width)
     return release_sum(plan, pairs, noisy, allotment, seeded=randomness.is_seeded)
 
@@ -211,22 +222,29 @@ def _require_pair_query(plan: Plan) -> PairQuery:
     return query
 
 
-def _plan_for_pairs(plan: Plan, pairs: IntArray, law: PairLaw) -> Plan:
-    """Return the plan whose law counts the pairs that answered, and their overlaps, which are public. Raises
+def _plan_for_pairs(plan: Plan, pairs: IntArray, distribution: PairDistribution) -> Plan:
+    """Return the plan whose distribution counts the pairs that answered, and their overlaps, which are public. Raises
     `ValueError` if a pair is impossible or a person is in too many.
     """
-    if len(pairs) and not (pairs.min() >= 0 and pairs.max() < law.people and (pairs[:, 0] != pairs[:, 1]).all()):
-        raise InvalidArgument("pairs", f"must be pairs of two different people, numbered from 0 to {law.people - 1}")
+    if len(pairs) and not (
+        pairs.min() >= 0 and pairs.max() < distribution.people and (pairs[:, 0] != pairs[:, 1]).all()
+    ):
+        raise InvalidArgument(
+            "pairs", f"must be pairs of two different people, numbered from 0 to {distribution.people - 1}"
+        )
     if len(pairs) and int(np.bincount(pairs.ravel()).max()) > _require_pair_query(plan).pairs_per_unit:
         raise InvalidArgument(
             "pairs",
             "must have each person in at most as many pairs as the plan allows; take the pairs from the plan's seed",
         )
-    overlaps = Overlaps.from_pairs(pairs, law.people)
-    final_law = replace(
-        law, pairs=int(overlaps.pairs), one_shared=int(overlaps.one_shared), both_shared=int(overlaps.both_shared)
+    overlaps = Overlaps.from_pairs(pairs, distribution.people)
+    final_distribution = replace(
+        distribution,
+        pairs=int(overlaps.pairs),
+        one_shared=int(overlaps.one_shared),
+        both_shared=int(overlaps.both_shared),
     )
-    return replace(plan, law=final_law)
+    return replace(plan, distribution=final_distribution)
 
 
 def _sum_products(pairs: IntArray, answers: IntArray, people: int) -> int:

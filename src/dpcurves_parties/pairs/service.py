@@ -151,7 +151,7 @@ DRAWN_AS = "random bits of both servers, in a circuit"
 
 def count_answer_values(task: PairTask) -> int:
     """Return the number of released values, which does not depend on the number of people."""
-    return len(task.plan(max(task.people, task.pairing.pairs_per_person + 1)).law.blank_values())
+    return len(task.plan(max(task.people, task.pairing.pairs_per_person + 1)).distribution.blank_values())
 
 
 @dataclass(frozen=True)
@@ -242,9 +242,9 @@ class PairService(SharedTaskService[PairTask]):
         self.road = PeerConnector(url, talking, self.resources.timeout)
 
     @property
-    def noise_law_name(self) -> str:
-        """Name of the noise law, which a repeated charge must equal: noise is drawn once in a session and stored, not
-        derived from a key.
+    def noise_distribution_name(self) -> str:
+        """Name of the noise distribution, which a repeated charge must equal: noise is drawn once in a session and
+        stored, not derived from a key.
         """
         return DRAWN_AS
 

@@ -1,6 +1,6 @@
 """Statistics over pairs of people: plans, simulation and the named kernels.
 
-    plan        law and expected error of a mean over pairs, from public facts; `best` chooses among plans
+    plan        distribution and expected error of a mean over pairs, from public facts; `best` chooses among plans
     simulate    the plan's circuit and noise for all pairs in one process, on values that are not secret
     kernels     `GINI`, `KENDALL`, `COLLISION`, `AUC`, or a `Kernel` of any function of two people
 

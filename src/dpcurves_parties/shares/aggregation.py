@@ -22,7 +22,7 @@ from dpcurves.ledger import Allotment
 from ..crypto import Z64, Domain
 from ..crypto.comparison import DIGEST_SIZE
 from ..serving.messages import ProtocolError, parse_object
-from ..serving.noise_key import NoiseKey, format_noise_law
+from ..serving.noise_key import NoiseKey, format_noise_distribution
 from ..serving.task_document import Role, find_bearer
 from ..serving.two_servers import dap, report_set
 from ..serving.two_servers.collection import (
@@ -551,11 +551,13 @@ class TaskService(SharedTaskService[Task]):
     _counting: PlainCounting | CheckedCounting | None = field(default=None, init=False)
 
     @property
-    def noise_law_name(self) -> str:
-        """Name of the noise law of the task: format and parameters; a version that draws other noise has
+    def noise_distribution_name(self) -> str:
+        """Name of the noise distribution of the task: format and parameters; a version that draws other noise has
         another name.
         """
-        return format_noise_law(self.task.law(1))  # the law does not depend on the number of reports
+        return format_noise_distribution(
+            self.task.distribution(1)
+        )  # the distribution does not depend on the number of reports
 
     @property
     def askable(self) -> Task:

@@ -47,8 +47,8 @@ each other, 0 and the number of reports. Records of owners who are not checked c
 *Impossible answers are refused* for every z* (`ProvedValues.require_possible`): values of all cells must lie between -T
 and the number of reports plus T, where noise exceeds T with probability 2**-40; counts below edges as above.
 
-*Not guaranteed*: that the lying server drew z* from the right law. It can choose z*, before it knows anything about the
-answer, equal for all analysts. An owner who helps a lying server, or the creator of the task, can give it the
+*Not guaranteed*: that the lying server drew z* from the right distribution. It can choose z*, before it knows anything
+about the answer, equal for all analysts. An owner who helps a lying server, or the creator of the task, can give it the
 coefficients, and wrong answers are accepted; an owner whose words are wrong stops the answers, because it cannot be
 decided who lied. None of this reveals a record.
 
@@ -71,8 +71,8 @@ from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 from numpy.typing import NDArray
 
 from dpcurves.arguments import InvalidArgument
+from dpcurves.distributions import IntervalSums, PathSums
 from dpcurves.inference import WeightedNoise, tail_bound
-from dpcurves.laws import IntervalSums, PathSums
 
 from ..serving.messages import ProtocolError
 from ..serving.noise_key import NoiseKey
@@ -175,40 +175,41 @@ class ProvedCells(ProvedValues):
     """Counts of all cells as interval sums, then the number of records without a value minus its public total.
 
     Attributes:
-        law: Law of the answer, with the noise of both servers.
+        distribution: Distribution of the answer, with the noise of both servers.
     """
 
-    law: IntervalSums
+    distribution: IntervalSums
 
     @property
     def size(self) -> int:
         """Number of values: all interval sums, and one for missing values if they are counted."""
-        return self.law.size
+        return self.distribution.size
 
     def compute_weights(self, coefficients: Words, slots: NDArray[np.int64]) -> Words:
         """Return for each slot the sum modulo the prime of the coefficients of the intervals that contain it."""
-        law = self.law
-        weights = np.zeros((law.rows, law.cells), np.uint64)
+        distribution = self.distribution
+        weights = np.zeros((distribution.rows, distribution.cells), np.uint64)
         start = 0
-        for level in law.levels:
-            size = law.rows * len(level.starts)
-            level_coefficients = coefficients[start : start + size].reshape(law.rows, -1)
+        for level in distribution.levels:
+            size = distribution.rows * len(level.starts)
+            level_coefficients = coefficients[start : start + size].reshape(distribution.rows, -1)
             weights = _reduce(
-                weights + level_coefficients[:, np.searchsorted(level.first_cells, np.arange(law.cells), "right") - 1]
+                weights
+                + level_coefficients[:, np.searchsorted(level.first_cells, np.arange(distribution.cells), "right") - 1]
             )
             start += size
-        if law.missing is not None:
+        if distribution.missing is not None:
             weights = _reduce(weights + _negate(coefficients[start : start + 1]))
         return np.append(weights.ravel(), np.uint64(0))[slots]
 
     def derive_noise(self, key: NoiseKey) -> list[int]:
         """SECRET: return one server's noise of all interval sums, derived from its key."""
-        return key.derive_sum_noise(self.law)
+        return key.derive_sum_noise(self.distribution)
 
     def require_possible(self, counts: Sequence[int], reports: int) -> None:
         """Refuse a value below 0 or above the number of reports by more than noise explains. Raises `ProtocolError`."""
         start = 0
-        for noise, size in self.law.noises:
+        for noise, size in self.distribution.noises:
             bound = tail_bound((WeightedNoise(1, 1.0, noise),), FALSE_BLAME_PROBABILITY / (2 * self.size))
             if any(not -bound <= count <= reports + bound for count in counts[start : start + size]):
                 raise ProtocolError("servers", IMPOSSIBLE, 502)
@@ -226,15 +227,15 @@ class ProvedEdges(ProvedValues):
     """Counts below the edges of a list.
 
     Attributes:
-        law: Law of these counts, which rise, with the noise of both servers.
+        distribution: Distribution of these counts, which rise, with the noise of both servers.
     """
 
-    law: PathSums
+    distribution: PathSums
 
     @property
     def size(self) -> int:
         """Number of edges whose counts are proved."""
-        return self.law.size
+        return self.distribution.size
 
     def compute_weights(self, coefficients: Words, slots: NDArray[np.int64]) -> Words:
         """Return for each slot the sum modulo the prime of the coefficients of the edges above it."""
@@ -243,17 +244,17 @@ class ProvedEdges(ProvedValues):
         for coefficient in coefficients[::-1].tolist():
             total = (total + coefficient) % PRIME
             tails.append(total)
-        return np.array(tails[::-1], np.uint64)[np.searchsorted(self.law.prefix_lengths, slots, "right")]
+        return np.array(tails[::-1], np.uint64)[np.searchsorted(self.distribution.prefix_lengths, slots, "right")]
 
     def derive_noise(self, key: NoiseKey) -> list[int]:
         """SECRET: return one server's noise of the counts below all proved edges."""
-        return key.derive_path_noise(self.law, self.law.prefix_lengths)
+        return key.derive_path_noise(self.distribution, self.distribution.prefix_lengths)
 
     def require_possible(self, counts: Sequence[int], reports: int) -> None:
         """Refuse counts that fall, or exceed the number of reports, by more than noise explains. Raises
         `ProtocolError`.
         """
-        counts_by_edge = {0: 0, **dict(zip(self.law.prefix_lengths, counts, strict=True))}
+        counts_by_edge = {0: 0, **dict(zip(self.distribution.prefix_lengths, counts, strict=True))}
         *_, largest = counts_by_edge
         falls = any(self._is_falling(counts_by_edge, lower, upper) for lower, upper in pairwise(counts_by_edge))
         if falls or counts_by_edge[largest] > reports + self.bound_noise_difference(0, largest):
@@ -269,7 +270,7 @@ class ProvedEdges(ProvedValues):
         Raises:
             ProtocolError: a count is not between them.
         """
-        counts = {0: 0, **dict(zip(self.law.prefix_lengths, listed, strict=True))}
+        counts = {0: 0, **dict(zip(self.distribution.prefix_lengths, listed, strict=True))}
         edges = list(counts)
         for threshold, count in asked.items():
             above = bisect_left(edges, threshold)
@@ -291,14 +292,14 @@ class ProvedEdges(ProvedValues):
         It also bounds counts between two edges, which share at least as many noises with the count below the lower
         edge.
         """
-        return max(self.bound_noise_difference(*edges) for edges in pairwise((0, *self.law.prefix_lengths)))
+        return max(self.bound_noise_difference(*edges) for edges in pairwise((0, *self.distribution.prefix_lengths)))
 
     def bound_noise_difference(self, one: int, other: int) -> float:
         """Return a bound that the difference of the noises of two counts exceeds with probability at most
         `FALSE_BLAME_PROBABILITY`."""
-        noises_of_both = len(self.law.blocks_on_path(one)) + len(self.law.blocks_on_path(other))
-        noises = noises_of_both - 2 * self.law.count_shared_noises(one, other)  # noise of both counts cancels
-        return tail_bound((WeightedNoise(noises, 1.0, self.law.noise),), FALSE_BLAME_PROBABILITY)
+        noises_of_both = len(self.distribution.blocks_on_path(one)) + len(self.distribution.blocks_on_path(other))
+        noises = noises_of_both - 2 * self.distribution.count_shared_noises(one, other)  # noise of both counts cancels
+        return tail_bound((WeightedNoise(noises, 1.0, self.distribution.noise),), FALSE_BLAME_PROBABILITY)
 
 
 # Keys

@@ -28,11 +28,11 @@ import numpy as np
 
 from dpcurves.arguments import InvalidArgument
 from dpcurves.conversation import Plan, Release, Setting, Strategy, UnsupportedQuery, Workload
-from dpcurves.laws import CountLaw, IntervalSums, PathSums
-from dpcurves.laws.law import round_error
+from dpcurves.distributions import CountDistribution, IntervalSums, PathSums
+from dpcurves.distributions.output_distribution import round_error
 from dpcurves.ledger import Allotment
 from dpcurves.mechanisms.auto import LINEAR
-from dpcurves.mechanisms.lazy_tree import path_law
+from dpcurves.mechanisms.lazy_tree import path_distribution
 from dpcurves.noise.randomness import Randomness
 from dpcurves.privacy import EACH_RECORD, Adjacency, PrivacyLoss, ReplaceOne
 from dpcurves.queries import CountQuery, PrefixQuery, Query
@@ -107,9 +107,9 @@ class FunctionShares:
     server's full noise, because a server could sample all shares in its view itself (see `crypto`). *Proof idea.*
     Everything is linear modulo 2**64: the answer shares are ``A x0 + z0`` and ``A x1 + z1``, where the shares x0 and x1
     of the exact table x add up to it and each alone looks the same for every x. Server 1 sees x1, z1 and server 0's
-    answer share; adding ``A x1`` to that share gives ``A x + z0``: one curator's release, with fresh noise of that law.
-    The analyst sees ``A x + z0 + z1``, a function of it. With the noise of `path_law` that loses at
-    most the plan's loss for any number and order of thresholds; with the noise of `LINEAR`, once, and a repetition
+    answer share; adding ``A x1`` to that share gives ``A x + z0``: one curator's release, with fresh noise of that
+    distribution. The analyst sees ``A x + z0 + z1``, a function of it. With the noise of `path_distribution` that loses
+    at most the plan's loss for any number and order of thresholds; with the noise of `LINEAR`, once, and a repetition
     returns the same noise. So the noise has twice the variance of one curator's. *Assumed*: the servers do not collude
     (together they know every record), and one of them follows the protocol: it answers from one set of reports with one
     noise (`CheckedCounting` proves that this suffices). Correct counts require both servers to follow it, and owners,
@@ -198,7 +198,7 @@ def add_answer_shares(plan: Plan, answer_shares: Sequence[Sequence[int]]) -> tup
     Raises:
         ValueError: there are not two answer shares with the requested number of integers modulo 2**64.
     """
-    size = plan.law.require_type(CountLaw).size  # type: ignore[type-abstract]
+    size = plan.distribution.require_type(CountDistribution).size  # type: ignore[type-abstract]
     if len(answer_shares) != SERVERS or any(len(share) != size for share in answer_shares):
         raise InvalidArgument("answer_shares", f"must be two, one of each server, each of {size} numbers")
     if any(not 0 <= number < RING for share in answer_shares for number in share):
@@ -227,7 +227,7 @@ class _QueryHandler(NamedTuple):
         plan: Plan of a query.
         thresholds: Numbers of slots whose prefix counts servers must share.
         make_share: SECRET: a server's answer share.
-        read_values: Values of the law, from the sum of both answer shares.
+        read_values: Values of the distribution, from the sum of both answer shares.
     """
 
     plan: Callable[..., Plan]
@@ -253,9 +253,16 @@ def _plan_prefixes(query: PrefixQuery, loss: PrivacyLoss, adjacency: Adjacency, 
     """
     if query.slots > MOST_CELLS:
         raise UnsupportedQuery("grid", f"must have at most {MOST_CELLS} slots, got {query.slots}; take a coarser grid")
-    law = replace(path_law(query, loss, adjacency), missing=None).sum_over_parties(SERVERS)
-    _require_room(law.noise.parameter, loss)
-    return Plan(query, loss, adjacency, f"noise path through {law.levels} levels", law, round_error(sqrt(law.variance)))
+    distribution = replace(path_distribution(query, loss, adjacency), missing=None).sum_over_parties(SERVERS)
+    _require_room(distribution.noise.parameter, loss)
+    return Plan(
+        query,
+        loss,
+        adjacency,
+        f"noise path through {distribution.levels} levels",
+        distribution,
+        round_error(sqrt(distribution.variance)),
+    )
 
 
 def _plan_cells(query: CountQuery, loss: PrivacyLoss, adjacency: Adjacency, owners: Owners) -> Plan:
@@ -269,9 +276,11 @@ def _plan_cells(query: CountQuery, loss: PrivacyLoss, adjacency: Adjacency, owne
         )
         raise UnsupportedQuery("grid", rule)
     plan = LINEAR.plan(query, loss, adjacency)
-    law = plan.law.require_type(IntervalSums)
-    _require_room(max(noise.parameter for noise, _ in law.noises), loss)
-    return replace(plan, law=law.sum_over_parties(SERVERS), error=round_error(plan.error * sqrt(SERVERS)))
+    distribution = plan.distribution.require_type(IntervalSums)
+    _require_room(max(noise.parameter for noise, _ in distribution.noises), loss)
+    return replace(
+        plan, distribution=distribution.sum_over_parties(SERVERS), error=round_error(plan.error * sqrt(SERVERS))
+    )
 
 
 def _require_room(parameter: Fraction, loss: PrivacyLoss) -> None:
@@ -286,36 +295,37 @@ def _require_room(parameter: Fraction, loss: PrivacyLoss) -> None:
 
 def _find_prefix_thresholds(plan: Plan) -> Sequence[int]:
     """Return the thresholds above 0 of a plan of prefix counts, each once, in rising order."""
-    return sorted({threshold for threshold in plan.law.require_type(PathSums).prefix_lengths if threshold})
+    return sorted({threshold for threshold in plan.distribution.require_type(PathSums).prefix_lengths if threshold})
 
 
 def _mask_prefixes(plan: Plan, holder: ShareHolder) -> tuple[int, ...]:
     """SECRET: return a server's shares of prefix counts plus its own noise, modulo 2**64; 0 for the empty prefix."""
-    law = plan.law.require_type(PathSums)
+    distribution = plan.distribution.require_type(PathSums)
     at = _find_prefix_thresholds(plan)
     shares = holder.sum_prefix_shares(at) if at else []
-    noises = holder.noise_key.derive_path_noise(law, at)
+    noises = holder.noise_key.derive_path_noise(distribution, at)
     masked_counts = {each: (share + noise) % RING for each, share, noise in zip(at, shares, noises, strict=True)}
-    return tuple(masked_counts[threshold] if threshold else 0 for threshold in law.prefix_lengths)
+    return tuple(masked_counts[threshold] if threshold else 0 for threshold in distribution.prefix_lengths)
 
 
 def _list_cell_thresholds(plan: Plan) -> Sequence[int]:
     """Return the numbers of slots of all prefixes: 1 to the number of cells."""
-    law = plan.law.require_type(IntervalSums)
-    return range(1, law.rows * law.cells + 1)
+    distribution = plan.distribution.require_type(IntervalSums)
+    return range(1, distribution.rows * distribution.cells + 1)
 
 
 def _mask_cells(plan: Plan, holder: ShareHolder) -> tuple[int, ...]:
     """SECRET: return a server's shares, modulo 2**64, of all interval sums and of the missing cell, plus its own noise.
     The missing cell's share omits the number of reports, which is public.
     """
-    law = plan.law.require_type(IntervalSums)
+    distribution = plan.distribution.require_type(IntervalSums)
     below = np.array(holder.sum_prefix_shares(_list_cell_thresholds(plan)), dtype=np.uint64)
-    cells = np.diff(below, prepend=np.uint64(0)).reshape(law.rows, law.cells)
-    sums = [share for sums_of_level in law.apply_strategy(cells) for share in sums_of_level.ravel().tolist()]
-    shares = sums if law.missing is None else [*sums, -int(below[-1])]
+    cells = np.diff(below, prepend=np.uint64(0)).reshape(distribution.rows, distribution.cells)
+    sums = [share for sums_of_level in distribution.apply_strategy(cells) for share in sums_of_level.ravel().tolist()]
+    shares = sums if distribution.missing is None else [*sums, -int(below[-1])]
     return tuple(
-        (share + noise) % RING for share, noise in zip(shares, holder.noise_key.derive_sum_noise(law), strict=True)
+        (share + noise) % RING
+        for share, noise in zip(shares, holder.noise_key.derive_sum_noise(distribution), strict=True)
     )
 
 

@@ -15,8 +15,8 @@ from dpcurves.codec import STORED
 from dpcurves.conversation import Plan, UnsupportedQuery
 from dpcurves.curves.prefixes import evenly_spaced_edges
 from dpcurves.data import Axis, Categories, Grid, OpenEndedAxis, OrderedAxis, Outside
+from dpcurves.distributions import CountDistribution, IntervalSums, PathSums
 from dpcurves.expressions import parse_filter
-from dpcurves.laws import CountLaw, IntervalSums, PathSums
 from dpcurves.privacy import EACH_RECORD, Adjacency, Neighbours, PrivacyLoss
 from dpcurves.queries import CountQuery, CountUse, PrefixQuery, Query
 
@@ -211,10 +211,10 @@ class Task(SharedTask):
     @property
     def proved_values(self) -> ProvedCells | ProvedEdges:
         """The values that are proved: counts of all cells, or counts below the edges `proved_at`."""
-        law = self.plan(self.proved_at, 1).law
+        distribution = self.plan(self.proved_at, 1).distribution
         if self.count_kind is CountKind.CELLS:
-            return ProvedCells(law.require_type(IntervalSums))
-        return ProvedEdges(law.require_type(PathSums))
+            return ProvedCells(distribution.require_type(IntervalSums))
+        return ProvedEdges(distribution.require_type(PathSums))
 
     def find_thresholds(self, edges: Sequence[int]) -> tuple[int, ...]:
         """Return the thresholds that are requested if a question names these edges of the grid."""
@@ -273,13 +273,13 @@ class Task(SharedTask):
             self._make_query(thresholds), self.loss.as_single_release(), self.adjacency(reports)
         )
 
-    def law(self, reports: int) -> CountLaw:
-        """Return the noise law of all answers, the same for any number of reports."""
-        return self.plan((), reports).law.require_type(CountLaw)  # type: ignore[type-abstract]
+    def distribution(self, reports: int) -> CountDistribution:
+        """Return the noise distribution of all answers, the same for any number of reports."""
+        return self.plan((), reports).distribution.require_type(CountDistribution)  # type: ignore[type-abstract]
 
     def answer_size(self, thresholds: Sequence[int]) -> int:
         """Return the number of values in an answer share for these thresholds, including its proof."""
-        size = self.plan(thresholds, 1).law.require_type(CountLaw).size  # type: ignore[type-abstract]
+        size = self.plan(thresholds, 1).distribution.require_type(CountDistribution).size  # type: ignore[type-abstract]
         return 2 * size + 1 if self.is_proved(thresholds) else size
 
     def is_proved(self, thresholds: Sequence[int]) -> bool:

@@ -30,7 +30,7 @@ from dpcurves.cli.terminal import (
 from dpcurves_parties.serving.monitoring_options import MonitoringOptions
 
 from ..forms import Field, Form
-from ..visitors import MACHINE, Role
+from ..principals import MACHINE, Role
 
 if TYPE_CHECKING:
     from dpcurves.ledger import Account

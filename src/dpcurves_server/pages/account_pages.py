@@ -18,10 +18,10 @@ from ..datasets import Dataset
 from ..issuer import AuthorizationRequest, Issuer
 from ..middleware import LARGEST_FILE
 from ..people import SHORTEST_PASSWORD, BrowserSession
+from ..principals import Right, Role, Subject, may, not_found, require
 from ..projects import Project
 from ..questions import redact_question
 from ..synthetic import DESPITE
-from ..visitors import Right, Role, Subject, may, not_found, require
 from .page_context import ADMITTED, RefusableForm, Visit, download, parse_price, redirect_to
 from .refused_forms import FieldName, capitalize_rule
 
@@ -34,11 +34,11 @@ ERRAND = "__Host-dpcurves-errand"
 
 
 def redirect_home(visit: Visit) -> Response:
-    """Redirect to the first page of the visitor's role."""
-    visitor = visit.visitor
-    if may(visitor, Right.SEE_DATASETS):
+    """Redirect to the first page of the principal's role."""
+    principal = visit.principal
+    if may(principal, Right.SEE_DATASETS):
         return redirect_to("datasets")
-    return redirect_to("people") if may(visitor, Right.KEEP_PEOPLE) else redirect_to("account")
+    return redirect_to("people") if may(principal, Right.KEEP_PEOPLE) else redirect_to("account")
 
 
 def show_sign_in(visit: Visit) -> Response:
@@ -97,14 +97,14 @@ def sign_out(visit: Visit) -> Response:
 
 
 def show_account(visit: Visit) -> Response:
-    """Page of the visitor's account."""
-    return visit.render("account.html", who=visit.visitor, shortest=SHORTEST_PASSWORD)
+    """Page of the principal's account."""
+    return visit.render("account.html", who=visit.principal, shortest=SHORTEST_PASSWORD)
 
 
 def change_password(visit: Visit) -> Response:
-    """Change the visitor's own password, which ends all sessions of the visitor."""
+    """Change the principal's own password, which ends all sessions of the principal."""
     old_password = "".join(visit.form.get("old", ()))
-    visit.services.people.set_password(visit.visitor, visit.visitor.name, _password_field(visit), old_password)
+    visit.services.people.set_password(visit.principal, visit.principal.name, _password_field(visit), old_password)
     return _clear_session_cookie("again")
 
 
@@ -137,9 +137,9 @@ def _clear_session_cookie(message: str) -> Response:
 
 def show_datasets(visit: Visit) -> Response:
     """Page of the datasets, each with its remaining budget."""
-    projects = visit.services.projects.all(visit.visitor)
+    projects = visit.services.projects.all(visit.principal)
     rows = []
-    for dataset in visit.services.datasets.all(visit.visitor):
+    for dataset in visit.services.datasets.all(visit.principal):
         own_projects = _projects_of(dataset, projects)
         balance = _find_balance(visit, dataset, own_projects)
         rows.append({"dataset": dataset, "balance": balance, "projects": [project.name for project in own_projects]})
@@ -148,28 +148,28 @@ def show_datasets(visit: Visit) -> Response:
 
 def show_dataset(visit: Visit) -> Response:
     """Page of a dataset: public schema, privacy guarantee and published answers."""
-    dataset = visit.services.datasets.get(visit.visitor, visit.path_params["dataset"])
-    projects = _projects_of(dataset, visit.services.projects.all(visit.visitor))
-    published = visit.services.releases.list_published(visit.visitor, dataset.name)
+    dataset = visit.services.datasets.get(visit.principal, visit.path_params["dataset"])
+    projects = _projects_of(dataset, visit.services.projects.all(visit.principal))
+    published = visit.services.releases.list_published(visit.principal, dataset.name)
     return visit.render(
         "dataset.html", dataset=dataset, balance=_find_balance(visit, dataset, projects), projects=projects,
-        synthetic=visit.services.synthetic.find(visit.visitor, dataset.name, dataset.version),
-        published=[redact_question(visit.visitor, question) for question in published],
-        steward=may(visit.visitor, Right.SET_BUDGETS, Subject(dataset.name)),
-        views=visit.services.datasets.views(visit.visitor, dataset.name),
+        synthetic=visit.services.synthetic.find(visit.principal, dataset.name, dataset.version),
+        published=[redact_question(visit.principal, question) for question in published],
+        steward=may(visit.principal, Right.SET_BUDGETS, Subject(dataset.name)),
+        views=visit.services.datasets.views(visit.principal, dataset.name),
     )  # fmt: skip
 
 
 def send_dummy_table(visit: Visit) -> Response:
     """Download of a dataset's dummy table."""
-    dataset = visit.services.datasets.get(visit.visitor, visit.path_params["dataset"])
+    dataset = visit.services.datasets.get(visit.principal, visit.path_params["dataset"])
     return download(visit.services.synthetic.dummy_csv(dataset), "text/csv", "dummy.csv")
 
 
 def send_synthetic_table(visit: Visit) -> Response:
     """Download of a dataset's synthetic table."""
-    dataset = visit.services.datasets.get(visit.visitor, visit.path_params["dataset"])
-    table = visit.services.synthetic.download(visit.visitor, dataset.name, dataset.version)
+    dataset = visit.services.datasets.get(visit.principal, visit.path_params["dataset"])
+    table = visit.services.synthetic.download(visit.principal, dataset.name, dataset.version)
     if table is None:
         raise ProtocolError("table", "this dataset has no synthetic table yet; ask its steward to propose one", 404)
     return download(table, "text/csv", "synthetic.csv")
@@ -177,16 +177,16 @@ def send_synthetic_table(visit: Visit) -> Response:
 
 def show_project(visit: Visit, secret: str = "", wrong_model: str = "", error: str = "", status: int = 200) -> Response:
     """Page of a project, with the secret of a new token, or with the error of a refused model."""
-    visitor, services = visit.visitor, visit.services
-    project = services.projects.get(visitor, visit.path_params["project"])
-    may_ask = may(visitor, Right.ASK, project.subject)
-    questions = [redact_question(visitor, record) for record in services.questions.all(visitor, project.name)]
+    principal, services = visit.principal, visit.services
+    project = services.projects.get(principal, visit.path_params["project"])
+    may_ask = may(principal, Right.ASK, project.subject)
+    questions = [redact_question(principal, record) for record in services.questions.all(principal, project.name)]
     message = {"said": {"kind": "bad", "words": error}} if error else {}
     return visit.render(
         "project.html", status, project=project, asked=questions, may_ask=may_ask,
-        remaining=services.projects.remaining(visitor, project.name) if may_ask else None,
-        models=services.models.all(visitor, project.name),
-        tokens=[record for record in services.tokens.all(visitor) if record.project == project.name], secret=secret,
+        remaining=services.projects.remaining(principal, project.name) if may_ask else None,
+        models=services.models.all(principal, project.name),
+        tokens=[record for record in services.tokens.all(principal) if record.project == project.name], secret=secret,
         wrong_model=wrong_model, **message,
     )  # fmt: skip
 
@@ -195,7 +195,7 @@ def add_model(visit: Visit) -> Response:
     """Store the uploaded model in the project, and redirect to the project's page. Refused forms are shown again."""
     text = visit.form_value("model")
     try:
-        visit.services.models.add(visit.visitor, visit.path_params["project"], text)
+        visit.services.models.add(visit.principal, visit.path_params["project"], text)
     except ProtocolError:
         raise
     except ArgumentError as error:
@@ -207,13 +207,15 @@ def make_token(visit: Visit) -> Response:
     """Create a token, and return the project's page, which shows the secret of the token only now."""
     days = visit.form_value("days")
     number = int(days) if days.isascii() and days.isdigit() and len(days) < 5 else 0
-    secret = visit.services.tokens.make(visit.visitor, visit.path_params["project"], visit.form_value("label"), number)
+    secret = visit.services.tokens.make(
+        visit.principal, visit.path_params["project"], visit.form_value("label"), number
+    )
     return show_project(visit, secret=secret)
 
 
 def revoke_token(visit: Visit) -> Response:
     """Revoke the token that the path names, and redirect to its project."""
-    visit.services.tokens.revoke(visit.visitor, visit.path_params["token"])
+    visit.services.tokens.revoke(visit.principal, visit.path_params["token"])
     return redirect_to("projects", visit.path_params["project"], message="back")
 
 
@@ -224,10 +226,10 @@ def _projects_of(dataset: Dataset, projects: tuple[Project, ...]) -> list[Projec
 
 def _find_balance(visit: Visit, dataset: Dataset, projects: list[Project]) -> Balance | None:
     """Return a dataset's balance for stewards, auditors and analysts with an allowance, else None."""
-    if may(visit.visitor, Right.SEE_BUDGETS, Subject(dataset.name)):
-        return visit.services.datasets.balance(visit.visitor, dataset.name)
-    names = (project.name for project in projects if may(visit.visitor, Right.SEE_OWN_BUDGET, project.subject))
-    balances = (visit.services.projects.remaining(visit.visitor, name) for name in names)
+    if may(visit.principal, Right.SEE_BUDGETS, Subject(dataset.name)):
+        return visit.services.datasets.balance(visit.principal, dataset.name)
+    names = (project.name for project in projects if may(visit.principal, Right.SEE_OWN_BUDGET, project.subject))
+    balances = (visit.services.projects.remaining(visit.principal, name) for name in names)
     return next((remaining.account for remaining in balances if remaining is not None), None)
 
 
@@ -238,35 +240,35 @@ UNKNOWN = "unknown action; go back to the page and use one of its buttons"
 
 def redirect_to_managed(visit: Visit) -> Response:
     """Redirect a steward to the page of the first of their datasets."""
-    if not visit.visitor.stewarded_datasets:
+    if not visit.principal.stewarded_datasets:
         raise ProtocolError("role", "only stewards manage datasets; ask the steward of this dataset", 403)
-    return redirect_to("manage", min(visit.visitor.stewarded_datasets))
+    return redirect_to("manage", min(visit.principal.stewarded_datasets))
 
 
 def show_managed(visit: Visit, error: str = "", typed_statement: str = "") -> Response:
     """Page of a dataset's budget, queue and log, for its steward; with the error of a refused table, if any."""
-    visitor = visit.visitor
+    principal = visit.principal
     services = visit.services
     name = visit.path_params["dataset"]
-    statement = services.datasets.statement(visitor, name)
-    projects = [project for project in services.projects.all(visitor) if project.dataset == name]
+    statement = services.datasets.statement(principal, name)
+    projects = [project for project in services.projects.all(principal) if project.dataset == name]
     allowances = []
     for project in projects:
         allowances_of_project = [share for share in statement.allowances if share.project == project.name]
         allowances.append((project, allowances_of_project))
-    queue = [redact_question(visitor, question) for question in services.questions.queue(visitor, name)]
-    dataset = services.datasets.get(visitor, name)
+    queue = [redact_question(principal, question) for question in services.questions.queue(principal, name)]
+    dataset = services.datasets.get(principal, name)
     message = {"said": {"kind": "bad", "words": error}} if error else {}
     return visit.render(
-        "manage.html", 400 if error else 200, dataset=dataset, managed=sorted({*visitor.stewarded_datasets, name}),
+        "manage.html", 400 if error else 200, dataset=dataset, managed=sorted({*principal.stewarded_datasets, name}),
         statement=statement, queue=queue,
         projects=[{"project": project, **_split_allowances(shares)} for project, shares in allowances],
         currency=statement.account.currency.value,
         people=sorted({person for project in projects for person in project.people}),
-        events=services.audit.latest_events(visitor, LOG_LINES, name),
-        keeps=may(visitor, Right.KEEP_PROJECTS, Subject(name)),
-        beside=services.synthetic.describe(visitor, name, dataset.version), said_of_table=typed_statement,
-        proposed=services.synthetic.describe_proposal(visitor, name, dataset.version), despite=DESPITE,
+        events=services.audit.latest_events(principal, LOG_LINES, name),
+        keeps=may(principal, Right.KEEP_PROJECTS, Subject(name)),
+        beside=services.synthetic.describe(principal, name, dataset.version), said_of_table=typed_statement,
+        proposed=services.synthetic.describe_proposal(principal, name, dataset.version), despite=DESPITE,
         most_megabytes=LARGEST_FILE >> 20, **message,
     )  # fmt: skip
 
@@ -274,7 +276,7 @@ def show_managed(visit: Visit, error: str = "", typed_statement: str = "") -> Re
 def make_project(visit: Visit) -> Response:
     """Create the project of the form, and redirect back."""
     dataset = visit.path_params["dataset"]
-    visit.services.projects.make(visit.visitor, visit.form_value("name"), dataset, visit.form_value("description"))
+    visit.services.projects.make(visit.principal, visit.form_value("name"), dataset, visit.form_value("description"))
     return redirect_to("manage", dataset, message="made")
 
 
@@ -283,9 +285,9 @@ def change_people(visit: Visit) -> Response:
     project = visit.form_value("project")
     person = visit.form_value("person")
     if visit.form_value("do") == "dismiss":
-        visit.services.projects.remove_member(visit.visitor, project, person)
+        visit.services.projects.remove_member(visit.principal, project, person)
         return redirect_to("manage", visit.path_params["dataset"], message="dismissed")
-    visit.services.projects.add_member(visit.visitor, project, person)
+    visit.services.projects.add_member(visit.principal, project, person)
     return redirect_to("manage", visit.path_params["dataset"], message="admitted")
 
 
@@ -294,11 +296,11 @@ def set_allowance(visit: Visit) -> Response:
     page.
     """
     dataset = visit.path_params["dataset"]
-    currency = visit.services.datasets.get(visit.visitor, dataset).account.currency
+    currency = visit.services.datasets.get(visit.principal, dataset).account.currency
     limit = parse_price("most", currency, visit.form_value("most"))
     rule = AllowanceRule.MAY_EXCEED if visit.form_value("together") else AllowanceRule.WITHIN
     visit.services.projects.set_allowance(
-        visit.visitor, visit.form_value("project"), limit, visit.form_value("analyst") or None, rule
+        visit.principal, visit.form_value("project"), limit, visit.form_value("analyst") or None, rule
     )
     return redirect_to("manage", dataset, message="set")
 
@@ -309,23 +311,23 @@ def change_question(visit: Visit) -> Response:
     action = actions.get(visit.form_value("do"))
     if action is None:
         raise ProtocolError("do", UNKNOWN)
-    require(visit.visitor, Right.KEEP_QUEUE, Subject(visit.path_params["dataset"]))
-    action(visit.visitor, visit.form_value("question"))
+    require(visit.principal, Right.KEEP_QUEUE, Subject(visit.path_params["dataset"]))
+    action(visit.principal, visit.form_value("question"))
     return redirect_to("manage", visit.path_params["dataset"], message="wanted")
 
 
 def check_upload_right(visit: Visit) -> Response:
     """Refuse an upload without the right to it, before its body is read."""
-    require(visit.visitor, Right.PUT_SYNTHETIC, Subject(visit.path_params["dataset"]))
+    require(visit.principal, Right.PUT_SYNTHETIC, Subject(visit.path_params["dataset"]))
     return Response(status_code=ADMITTED)
 
 
 def upload_table(visit: Visit) -> Response:
     """Propose a synthetic table of a dataset."""
-    dataset = visit.services.datasets.get(visit.visitor, visit.path_params["dataset"])
+    dataset = visit.services.datasets.get(visit.principal, visit.path_params["dataset"])
     try:
         visit.services.synthetic.propose_table(
-            visit.visitor, dataset, visit.file, visit.form_value("statement"),
+            visit.principal, dataset, visit.file, visit.form_value("statement"),
             despite_equal_rows=visit.form_value(DESPITE) == "yes",
         )  # fmt: skip
     except ProtocolError:
@@ -337,17 +339,17 @@ def upload_table(visit: Visit) -> Response:
 
 def confirm_table(visit: Visit) -> Response:
     """Show the table that another person proposed to all who see the dataset."""
-    dataset = visit.services.datasets.get(visit.visitor, visit.path_params["dataset"])
-    visit.services.synthetic.confirm_table(visit.visitor, dataset, visit.form_value("digest"))
+    dataset = visit.services.datasets.get(visit.principal, visit.path_params["dataset"])
+    visit.services.synthetic.confirm_table(visit.principal, dataset, visit.form_value("digest"))
     return redirect_to("manage", dataset.name, message="put")
 
 
 def verify_log(visit: Visit) -> Response:
     """Recompute all seals of the log, and show the result on the audit page."""
     head = visit.form_value("head")
-    require(visit.visitor, Right.AUDIT)
+    require(visit.principal, Right.AUDIT)
     try:
-        result = visit.services.audit.verify(visit.visitor, head or None)
+        result = visit.services.audit.verify(visit.principal, head or None)
     except ProtocolError:
         raise
     except ValueError as error:
@@ -358,7 +360,7 @@ def verify_log(visit: Visit) -> Response:
 def download_log(visit: Visit) -> Response:
     """Download of the log as JSON lines."""
     return download(
-        "".join(f"{line}\n" for line in visit.services.audit.iterate_lines(visit.visitor)),
+        "".join(f"{line}\n" for line in visit.services.audit.iterate_lines(visit.principal)),
         "application/jsonl",
         "audit.jsonl",
     )
@@ -373,7 +375,7 @@ def show_people(visit: Visit) -> Response:
             "made_at": person.made_at,
             "roles": _role_names(person),
         }
-        for person in visit.services.people.all(visit.visitor)
+        for person in visit.services.people.all(visit.principal)
     ]
     return visit.render("people.html", people=rows, shortest=SHORTEST_PASSWORD)
 
@@ -408,18 +410,20 @@ def _dataset_field(visit: Visit) -> str:
 
 CHANGES: Mapping[str, Callable[[Visit, str], None]] = MappingProxyType(
     {
-        "make": lambda visit, name: visit.services.people.add(visit.visitor, name, _password_field(visit)),
-        "password": lambda visit, name: visit.services.people.set_password(visit.visitor, name, _password_field(visit)),
-        "lock": lambda visit, name: visit.services.people.lock(visit.visitor, name),
-        "unlock": lambda visit, name: visit.services.people.unlock(visit.visitor, name),
+        "make": lambda visit, name: visit.services.people.add(visit.principal, name, _password_field(visit)),
+        "password": lambda visit, name: visit.services.people.set_password(
+            visit.principal, name, _password_field(visit)
+        ),
+        "lock": lambda visit, name: visit.services.people.lock(visit.principal, name),
+        "unlock": lambda visit, name: visit.services.people.unlock(visit.principal, name),
         "give": lambda visit, name: visit.services.people.give_role(
-            visit.visitor, name, _role_field(visit), _dataset_field(visit)
+            visit.principal, name, _role_field(visit), _dataset_field(visit)
         ),
         "subject": lambda visit, name: visit.services.people.set_subject(
-            visit.visitor, name, _find_issuer(visit).url, visit.form_value("subject")
+            visit.principal, name, _find_issuer(visit).url, visit.form_value("subject")
         ),
         "take": lambda visit, name: visit.services.people.remove_role(
-            visit.visitor, name, _role_field(visit), _dataset_field(visit)
+            visit.principal, name, _role_field(visit), _dataset_field(visit)
         ),
     }
 )
@@ -441,11 +445,11 @@ def show_audit(visit: Visit, **facts: Any) -> Response:
     """Page of the audit log and the budgets of all datasets."""
     after = (visit.query.get("after") or ["0"])[0]
     start = int(after) if after.isascii() and after.isdigit() and len(after) < 18 else 0
-    events = visit.services.audit.events(visit.visitor, start, LOG_LINES)
+    events = visit.services.audit.events(visit.principal, start, LOG_LINES)
     datasets = visit.services.datasets
     budgets = [
-        {"name": dataset.name, "balance": datasets.balance(visit.visitor, dataset.name)}
-        for dataset in datasets.all(visit.visitor)
+        {"name": dataset.name, "balance": datasets.balance(visit.principal, dataset.name)}
+        for dataset in datasets.all(visit.principal)
     ]
     common = {
         "events": events, "after": start, "later": events[-1].entry if len(events) == LOG_LINES else 0, "head": "",

@@ -47,8 +47,8 @@ from ..local_table import (
     register_table,
     set_allowances,
 )
+from ..principals import MACHINE, Principal
 from ..releases import DRAWING, Answer, name_page
-from ..visitors import MACHINE, Visitor
 from . import question_pages
 from .page_context import Site, Visit, download, parse_price, redirect_to
 from .refused_forms import capitalize_rule
@@ -72,9 +72,9 @@ class LocalSite(Site):
         """False: there is one person, who does not sign in."""
         return False
 
-    def list_menu(self, visitor: Visitor) -> list[tuple[str, str]]:
+    def list_menu(self, principal: Principal) -> list[tuple[str, str]]:
         """Return the pages of the menu: none before the table is registered."""
-        return [("Questions and answers", "/"), ("Columns", "/columns")] if visitor.projects else []
+        return [("Questions and answers", "/"), ("Columns", "/columns")] if principal.projects else []
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +115,7 @@ def _table(visit: Visit) -> LocalTable:
 
 def _find_dataset(visit: Visit) -> Dataset | None:
     """Return the dataset of the local table; None before its registration."""
-    return visit.services.datasets.get(visit.visitor, _table(visit).name) if visit.visitor.projects else None
+    return visit.services.datasets.get(visit.principal, _table(visit).name) if visit.principal.projects else None
 
 
 # Step 1: the columns, the unit and the budget.
@@ -130,14 +130,14 @@ def show_home(visit: Visit) -> Response:
     forms = visit.site.forms
     pictures = [picture for picture in PICTURES if picture.command in forms]
     shown = {picture.command for picture in pictures}
-    remaining = visit.services.projects.remaining(visit.visitor, table.name)
+    remaining = visit.services.projects.remaining(visit.principal, table.name)
     if remaining is None:  # the raising of the budget was interrupted before its last step
         set_allowances(visit.services, table.name, dataset.account.cap)
-        remaining = visit.services.projects.remaining(visit.visitor, table.name)
+        remaining = visit.services.projects.remaining(visit.principal, table.name)
     return visit.render(
         "try_home.html", dataset=dataset, table=table, pictures=pictures,
         others=[form for word, form in forms.items() if word not in shown],
-        asked=visit.services.questions.all(visit.visitor, table.name), remaining=remaining,
+        asked=visit.services.questions.all(visit.principal, table.name), remaining=remaining,
         is_changed=cast("LocalSite", visit.site).is_changed, budget_of_table=find_budget(visit.services, dataset),
     )  # fmt: skip
 
@@ -306,7 +306,7 @@ def _fill_declared(proposal: ProposedColumn, declared: Mapping[str, Declared]) -
 
 
 def _refill(visit: Visit, position: int, proposal: ProposedColumn) -> ProposedColumn:
-    """Return the proposal for the column at `position` of the form, with the use, bounds and values that the visitor
+    """Return the proposal for the column at `position` of the form, with the use, bounds and values that the principal
     typed.
     """
     if f"use.{position}" not in visit.form:
@@ -397,7 +397,7 @@ def submit_form(visit: Visit) -> Response:
     place, _, id = answer.headers.get("location", "").rpartition("/")
     if place == "/questions":
         word = visit.path_params["word"]
-        project = visit.services.projects.get(visit.visitor, visit.path_params["project"])
+        project = visit.services.projects.get(visit.principal, visit.path_params["project"])
         fields, view = question_pages.complete_typed_fields(visit, project, visit.site.forms[word], visit.form)
         chosen = {} if view is None else {VIEW: [view.name, repr(view)]}  # its text, too: it may be replaced
         store_form(visit.services.archive, id, AskedForm(word, {**fields, **chosen}))
@@ -420,7 +420,7 @@ def _render_answer(visit: Visit, **facts: Any) -> Response:
         facts: Values of the form for publishing: ``folder``, ``published`` (the folder written), ``published_language``
             and ``wrong`` (the error of a refused folder).
     """
-    answer = visit.services.releases.get(visit.visitor, visit.path_params["release"])
+    answer = visit.services.releases.get(visit.principal, visit.path_params["release"])
     copies = _copies_of(visit, answer)
     form = find_form(visit.services.archive, answer.id)
     command = copies.write_command(visit.site.forms[form.word], form) if form and form.word in visit.site.forms else ""
@@ -458,15 +458,15 @@ def _copies_of(visit: Visit, answer: Answer) -> AnswerCopies:
     """Return the answer's copies: Python code, shell command and notebook that repeat the question."""
     table = _table(visit)
     asked = answer.asked_question
-    dataset = visit.services.datasets.get(visit.visitor, asked.dataset)  # of the account that pays now
+    dataset = visit.services.datasets.get(visit.principal, asked.dataset)  # of the account that pays now
     source = visit.services.datasets.source(MACHINE, asked.dataset, asked.version)
-    views = visit.services.datasets.views(visit.visitor, asked.dataset)
+    views = visit.services.datasets.views(visit.principal, asked.dataset)
     return AnswerCopies(asked, dataset, source, table.ledger_url, views)
 
 
 def send_notebook(visit: Visit) -> Response:
     """Download of a notebook that asks the question of an answer."""
-    answer = visit.services.releases.get(visit.visitor, visit.path_params["release"])
+    answer = visit.services.releases.get(visit.principal, visit.path_params["release"])
     name = f"{_usual_folder(visit)}.ipynb"
     text = _copies_of(visit, answer).write_notebook(visit.read_language())
     return download(text, "application/x-ipynb+json", name)
@@ -479,7 +479,7 @@ def _usual_folder(visit: Visit) -> str:
 
 def publish_answer(visit: Visit) -> Response:
     """Write an answer into a folder beside the table: page, picture, numbers and statements. This costs nothing."""
-    answer = visit.services.releases.get(visit.visitor, visit.path_params["release"])
+    answer = visit.services.releases.get(visit.principal, visit.path_params["release"])
     name = visit.form_value("folder") or _usual_folder(visit)
     language = visit.read_language()
     folder = _table(visit).path.parent / name

@@ -1,4 +1,4 @@
-"""Request context of a page: the visitor, the form that was sent, templates, and the response."""
+"""Request context of a page: the principal, the form that was sent, templates, and the response."""
 
 from __future__ import annotations
 
@@ -39,10 +39,10 @@ from ..declared_columns import Declared, has_dates, has_unknown_categories, has_
 from ..forms import FieldValues, Form
 from ..issuer import Issuer
 from ..people import BrowserSession
+from ..principals import Principal, Right, may
 from ..renderer import Drawing, wait_for_drawing
 from ..services import Services
 from ..typed_numbers import read_number
-from ..visitors import Right, Visitor, may
 from .refused_forms import NOTHING_SENT, FieldName, SentForm, capitalize_rule
 
 # Templates and their text filters. All text is escaped.
@@ -215,12 +215,12 @@ class Site:
         """True if people sign in: the pages then show who is signed in, and what other people of a project do."""
         return True
 
-    def list_menu(self, visitor: Visitor) -> list[tuple[str, str]]:
-        """Return name and address of each page of the menu that the visitor may open."""
+    def list_menu(self, principal: Principal) -> list[tuple[str, str]]:
+        """Return name and address of each page of the menu that the principal may open."""
         entries = [
-            ("Datasets", "/datasets", may(visitor, Right.SEE_DATASETS)),
-            ("Manage", "/manage", bool(visitor.stewarded_datasets)),
-            ("Audit", "/audit", may(visitor, Right.AUDIT)), ("People", "/people", may(visitor, Right.KEEP_PEOPLE)),
+            ("Datasets", "/datasets", may(principal, Right.SEE_DATASETS)),
+            ("Manage", "/manage", bool(principal.stewarded_datasets)),
+            ("Audit", "/audit", may(principal, Right.AUDIT)), ("People", "/people", may(principal, Right.KEEP_PEOPLE)),
             ("Account", "/account", True),
         ]  # fmt: skip
         return [(name, url) for name, url, is_allowed in entries if is_allowed]
@@ -275,11 +275,11 @@ class Visit:
         return self.site.authenticator.services
 
     @property
-    def visitor(self) -> Visitor:
-        """The signed-in visitor. Raises `ProtocolError` without a sign-in."""
+    def principal(self) -> Principal:
+        """The signed-in principal. Raises `ProtocolError` without a sign-in."""
         if self.session is None:
             raise ProtocolError("sign-in", "sign in first, at /sign-in", 401)
-        return self.session.visitor
+        return self.session.principal
 
     def form_value(self, name: str) -> str:
         """Return the text of a form field; "" if it is missing."""
@@ -317,16 +317,16 @@ class Visit:
         if self.sent.message and not self.sent.field:
             said = {"kind": "bad", "words": self.sent.message}
         common = {
-            "visitor": None if signed is None else signed.visitor, "csrf_field": Markup(token),
-            "places": [] if signed is None else self._menu_entries(signed.visitor),
+            "principal": None if signed is None else signed.principal, "csrf_field": Markup(token),
+            "places": [] if signed is None else self._menu_entries(signed.principal),
             "said": said, "oidc": self.site.issuer_name, "has_accounts": self.site.has_accounts, "sent": self.sent,
             "languages": list_languages(), "likely_language": self.likely_language,
         }  # fmt: skip
         return HTMLResponse(load_templates().get_template(template).render({**common, **facts}), status)
 
-    def _menu_entries(self, visitor: Visitor) -> list[MenuEntry]:
-        """Return the entries of the menu that the visitor may open."""
-        entries = self.site.list_menu(visitor)
+    def _menu_entries(self, principal: Principal) -> list[MenuEntry]:
+        """Return the entries of the menu that the principal may open."""
+        entries = self.site.list_menu(principal)
         return [MenuEntry(name, url, self.path == url or self.path.startswith(f"{url}/")) for name, url in entries]
 
 
@@ -430,7 +430,7 @@ def show_refused(visit: Visit, form: RefusableForm | None, error: ArgumentError)
         sent = SentForm(visit.form, "" if place is None else place.name, message)
         try:
             answer = form.show_page(replace(visit, sent=sent))
-        except ArgumentError:  # the page is hidden from the visitor, too
+        except ArgumentError:  # the page is hidden from the principal, too
             answer = None
         if answer is not None:
             answer.status_code = status

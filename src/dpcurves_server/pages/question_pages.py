@@ -23,6 +23,7 @@ from ..form_errors import FormError, describe_form_error
 from ..form_inputs import MOST_FORM_CELLS, build_inputs, complete_fields, split_ranges
 from ..forms import FieldValues, Form
 from ..planner import parse_row_share
+from ..principals import Right, Subject, may, not_found, require
 from ..projects import Project
 from ..questions import AskedQuestion, QuestionPlan, State, redact_question
 from ..releases import DRAWN, Answer, render_page, render_statement
@@ -40,7 +41,6 @@ from ..renderer import (
     to_standalone_svg,
 )
 from ..synthetic import SyntheticTable
-from ..visitors import Right, Subject, may, not_found, require
 from .page_context import CSRF, NOT_DRAWN, PendingResponse, Visit, download, parse_price, redirect_to
 
 AMOUNT = "amount"
@@ -137,8 +137,8 @@ def list_question_groups(forms: Mapping[str, Form]) -> list[dict[str, Any]]:
 
 def show_question_types(visit: Visit) -> Response:
     """Return the page that lists the types of questions of a dataset, by group."""
-    project = visit.services.projects.get(visit.visitor, visit.path_params["project"])
-    require(visit.visitor, Right.ASK, project.subject)
+    project = visit.services.projects.get(visit.principal, visit.path_params["project"])
+    require(visit.principal, Right.ASK, project.subject)
     return visit.render("kinds.html", project=project, groups=list_question_groups(visit.site.forms))
 
 
@@ -153,9 +153,9 @@ def submit_form(visit: Visit) -> Response:
     try:
         question_json, loss = _parse_form(visit, project, form, visit.form)
         row_share = _find_row_share(visit.form)
-        question_plan = visit.services.questions.plan(visit.visitor, project.name, question_json, loss, row_share)
+        question_plan = visit.services.questions.plan(visit.principal, project.name, question_json, loss, row_share)
         if visit.form_value(DO) == "ask" and visit.form_value(SEEN) in ("", _format_plan(question_plan)):
-            question = visit.services.questions.ask(visit.visitor, project.name, question_json, loss)
+            question = visit.services.questions.ask(visit.principal, project.name, question_json, loss)
             return redirect_to("questions", question.id)
     except ProtocolError:
         raise
@@ -172,7 +172,7 @@ def show_plan(visit: Visit) -> Response:
     try:
         question_json, loss = _parse_form(visit, project, form, visit.form)
         row_share = _find_row_share(visit.form)
-        question_plan = visit.services.questions.plan(visit.visitor, project.name, question_json, loss, row_share)
+        question_plan = visit.services.questions.plan(visit.principal, project.name, question_json, loss, row_share)
     except ProtocolError:
         raise
     except ArgumentError as error:
@@ -195,14 +195,16 @@ def show_sketch(visit: Visit) -> Response:
     project, form = _find_project_and_form(visit)
     question_json, loss = _parse_form(visit, project, form, visit.query)
     row_share = _find_row_share(visit.query)
-    question_plan = visit.services.questions.plan(visit.visitor, project.name, question_json, loss, row_share)
-    synthetic = visit.services.synthetic.find(visit.visitor, question_plan.dataset.name, question_plan.dataset.version)
+    question_plan = visit.services.questions.plan(visit.principal, project.name, question_json, loss, row_share)
+    synthetic = visit.services.synthetic.find(
+        visit.principal, question_plan.dataset.name, question_plan.dataset.version
+    )
     facts = collect_sketch_inputs(question_plan)
     studio = visit.services.studio
     drawing = studio.find(facts, synthetic)
     if drawing:
         return _download_sketch(drawing)
-    return PendingResponse(visit, studio.submit(facts, synthetic, visit.visitor.name), _download_sketch)
+    return PendingResponse(visit, studio.submit(facts, synthetic, visit.principal.name), _download_sketch)
 
 
 def _download_sketch(sketch: Drawing) -> Response:
@@ -211,11 +213,11 @@ def _download_sketch(sketch: Drawing) -> Response:
 
 
 def _find_project_and_form(visit: Visit) -> tuple[Project, Form]:
-    """Return the project and the question form that the path names. Raises `ProtocolError` if the visitor may not ask
+    """Return the project and the question form that the path names. Raises `ProtocolError` if the principal may not ask
     or the form is unknown.
     """
-    project = visit.services.projects.get(visit.visitor, visit.path_params["project"])
-    require(visit.visitor, Right.ASK, project.subject)
+    project = visit.services.projects.get(visit.principal, visit.path_params["project"])
+    require(visit.principal, Right.ASK, project.subject)
     form = visit.site.forms.get(visit.path_params["word"])
     if form is None:
         raise ProtocolError("question", "there is no question of this type; choose one from the list of questions", 404)
@@ -226,12 +228,12 @@ def _parse_form(
     visit: Visit, project: Project, form: Form, values: FieldValues
 ) -> tuple[Mapping[str, Any], PrivacyLoss]:
     """Return the question as plain objects, and its price. Raises `ValueError` under the field that is wrong."""
-    dataset = visit.services.datasets.get(visit.visitor, project.dataset)
+    dataset = visit.services.datasets.get(visit.principal, project.dataset)
     typed, view = complete_typed_fields(visit, project, form, values)
     question_json = question_to_json(
         form.build_question(
             typed,
-            visit.services.models.index_by_name(visit.visitor, project.name),
+            visit.services.models.index_by_name(visit.principal, project.name),
             {str(declared.column) for declared in dataset.columns},
         )
     )
@@ -248,10 +250,10 @@ def complete_typed_fields(
     Raises:
         ValueError: a part of a range is missing or wrong, a label is not declared, or there is no such view.
     """
-    views = visit.services.datasets.views(visit.visitor, project.dataset)
+    views = visit.services.datasets.views(visit.principal, project.dataset)
     name = "".join(values.get(VIEW, ())).strip()
     view = find_view(name, views) if name else None
-    columns = visit.services.datasets.get(visit.visitor, project.dataset).columns
+    columns = visit.services.datasets.get(visit.principal, project.dataset).columns
     typed = {text for texts in values.values() for text in texts}
     require_view_of_columns(typed | {text.strip() for text in typed}, columns, view, views)
     return complete_fields(form, values, declare_view_columns(columns, view)), view
@@ -278,7 +280,7 @@ def _render_form(
     """Return the page of a question's form with the typed values, the plan or the error."""
     project, form = _find_project_and_form(visit)
     facts = _form_context(visit, project, form, question_plan, error)
-    names = visit.services.models.index_by_name(visit.visitor, project.name).names
+    names = visit.services.models.index_by_name(visit.principal, project.name).names
     columns = list_form_columns(facts["dataset"].columns, facts["views"])
     first, others = build_inputs(form, columns, names)
     further_fields = [form_input.field.name for form_input in others]
@@ -303,13 +305,13 @@ def _form_context(
 ) -> dict[str, Any]:
     """Return the template context of a form: project, dataset, remaining budget, plan and error."""
     if question_plan is None:
-        dataset = visit.services.datasets.get(visit.visitor, project.dataset)
-        remaining = visit.services.projects.remaining(visit.visitor, project.name)
+        dataset = visit.services.datasets.get(visit.principal, project.dataset)
+        remaining = visit.services.projects.remaining(visit.principal, project.name)
     else:
         dataset = question_plan.dataset
         remaining = question_plan.remaining
     return {
-        "views": visit.services.datasets.views(visit.visitor, project.dataset),
+        "views": visit.services.datasets.views(visit.principal, project.dataset),
         "project": project, "form": form, "help": HELP.get(form.command, form.help), "wrong": error,
         "dataset": dataset, "remaining": remaining,
         "plan": None if question_plan is None else _plan_context(visit, question_plan, form),
@@ -321,7 +323,9 @@ def _form_context(
 
 def _plan_context(visit: Visit, question_plan: QuestionPlan, form: Form) -> dict[str, Any]:
     """Return the template context of a plan: rounds, price, notes, free answers and the URL of the sketch."""
-    table = visit.services.synthetic.describe(visit.visitor, question_plan.dataset.name, question_plan.dataset.version)
+    table = visit.services.synthetic.describe(
+        visit.principal, question_plan.dataset.name, question_plan.dataset.version
+    )
     earlier = (
         ()
         if question_plan.earlier_question is None or question_plan.earlier_question.state is State.REFUSED
@@ -368,7 +372,7 @@ NO_SYNTHETIC = "This dataset has no synthetic table yet."
 
 def show_question(visit: Visit) -> Response:
     """Page of a question's status; redirects to the answer once it is released."""
-    question = visit.services.questions.get(visit.visitor, visit.path_params["question"])
+    question = visit.services.questions.get(visit.principal, visit.path_params["question"])
     if question.state is State.ANSWERED:
         return redirect_to("releases", question.id)
     return visit.render("waiting.html", **_progress_context(visit, question))
@@ -376,7 +380,7 @@ def show_question(visit: Visit) -> Response:
 
 def show_progress(visit: Visit) -> Response:
     """The status of a question as a page fragment; redirects once the answer is released."""
-    question = visit.services.questions.get(visit.visitor, visit.path_params["question"])
+    question = visit.services.questions.get(visit.principal, visit.path_params["question"])
     answer = visit.render("progress.html", **_progress_context(visit, question))
     if question.state is State.ANSWERED:
         answer.headers["HX-Redirect"] = f"/releases/{question.id}"
@@ -385,14 +389,14 @@ def show_progress(visit: Visit) -> Response:
 
 def show_release(visit: Visit) -> Response:
     """Page of an answer: its picture, its summary, and a comparison with the synthetic table."""
-    answer = visit.services.releases.get(visit.visitor, visit.path_params["release"])
-    question = redact_question(visit.visitor, answer.asked_question)
+    answer = visit.services.releases.get(visit.principal, visit.path_params["release"])
+    question = redact_question(visit.principal, answer.asked_question)
     can_compare = is_comparable(answer)
     synthetic = (
-        visit.services.synthetic.find(visit.visitor, question.dataset, question.version) if can_compare else None
+        visit.services.synthetic.find(visit.principal, question.dataset, question.version) if can_compare else None
     )
     comparison = None if synthetic is None else _find_or_submit_comparison(visit, answer, synthetic)
-    can_publish = answer.published_at is None and may(visit.visitor, Right.PUBLISH, Subject(question.dataset))
+    can_publish = answer.published_at is None and may(visit.principal, Right.PUBLISH, Subject(question.dataset))
     return visit.render(
         "release.html", asked=question, facts=answer.facts, published_at=answer.published_at, may_publish=can_publish,
         comparison=comparison, statement="" if synthetic is None else synthetic.statement,
@@ -403,10 +407,10 @@ def show_release(visit: Visit) -> Response:
 
 def show_figure(visit: Visit) -> Response:
     """The picture of an answer as a page fragment, which reloads until the picture is drawn."""
-    answer = visit.services.releases.get(visit.visitor, visit.path_params["release"])
+    answer = visit.services.releases.get(visit.principal, visit.path_params["release"])
     return visit.render(
         "figure.html",
-        asked=redact_question(visit.visitor, answer.asked_question),
+        asked=redact_question(visit.principal, answer.asked_question),
         facts=answer.facts,
         drawn=answer.is_drawn,
         picture_text=answer.picture_text,
@@ -421,7 +425,7 @@ def send_picture(visit: Visit) -> Response:
 def show_comparison(visit: Visit) -> Response:
     """Comparison of an answer with the synthetic table, as a page fragment."""
     answer, synthetic = _find_compared(visit)
-    question = redact_question(visit.visitor, answer.asked_question)
+    question = redact_question(visit.principal, answer.asked_question)
 
     def render_comparison(drawing: Drawing) -> Response:
         """Return the page fragment of a comparison."""
@@ -431,7 +435,7 @@ def show_comparison(visit: Visit) -> Response:
 
     return PendingResponse(
         visit,
-        visit.services.studio.submit(collect_comparison_inputs(answer), synthetic, visit.visitor.name),
+        visit.services.studio.submit(collect_comparison_inputs(answer), synthetic, visit.principal.name),
         render_comparison,
     )
 
@@ -439,7 +443,7 @@ def show_comparison(visit: Visit) -> Response:
 def send_comparison_picture(visit: Visit) -> Response:
     """Picture of the comparison of an answer with the synthetic table."""
     answer, synthetic = _find_compared(visit)
-    future = visit.services.studio.submit(collect_comparison_inputs(answer), synthetic, visit.visitor.name)
+    future = visit.services.studio.submit(collect_comparison_inputs(answer), synthetic, visit.principal.name)
     return PendingResponse(visit, future, lambda picture: download(picture.svg, "image/svg+xml"))
 
 
@@ -447,9 +451,9 @@ def _find_compared(visit: Visit) -> tuple[Answer, SyntheticTable]:
     """Return the answer and its dataset's synthetic table. Raises `ProtocolError` (not found) if they cannot be
     compared.
     """
-    answer = visit.services.releases.get(visit.visitor, visit.path_params["release"])
+    answer = visit.services.releases.get(visit.principal, visit.path_params["release"])
     synthetic = visit.services.synthetic.find(
-        visit.visitor, answer.asked_question.dataset, answer.asked_question.version
+        visit.principal, answer.asked_question.dataset, answer.asked_question.version
     )
     if synthetic is None or not is_comparable(answer):
         raise ProtocolError(
@@ -468,7 +472,7 @@ def _find_or_submit_comparison(visit: Visit, answer: Answer, synthetic: Syntheti
     drawing = studio.find(facts, synthetic)
     with suppress(ProtocolError):  # the queue is full; the next request tries again
         if drawing is None:
-            studio.submit(facts, synthetic, visit.visitor.name)
+            studio.submit(facts, synthetic, visit.principal.name)
     return drawing
 
 
@@ -477,11 +481,13 @@ def export_release(visit: Visit) -> Response:
     ending = visit.path_params["ending"]
     language = visit.read_language()
     if find_drawn_type(ending, language):
-        stored = visit.services.releases.get(visit.visitor, visit.path_params["release"])
+        stored = visit.services.releases.get(visit.principal, visit.path_params["release"])
         return _export_drawing(visit, [stored], ending, f"release-{stored.id[:12]}.{ending}")
     if ending in DRAWN:
         return _respond_when_drawn(visit, lambda stored: _download_answer(stored, ending, language))
-    return _download_answer(visit.services.releases.get(visit.visitor, visit.path_params["release"]), ending, language)
+    return _download_answer(
+        visit.services.releases.get(visit.principal, visit.path_params["release"]), ending, language
+    )
 
 
 def _export_drawing(visit: Visit, releases: Sequence[Answer], form: str, name: str = "") -> Response:
@@ -495,7 +501,7 @@ def _export_drawing(visit: Visit, releases: Sequence[Answer], form: str, name: s
     return PendingResponse(
         visit,
         visit.services.studio.submit(
-            collect_file_inputs(releases, form, visit.read_language()), None, visit.visitor.name
+            collect_file_inputs(releases, form, visit.read_language()), None, visit.principal.name
         ),
         download_drawing,
     )
@@ -503,10 +509,10 @@ def _export_drawing(visit: Visit, releases: Sequence[Answer], form: str, name: s
 
 def show_combined(visit: Visit) -> Response:
     """Page of a joint picture of several releases of a project."""
-    project = visit.services.projects.get(visit.visitor, visit.path_params["project"])
+    project = visit.services.projects.get(visit.principal, visit.path_params["project"])
     answered = [
-        redact_question(visit.visitor, question)
-        for question in visit.services.releases.all(visit.visitor, project.name)
+        redact_question(visit.principal, question)
+        for question in visit.services.releases.all(visit.principal, project.name)
     ]
     chosen = _find_chosen(visit)
     error = ""
@@ -550,10 +556,10 @@ def send_combined_picture(visit: Visit) -> Response:
 
 
 def _find_chosen(visit: Visit) -> list[Answer]:
-    """Return the releases that a URL names; the visitor may see each of them."""
-    project = visit.services.projects.get(visit.visitor, visit.path_params["project"])
+    """Return the releases that a URL names; the principal may see each of them."""
+    project = visit.services.projects.get(visit.principal, visit.path_params["project"])
     ids = list(dict.fromkeys(visit.query.get("of", ())))[: MOST_RELEASES_ON_A_PICTURE + 1]
-    answers = [visit.services.releases.get(visit.visitor, id) for id in ids]
+    answers = [visit.services.releases.get(visit.principal, id) for id in ids]
     if any(answer.asked_question.project != project.name for answer in answers):
         raise not_found("release")
     return answers
@@ -563,7 +569,7 @@ def _respond_when_drawn(visit: Visit, respond: Callable[[Answer], Response]) -> 
     """Respond with a drawn answer, or with status `NOT_DRAWN` if the client must try again."""
     releases = visit.services.releases
     id = visit.path_params["release"]
-    answer = (releases.get_with_drawing if visit.has_waited else releases.get)(visit.visitor, id)
+    answer = (releases.get_with_drawing if visit.has_waited else releases.get)(visit.principal, id)
     return respond(answer) if answer.is_drawn else Response(status_code=NOT_DRAWN)
 
 
@@ -589,15 +595,15 @@ def _download_answer(answer: Answer, ending: str, language: str) -> Response:
 
 def publish_release(visit: Visit) -> Response:
     """Publish a release to all who may list the datasets."""
-    visit.services.releases.publish(visit.visitor, visit.path_params["release"])
+    visit.services.releases.publish(visit.principal, visit.path_params["release"])
     return redirect_to("releases", visit.path_params["release"], message="published")
 
 
 def _progress_context(visit: Visit, asked: AskedQuestion) -> dict[str, Any]:
     """Return the template context of a question's status, with the number of questions before it."""
     waits = asked.state not in (State.ANSWERED, State.REFUSED)
-    before = visit.services.questions.count_before(visit.visitor, asked) if waits else 0
-    return {"question": redact_question(visit.visitor, asked), "waits": waits, "before": before}
+    before = visit.services.questions.count_before(visit.principal, asked) if waits else 0
+    return {"question": redact_question(visit.principal, asked), "waits": waits, "before": before}
 
 
 def _python_example(asked: AskedQuestion, host: str) -> str:

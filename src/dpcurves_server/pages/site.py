@@ -111,7 +111,7 @@ class Upload(NamedTuple):
 
     Attributes:
         path: The path.
-        access_check: Refuses visitors without the right.
+        access_check: Refuses principals without the right.
         handler: Builds the response.
     """
 

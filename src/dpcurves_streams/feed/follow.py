@@ -17,7 +17,7 @@ from dpcurves.ledger import Account, Currency, Grant, Ledger, QuestionBudget
 from dpcurves.noise.randomness import LEAST_SECRET, Randomness
 from dpcurves.privacy import Neighbours, PrivacyLoss
 
-from ..laws import CountsAndUncountedTotals
+from ..distributions import CountsAndUncountedTotals
 from ..mechanisms import STREAMS, Sequential, WithUncountedTotals
 from ..queries import TimeStepQuery
 from ..readings.question import StreamQuestion
@@ -79,8 +79,8 @@ class FollowedStream:
         of texts in the filter that look like names.
         """
         stream = self._stream
-        law = self.plan.law.require_type(CountsAndUncountedTotals)
-        reader = stream.question.reader(replace(self.plan, law=law.counts))
+        distribution = self.plan.distribution.require_type(CountsAndUncountedTotals)
+        reader = stream.question.reader(replace(self.plan, distribution=distribution.counts))
         uncounted_reader = UncountedReader(self.plan, stream.facts, getattr(stream.question, "windows", ()))
         states = stream.question.state_labels
         warned = dict[Any, str]()
@@ -88,7 +88,10 @@ class FollowedStream:
         privacy = stream.privacy
         self._warn({note: note for note in privacy.notes}, warned)
         for time_step, release in self._iterate_releases():
-            counts, uncounted = release.values[: law.size_of_counts], release.values[law.size_of_counts :]
+            counts, uncounted = (
+                release.values[: distribution.size_of_counts],
+                release.values[distribution.size_of_counts :],
+            )
             latest = uncounted_reader.read_next(counts, uncounted)
             self._warn(latest.notes, warned)
             yield StepReading(

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from dpcurves.conversation import Plan
-from dpcurves.laws.p_identity import LEAST_CELLS, most_cells
+from dpcurves.distributions.p_identity import LEAST_CELLS, most_cells
 from dpcurves.mechanisms import ExactTable
 from dpcurves.noise.randomness import Randomness
 from dpcurves.privacy import Adjacency, PrivacyLoss

@@ -18,15 +18,15 @@ import numpy as np
 
 from dpcurves.arrays import FloatArray, IntArray
 from dpcurves.conversation import Plan, UnsupportedQuery
-from dpcurves.laws import Family, Noise
-from dpcurves.laws.law import round_error
+from dpcurves.distributions import Family, Noise
+from dpcurves.distributions.output_distribution import round_error
 from dpcurves.mechanisms import ExactTable
 from dpcurves.mechanisms.linear import calibrate_noise, require_drawable, require_positive_loss, sample_noise
 from dpcurves.mechanisms.tree_strategy import TreeShape, find_best_shape
 from dpcurves.noise.randomness import Randomness
 from dpcurves.privacy import Adjacency, PrivacyLoss
 
-from ..laws import (
+from ..distributions import (
     LATTICE_BITS,
     Block,
     BufferedPrefixes,
@@ -175,17 +175,19 @@ class TreeCounter(TimeStepMechanism):
         """
         whole = calibrate_noise(query, loss, adjacency)
         epochs = tuple(Epoch(blocks, _build_tree(shape, whole)) for blocks, shape in epoch_shapes(query, whole.family))
-        law = TreeCounts(query.keys, epochs)
+        distribution = TreeCounts(query.keys, epochs)
         if query.windows:
             errors = [mean_window_variance(epochs[0].tree, window) for window in query.windows]
             error = sqrt(sum(errors) / len(errors))
         else:
-            error = sqrt(law.mean_variance(query.time_steps or FIRST_EPOCH * 2**4))
-        return Plan(query, loss, adjacency, "least-squares noise of a tree on counts so far", law, round_error(error))
+            error = sqrt(distribution.mean_variance(query.time_steps or FIRST_EPOCH * 2**4))
+        return Plan(
+            query, loss, adjacency, "least-squares noise of a tree on counts so far", distribution, round_error(error)
+        )
 
     def begin(self, plan: Plan) -> TreeCounterState:
         """Return the state before the first step: zero totals, no noise of earlier blocks, and no secret yet."""
-        keys = plan.law.require_type(TreeCounts).keys
+        keys = plan.distribution.require_type(TreeCounts).keys
         return TreeCounterState(0, (0,) * keys, (0,) * keys, b"")
 
     def step(
@@ -201,18 +203,20 @@ class TreeCounter(TimeStepMechanism):
             randomness: Source of the noise.
         """
         require_next(time_step, state)
-        law = plan.law.require_type(TreeCounts)
-        block = law.block(time_step)
+        distribution = plan.distribution.require_type(TreeCounts)
+        block = distribution.block(time_step)
         position = time_step - block.start - 1
         secret = randomness.random_bytes(32) if position == 0 else state.secret
-        noise = (None if position == 0 else state.block_noise) or sample_block_noise(block, law.keys, secret)
+        noise = (None if position == 0 else state.block_noise) or sample_block_noise(block, distribution.keys, secret)
         counts = add_noise(table, list(state.counts))
-        noise_of_prefix = round_noise(noise.prefixes[position], state.carried_noise, block.tree, law.block_denominator)
+        noise_of_prefix = round_noise(
+            noise.prefixes[position], state.carried_noise, block.tree, distribution.block_denominator
+        )
         answers = add_noise(np.array(counts, dtype=object), noise_of_prefix)
         if position + 1 < block.tree.widths[0]:
             return answers, TreeCounterState(time_step, counts, state.carried_noise, secret, noise)
-        # exact: the deepest tree of the law has the largest denominator, a multiple of all others
-        multiple = law.block_denominator // block.tree.block_denominator
+        # exact: the deepest tree of the distribution has the largest denominator, a multiple of all others
+        multiple = distribution.block_denominator // block.tree.block_denominator
         carried = tuple(
             old + int(new) * multiple for old, new in zip(state.carried_noise, noise.whole_block, strict=True)
         )
@@ -387,14 +391,16 @@ class BufferedCounter(TimeStepMechanism):
         squares = adjacency.squared_l2_sensitivity * squared_sensitivity(buffers, runs)
         noise = require_drawable(Noise(Family.GAUSSIAN, squares / (2 * loss.rho)), loss)
         decays = tuple(Fraction(decay, 2**WORD_BITS) for decay in buffers.decays)
-        law = BufferedPrefixes(query.keys, query.time_steps or MOST_TIME_STEPS, runs, decays, buffers.weights, noise)
-        error = round_error(sqrt(law.mean_variance(query.time_steps or FIRST_EPOCH * 2**4)))
-        return Plan(query, loss, adjacency, f"Gaussian noise through {len(decays)} buffers", law, error)
+        distribution = BufferedPrefixes(
+            query.keys, query.time_steps or MOST_TIME_STEPS, runs, decays, buffers.weights, noise
+        )
+        error = round_error(sqrt(distribution.mean_variance(query.time_steps or FIRST_EPOCH * 2**4)))
+        return Plan(query, loss, adjacency, f"Gaussian noise through {len(decays)} buffers", distribution, error)
 
     def begin(self, plan: Plan) -> BufferedCounterState:
         """Return the initial state: empty buffers."""
-        law = plan.law.require_type(BufferedPrefixes)
-        return BufferedCounterState(0, ((0,) * len(law.decays),) * law.keys)
+        distribution = plan.distribution.require_type(BufferedPrefixes)
+        return BufferedCounterState(0, ((0,) * len(distribution.decays),) * distribution.keys)
 
     def step(
         self, table: ExactTable, time_step: int, state: BufferedCounterState, plan: Plan, randomness: Randomness
@@ -409,15 +415,15 @@ class BufferedCounter(TimeStepMechanism):
             randomness: Source of the noise.
         """
         require_next(time_step, state)
-        law = plan.law.require_type(BufferedPrefixes)
-        if time_step > law.time_steps:
+        distribution = plan.distribution.require_type(BufferedPrefixes)
+        if time_step > distribution.time_steps:
             raise UnsupportedQuery(
                 "time_step",
-                f"this stream was planned for {law.time_steps} steps, which are released; begin a new stream",
+                f"this stream was planned for {distribution.time_steps} steps, which are released; begin a new stream",
             )
-        buffers = Buffers(tuple(int(decay * 2**WORD_BITS) for decay in law.decays), law.weights)
-        exact, new_buffers = update_buffers(table.tolist(), law.run_of_step(time_step), state.buffers, buffers)
-        noise = sample_noise(law.noise, law.keys, randomness)
+        buffers = Buffers(tuple(int(decay * 2**WORD_BITS) for decay in distribution.decays), distribution.weights)
+        exact, new_buffers = update_buffers(table.tolist(), distribution.run_of_step(time_step), state.buffers, buffers)
+        noise = sample_noise(distribution.noise, distribution.keys, randomness)
         return add_noise(np.array(exact, dtype=object), noise.tolist()), BufferedCounterState(time_step, new_buffers)
 
     def restore_state(self, state_bytes: bytes, plan: Plan) -> BufferedCounterState:

@@ -33,8 +33,8 @@ import numpy as np
 from dpcurves.arguments import InvalidArgument
 from dpcurves.arrays import FloatArray, IntArray
 from dpcurves.conversation import Plan
-from dpcurves.laws import Family, IntervalSums, Noise, Tier
-from dpcurves.laws.law import round_error
+from dpcurves.distributions import Family, IntervalSums, Noise, Tier
+from dpcurves.distributions.output_distribution import round_error
 from dpcurves.mechanisms.base import ExactTable, QueryMechanism
 from dpcurves.mechanisms.linear import calibrate_noise, sample_noise
 from dpcurves.mechanisms.thresholds import calibrate_noise_and_decay, is_noisily_above_zero
@@ -42,7 +42,7 @@ from dpcurves.noise.randomness import Randomness
 from dpcurves.privacy import Adjacency, PrivacyLoss
 from dpcurves_streams.queries import Forest
 
-from ..laws import HierarchyCounts, NodeEstimates, PrunedCounts
+from ..distributions import HierarchyCounts, NodeEstimates, PrunedCounts
 from ..queries import HierarchyQuery, PrunedQuery, TimeStepQuery
 from .sequential import decode_state, encode_state, require_next
 
@@ -98,9 +98,9 @@ class Perturber(Memoryless):
     def _plan(self, query: TimeStepQuery, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
         """Return a plan of one noisy count per state and step; its error is the standard deviation of a count."""
         noise = calibrate_noise(query, loss, adjacency)
-        law = IntervalSums(1, query.keys, (Tier(range(query.keys), noise),), missing=None)
+        distribution = IntervalSums(1, query.keys, (Tier(range(query.keys), noise),), missing=None)
         name = f"{noise.family.value} noise on every time step"
-        return Plan(query, loss, adjacency, name, law, round_error(sqrt(noise.variance)))
+        return Plan(query, loss, adjacency, name, distribution, round_error(sqrt(noise.variance)))
 
     def step(
         self, table: ExactTable, time_step: int, state: TimeStepState, plan: Plan, randomness: Randomness
@@ -115,8 +115,8 @@ class Perturber(Memoryless):
             randomness: Source of the noise.
         """
         require_next(time_step, state)
-        law = plan.law.require_type(IntervalSums)
-        noise = sample_noise(law.levels[0].noise, law.cells, randomness)
+        distribution = plan.distribution.require_type(IntervalSums)
+        noise = sample_noise(distribution.levels[0].noise, distribution.cells, randomness)
         return add_noise(table, noise.tolist()), TimeStepState(time_step)
 
 
@@ -163,10 +163,15 @@ class Hierarchy(Memoryless):
         whole = calibrate_noise(query, loss, adjacency)
         shares = best_budget_fractions(query.forest, whole.family)
         noises = tuple(None if share == 0 else Noise(whole.family, whole.parameter / share) for share in shares)
-        law = HierarchyCounts(query.forest.parents, noises)
+        distribution = HierarchyCounts(query.forest.parents, noises)
         error = mean_deviation(query.forest, shares, whole.family) * whole.variance**0.5
         return Plan(
-            query, loss, adjacency, "noise on every time step of aggregations and states", law, round_error(error)
+            query,
+            loss,
+            adjacency,
+            "noise on every time step of aggregations and states",
+            distribution,
+            round_error(error),
         )
 
     def step(
@@ -182,16 +187,18 @@ class Hierarchy(Memoryless):
             randomness: Source of the noise.
         """
         require_next(time_step, state)
-        law = plan.law.require_type(HierarchyCounts)
+        distribution = plan.distribution.require_type(HierarchyCounts)
         query: HierarchyQuery = self.require_query(plan)
         counts = query.forest.count_nodes(table.tolist())
-        exact = [count for count, noise in zip(counts, law.noises, strict=True) if noise is not None]
-        return add_noise(np.array(exact, dtype=object), _sample_node_noise(law, randomness)), TimeStepState(time_step)
+        exact = [count for count, noise in zip(counts, distribution.noises, strict=True) if noise is not None]
+        return add_noise(np.array(exact, dtype=object), _sample_node_noise(distribution, randomness)), TimeStepState(
+            time_step
+        )
 
 
-def _sample_node_noise(law: HierarchyCounts, randomness: Randomness) -> list[int]:
-    """SECRET: draw the noise of each counted node, in order; nodes with equal laws are drawn at once."""
-    noises = [noise for noise in law.noises if noise is not None]
+def _sample_node_noise(distribution: HierarchyCounts, randomness: Randomness) -> list[int]:
+    """SECRET: draw the noise of each counted node, in order; nodes with equal distributions are drawn at once."""
+    noises = [noise for noise in distribution.noises if noise is not None]
     draws = np.zeros(len(noises), dtype=np.int64)
     for noise in dict.fromkeys(noises):
         indices = [index for index, node_noise in enumerate(noises) if node_noise == noise]
@@ -263,7 +270,7 @@ class PrunedHierarchy(Memoryless):
     Formal guarantees: *Decisions* of a step are made as in `PrivTree` on a fixed tree: a tuple is in the aggregations
     of one path, with at most as many divisions as the forest is deep, and at most as many children per division as an
     aggregation has; the proof of `PrivTree` needs nothing else. Steps have independent decisions, and a tuple is in one
-    step; a tuple that moves to another step leaves one path and enters another, which PrivTree's price of a move
+    step; a tuple that moves to another step leaves one path and enters another, which PrivTree's sensitivity to a move
     covers. Decisions lose the query's budget fraction. *Counts*: given the decisions, counted nodes are disjoint, so
     neighbouring streams differ in them by at most ``adjacency.l1_sensitivity`` and
     ``adjacency.squared_l2_sensitivity``; their noise loses the rest. Given all earlier releases, a step loses by its
@@ -278,9 +285,14 @@ class PrunedHierarchy(Memoryless):
         """Return a plan of decisions and noisy counts. Raises `UnsupportedQuery` as PrivTree does."""
         division_rule(query, loss, adjacency)
         noise = calibrate_noise(query, loss * (1 - query.budget_fraction), adjacency)
-        law = PrunedCounts(query.forest.parents, len(query.forest.names), noise)
+        distribution = PrunedCounts(query.forest.parents, len(query.forest.names), noise)
         return Plan(
-            query, loss, adjacency, "PrivTree at every time step, and noise", law, round_error(noise.variance**0.5)
+            query,
+            loss,
+            adjacency,
+            "PrivTree at every time step, and noise",
+            distribution,
+            round_error(noise.variance**0.5),
         )
 
     def step(
@@ -297,17 +309,17 @@ class PrunedHierarchy(Memoryless):
         """
         require_next(time_step, state)
         query: PrunedQuery = self.require_query(plan)
-        law = plan.law.require_type(PrunedCounts)
+        distribution = plan.distribution.require_type(PrunedCounts)
         rule = division_rule(query, plan.loss, plan.adjacency)
         counts = query.forest.count_nodes(table.tolist())
         # 2**60: tuples at which counts are clipped before the decision to divide; clipping does not raise the
         # sensitivity
-        clipped = np.array([min(count, 2**60) for count in counts[: law.groups]], dtype=np.int64)
+        clipped = np.array([min(count, 2**60) for count in counts[: distribution.groups]], dtype=np.int64)
         scores = np.maximum(clipped - rule.offsets, -rule.decay)
-        divided = law.mark_reached(is_noisily_above_zero(scores, rule.noise, randomness))
-        frontier = law.mark_frontier(divided)
+        divided = distribution.mark_reached(is_noisily_above_zero(scores, rule.noise, randomness))
+        frontier = distribution.mark_frontier(divided)
         exact = np.array(counts, dtype=object)[frontier]
-        noisy = iter(add_noise(exact, sample_noise(law.noise, len(exact), randomness).tolist()))
+        noisy = iter(add_noise(exact, sample_noise(distribution.noise, len(exact), randomness).tolist()))
         values = (next(noisy) if is_counted else 0 for is_counted in frontier)
         return (*divided.astype(int).tolist(), *values), TimeStepState(time_step)
 

@@ -4,8 +4,8 @@ A strategy has, besides the counts x of all steps, weighted sums Q x of them; al
 
     released at step t  =  x_1 + ... + x_t  +  (L z)_t,  rounded       L (x, Q x) = (x_1, x_1 + x_2, ...)
 
-L is the least-squares estimate of `laws.p_identity`, so the error is that of the whole strategy, and a release needs
-the counts up to its step alone. Also called: continual counting by a matrix mechanism (p-Identity).
+L is the least-squares estimate of `distributions.p_identity`, so the error is that of the whole strategy, and a release
+needs the counts up to its step alone. Also called: continual counting by a matrix mechanism (p-Identity).
 
 Formal guarantees: the granted epsilon for all steps together, also for streams that are chosen after releases; proof at
 `PIdentityCounter`. Noise is drawn again from a secret in the state, so the guarantee is computational.
@@ -26,15 +26,15 @@ from typing import Any
 import numpy as np
 
 from dpcurves.conversation import Plan, UnsupportedQuery
-from dpcurves.laws import Noise
-from dpcurves.laws.law import round_error
-from dpcurves.laws.p_identity import PIdentityStrategy, find_p_identity_strategy
+from dpcurves.distributions import Noise
+from dpcurves.distributions.output_distribution import round_error
+from dpcurves.distributions.p_identity import PIdentityStrategy, find_p_identity_strategy
 from dpcurves.mechanisms import ExactTable
 from dpcurves.mechanisms.linear import calibrate_noise, sample_noise
 from dpcurves.noise.randomness import Randomness
 from dpcurves.privacy import Adjacency, PrivacyLoss
 
-from ..laws import PIdentityPrefixes
+from ..distributions import PIdentityPrefixes
 from ..queries import TimeStepQuery
 from .hierarchy import TimeStepMechanism, add_noise
 from .sequential import decode_state, encode_state, require_next
@@ -98,13 +98,17 @@ class PIdentityCounter(TimeStepMechanism):
         strategy = None if query.time_steps is None else find_p_identity_strategy(query.time_steps)
         if strategy is None:
             raise UnsupportedQuery("time_steps", "no strategy is stored for this number of steps; use TreeCounter")
-        law = PIdentityPrefixes(query.keys, strategy.cells, strategy.digest, calibrate_noise(query, loss, adjacency))
-        error = round_error(sqrt(law.mean_variance(strategy.cells)))
-        return Plan(query, loss, adjacency, f"cells and {len(strategy.weights)} weighted sums of them", law, error)
+        distribution = PIdentityPrefixes(
+            query.keys, strategy.cells, strategy.digest, calibrate_noise(query, loss, adjacency)
+        )
+        error = round_error(sqrt(distribution.mean_variance(strategy.cells)))
+        return Plan(
+            query, loss, adjacency, f"cells and {len(strategy.weights)} weighted sums of them", distribution, error
+        )
 
     def begin(self, plan: Plan) -> PIdentityCounterState:
         """Return the state before the first step: zero totals, and no secret yet."""
-        return PIdentityCounterState(0, (0,) * plan.law.require_type(PIdentityPrefixes).keys, b"")
+        return PIdentityCounterState(0, (0,) * plan.distribution.require_type(PIdentityPrefixes).keys, b"")
 
     def step(
         self, table: ExactTable, time_step: int, state: PIdentityCounterState, plan: Plan, randomness: Randomness
@@ -120,17 +124,21 @@ class PIdentityCounter(TimeStepMechanism):
             randomness: Source of the noise.
         """
         require_next(time_step, state)
-        law = plan.law.require_type(PIdentityPrefixes)
-        if time_step > law.time_steps:
+        distribution = plan.distribution.require_type(PIdentityPrefixes)
+        if time_step > distribution.time_steps:
             raise UnsupportedQuery(
                 "time_step",
-                f"this stream was planned for {law.time_steps} steps, which are released; begin a new stream",
+                f"this stream was planned for {distribution.time_steps} steps, which are released; begin a new stream",
             )
         secret = state.secret or randomness.random_bytes(32)
-        noise = sample_prefix_noise(law.strategy, law.noise, law.keys, secret) if state.noise is None else state.noise
+        noise = (
+            sample_prefix_noise(distribution.strategy, distribution.noise, distribution.keys, secret)
+            if state.noise is None
+            else state.noise
+        )
         counts = add_noise(table, list(state.counts))
-        half = 1 << law.strategy.prefix_bits - 1
-        bits = law.strategy.prefix_bits
+        half = 1 << distribution.strategy.prefix_bits - 1
+        bits = distribution.strategy.prefix_bits
         rounded = [int(number) + half >> bits for number in noise[time_step - 1]]  # halves up
         return add_noise(np.array(counts, dtype=object), rounded), PIdentityCounterState(
             time_step, counts, secret, noise

@@ -32,15 +32,15 @@ import numpy as np
 from dpcurves.arguments import InvalidArgument
 from dpcurves.arrays import IntArray, compile_loop
 from dpcurves.conversation import Plan, UnsupportedQuery
-from dpcurves.laws import Family, Noise
-from dpcurves.laws.law import round_error
+from dpcurves.distributions import Family, Noise
+from dpcurves.distributions.output_distribution import round_error
 from dpcurves.mechanisms.base import ExactTable, QueryMechanism
 from dpcurves.mechanisms.exponential import pure_epsilon
 from dpcurves.mechanisms.linear import calibrate_noise, require_drawable, sample_noise
 from dpcurves.noise.randomness import Randomness
 from dpcurves.privacy import Adjacency, PrivacyLoss
 
-from ..laws import GroupedCounts
+from ..distributions import GroupedCounts
 from ..queries import GroupedTimeStepQuery
 from .hierarchy import add_noise
 from .sequential import decode_state, encode_state, require_next
@@ -267,14 +267,19 @@ class Pegasus(QueryMechanism):
                 " give a larger loss, or choose another mechanism",
             )
         threshold = round(PARTS_OF_TUPLE * query.deviation / tuple_epsilon)
-        law = GroupedCounts(query.nodes, noise, threshold_noise, test_noise, threshold)
+        distribution = GroupedCounts(query.nodes, noise, threshold_noise, test_noise, threshold)
         return Plan(
-            query, loss, adjacency, "noise on every time step, and groups", law, round_error(sqrt(noise.variance))
+            query,
+            loss,
+            adjacency,
+            "noise on every time step, and groups",
+            distribution,
+            round_error(sqrt(noise.variance)),
         )
 
     def begin(self, plan: Plan) -> GroupingState:
         """Return the state before the first step: no open groups."""
-        keys = plan.law.require_type(GroupedCounts).keys
+        keys = plan.distribution.require_type(GroupedCounts).keys
         return GroupingState(
             0,
             np.zeros((keys, STATE_COLUMNS), np.int64),
@@ -294,9 +299,9 @@ class Pegasus(QueryMechanism):
             randomness: Source of the noise.
         """
         require_next(time_step, state)
-        law = plan.law.require_type(GroupedCounts)
+        distribution = plan.distribution.require_type(GroupedCounts)
         table = _count_nodes(table, self.require_query(plan))
-        counts = add_noise(table, sample_noise(law.noise, law.keys, randomness).tolist())
+        counts = add_noise(table, sample_noise(distribution.noise, distribution.keys, randomness).tolist())
         values = np.minimum(table, LARGEST_GROUPED_COUNT).astype(np.int64)
         state.require_not_superseded()
         shared = state.shared_trees
@@ -305,9 +310,12 @@ class Pegasus(QueryMechanism):
             shared.trees = build_fenwick_trees(shared.trees[:, PLAIN], _tree_size(largest))
         columns = apply_pending(state.columns) if shared.time_step == state.time_step else state.columns.copy()
         threshold_noise, test_noise = (
-            sample_noise(noise, law.keys, randomness)[None] for noise in (law.threshold_noise, law.test_noise)
+            sample_noise(noise, distribution.keys, randomness)[None]
+            for noise in (distribution.threshold_noise, distribution.test_noise)
         )
-        joined = decide_groups(values[None], law.threshold + threshold_noise, test_noise, columns, shared.trees)
+        joined = decide_groups(
+            values[None], distribution.threshold + threshold_noise, test_noise, columns, shared.trees
+        )
         shared.time_step = state.time_step
         return (*counts, *joined[0].tolist()), GroupingState(time_step, columns, shared)
 

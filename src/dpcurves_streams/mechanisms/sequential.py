@@ -84,7 +84,8 @@ class Sequential(Protocol[Kept]):
     def step(
         self, table: ExactTable, time_step: int, state: Kept, plan: Plan, randomness: Randomness
     ) -> tuple[tuple[int, ...], Kept]:
-        """Return noisy integers in the order of ``plan.law``, and the state after this step: commit both, or neither.
+        """Return noisy integers in the order of ``plan.distribution``, and the state after this step: commit both, or
+        neither.
 
         Args:
             table: SECRET: exact count of each cell of the query in the window that this step closes.

@@ -27,7 +27,7 @@ from dpcurves.noise.randomness import Randomness
 from dpcurves.privacy import EACH_RECORD, AddRemove, Adjacency, PrivacyLoss, Unit
 from dpcurves.queries import Query
 
-from ..laws import CountsAndUncountedTotals
+from ..distributions import CountsAndUncountedTotals
 from ..queries import TUPLE_REASONS, TimeStepQuery, UncountedReason, uncounted_query
 from .counters import TreeCounter
 from .sequential import Sequential, State, decode_state, encode_state, require_next
@@ -131,10 +131,12 @@ class WithUncountedTotals:
             if fraction == 0
             else TOTALS.plan(_beyond_cap_query(query), loss * fraction, AddRemove(Unit(adjacency.unit.column, 1)))
         )
-        law = CountsAndUncountedTotals(counts.law, uncounted.law, None if beyond is None else beyond.law, fraction)  # type: ignore[arg-type]
+        distribution = CountsAndUncountedTotals(
+            counts.distribution, uncounted.distribution, None if beyond is None else beyond.distribution, fraction
+        )  # type: ignore[arg-type]
         extra = "" if fraction == 0 else f", with {fraction} of the loss for users beyond the cap"
         made_by = f"{counts.made_by}; totals of what is not counted{extra}"
-        return Plan(query, loss, adjacency, made_by, law, counts.error)
+        return Plan(query, loss, adjacency, made_by, distribution, counts.error)
 
     def begin(self, plan: Plan) -> CombinedState:
         """Return the initial states of counts, totals of uncounted tuples, and users beyond the cap."""
@@ -183,17 +185,22 @@ class WithUncountedTotals:
 
 def split_plan(plan: Plan) -> CombinedPlans:
     """Return the plans of the counts, of the reasons, and of the users beyond the cap."""
-    law = plan.law.require_type(CountsAndUncountedTotals)
+    distribution = plan.distribution.require_type(CountsAndUncountedTotals)
     query: Any = plan.query
-    loss = plan.loss * (1 - law.beyond_fraction)
+    loss = plan.loss * (1 - distribution.beyond_fraction)
     reasons = uncounted_query(TUPLE_REASONS, query.time_steps)
     beyond = None
-    if law.users_beyond_cap is not None:
+    if distribution.users_beyond_cap is not None:
         beyond = replace(
-            plan, query=_beyond_cap_query(query), loss=plan.loss * law.beyond_fraction, law=law.users_beyond_cap
+            plan,
+            query=_beyond_cap_query(query),
+            loss=plan.loss * distribution.beyond_fraction,
+            distribution=distribution.users_beyond_cap,
         )
     return CombinedPlans(
-        replace(plan, loss=loss, law=law.counts), replace(plan, query=reasons, loss=loss, law=law.uncounted), beyond
+        replace(plan, loss=loss, distribution=distribution.counts),
+        replace(plan, query=reasons, loss=loss, distribution=distribution.uncounted),
+        beyond,
     )
 
 

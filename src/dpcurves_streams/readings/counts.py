@@ -15,10 +15,10 @@ from dpcurves.arguments import InvalidArgument, describe_value, require_integer
 from dpcurves.arrays import BoolArray, FloatArray, compile_loop
 from dpcurves.conversation import Plan
 from dpcurves.data import Axis, Categories
-from dpcurves.laws import Family, IntervalSums
+from dpcurves.distributions import Family, IntervalSums
 from dpcurves_streams.queries import Forest
 
-from ..laws import HierarchyCounts, NodeEstimates, PrunedCounts
+from ..distributions import HierarchyCounts, NodeEstimates, PrunedCounts
 from ..queries import HierarchyQuery, PrunedQuery, TimeStepQuery
 from .question import (
     LEVEL,
@@ -424,7 +424,7 @@ class Counts(StreamQuestion):
 
     def reader(self, plan: Plan) -> CountsReader:
         """Return the reader of the plan's releases, starting at the first step."""
-        noise = plan.law.require_type(IntervalSums).levels[-1].noise
+        noise = plan.distribution.require_type(IntervalSums).levels[-1].noise
         keys = self.keys
         sums = {width: self.smoothing.window_estimator(noise.variance, width, keys) for width in self.window_widths}
         known = CountNoise(noise.family, sqrt(noise.variance))
@@ -432,7 +432,7 @@ class Counts(StreamQuestion):
 
 
 class CountNoise(NamedTuple):
-    """Law of the noise of counts.
+    """Distribution of the noise of counts.
 
     Attributes:
         family: Family of the draws that it is a sum of.
@@ -451,7 +451,8 @@ class CountsReader:
         keys: Number of counts of a step.
         counts: Estimator of counts.
         sums: Estimators of sums over windows, by width: the question's windows and the windows of its `Low` events.
-        noise: Law of the noise of the first `keys` values; None if it is unknown, and then there are no intervals.
+        noise: Distribution of the noise of the first `keys` values; None if it is unknown, and then there are no
+            intervals.
     """
 
     __slots__ = ("_counts", "_keys", "_known", "_last", "_noisy_sums", "_question", "_sums", "time_step")
@@ -565,13 +566,13 @@ class AggregatedReader:
     __slots__ = ("_estimates", "_reader")
 
     def __init__(self, question: AggregatedCounts, plan: Plan) -> None:
-        law = plan.law.require_type(HierarchyCounts)
-        noises = [np.inf if noise is None else noise.variance for noise in law.noises]
-        self._estimates = NodeEstimates(law.parents, np.array(noises))
+        distribution = plan.distribution.require_type(HierarchyCounts)
+        noises = [np.inf if noise is None else noise.variance for noise in distribution.noises]
+        self._estimates = NodeEstimates(distribution.parents, np.array(noises))
         variances = self._estimates.variances
         keys = len(noises)
         sums = {width: question.smoothing.window_estimator(variances, width, keys) for width in question.window_widths}
-        family = next(noise.family for noise in law.noises if noise is not None)
+        family = next(noise.family for noise in distribution.noises if noise is not None)
         known = CountNoise(family, np.sqrt(variances))
         self._reader = CountsReader(question, keys, question.smoothing.count_estimator(variances, keys), sums, known)
 
@@ -617,38 +618,38 @@ class PrunedStates(StreamQuestion):
 
     def reader(self, plan: Plan) -> CountsReader:
         """Return the reader of the plan's releases, starting at the first step."""
-        law = plan.law.require_type(PrunedCounts)
+        distribution = plan.distribution.require_type(PrunedCounts)
         keys = len(self.state_labels)
         sums: dict[int, SequentialEstimator] = {
-            width: _PrunedWindowEstimator(law, width) for width in self.window_widths
+            width: _PrunedWindowEstimator(distribution, width) for width in self.window_widths
         }
-        return CountsReader(self, keys, _PrunedCountEstimator(law), sums, None)
+        return CountsReader(self, keys, _PrunedCountEstimator(distribution), sums, None)
 
 
 class _PrunedCountEstimator:
     """Smoothed totals of all nodes, whose noise variances change from step to step."""
 
-    __slots__ = ("_auto", "_law")
+    __slots__ = ("_auto", "_distribution")
 
-    def __init__(self, law: PrunedCounts) -> None:
-        self._law = law
-        self._auto = AdaptiveSmoother(law.noise.variance, len(law.parents))
+    def __init__(self, distribution: PrunedCounts) -> None:
+        self._distribution = distribution
+        self._auto = AdaptiveSmoother(distribution.noise.variance, len(distribution.parents))
 
     def estimate_next(self, counts: Sequence[float]) -> FloatArray:
         """Return the smoothed counts of all nodes, (nodes,), after the values of the next step."""
-        totals, variances = self._law.sum_nodes(counts)
+        totals, variances = self._distribution.sum_nodes(counts)
         return self._auto.estimate_next_with_variances(totals, variances)
 
 
 class _PrunedWindowEstimator:
     """Unsmoothed window sums of the totals of all nodes."""
 
-    __slots__ = ("_law", "_window")
+    __slots__ = ("_distribution", "_window")
 
-    def __init__(self, law: PrunedCounts, width: int) -> None:
-        self._law = law
-        self._window = UnsmoothedWindow(width, len(law.parents))
+    def __init__(self, distribution: PrunedCounts, width: int) -> None:
+        self._distribution = distribution
+        self._window = UnsmoothedWindow(width, len(distribution.parents))
 
     def estimate_next(self, counts: Sequence[float]) -> FloatArray:
         """Return the unsmoothed window sums of all nodes, (nodes,), after the values of the next step."""
-        return self._window.estimate_next(self._law.sum_nodes(counts)[0].tolist())
+        return self._window.estimate_next(self._distribution.sum_nodes(counts)[0].tolist())

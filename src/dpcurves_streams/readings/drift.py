@@ -6,8 +6,8 @@ Kolmogorov- Smirnov, Wasserstein, area under the ROC curve) exceeds a threshold:
     rate of one window    1 - (1 - false_alarm_rate)**(1 / windows_per_year)
     threshold             upper quantile of the statistic, simulated without drift, at 3/4 of that rate
 
-The factor 3/4 allows for a null law that is estimated from noisy counts. Shares of uncounted tuples are watched as
-well.
+The factor 3/4 allows for a null distribution that is estimated from noisy counts. Shares of uncounted tuples are
+watched as well.
 
 Formal guarantees: post-processing of released counts and simulation from public numbers.
 
@@ -38,10 +38,10 @@ from dpcurves.curves.column_drift import (
 from dpcurves.curves.column_drift import TUNING as COLUMN_TUNING
 from dpcurves.data import Categories, Grid
 from dpcurves.data.grid import middles_of, require_clipped
+from dpcurves.distributions import Family
 from dpcurves.inference.bands import safe_rank, upper_quantile
 from dpcurves.inference.simulation import monte_carlo_p_value, numbered_generator
 from dpcurves.inference.two_samples import ReleasedSample
-from dpcurves.laws import Family
 from dpcurves.summaries.two_classes import project_to_simplex
 
 from ..queries import TUPLE_REASONS, UncountedReason
@@ -116,8 +116,9 @@ class DriftWatch:
 
     Without drift, a statistic raises an alarm in at least one window of a year with probability of about
     `false_alarm_rate`: each window has false-alarm probability ``1 - (1 - false_alarm_rate) ** (1 /
-    windows_per_year)``, times 3/4 because the null law is estimated from noisy counts. Thresholds are simulated: the
-    reference and a window of equal size are drawn from the estimated distribution of the reference, with the noise of
+    windows_per_year)``, times 3/4 because the null distribution is estimated from noisy counts. Thresholds are
+    simulated: the reference and a window of equal size are drawn from the estimated distribution of the reference, with
+        the noise of
     both. Tuples are assumed independent.
 
     With readings of uncounted tuples, the share of each of `UNCOUNTED` among all used tuples is watched too: tuples
@@ -140,7 +141,7 @@ class DriftWatch:
             `false_alarm_rate` is not between 0 and 1, or too small to be simulated.
         TypeError: `uncounted` is no reading of uncounted tuples.
 
-    >>> from dpcurves.laws import Family
+    >>> from dpcurves.distributions import Family
     >>> def counted(time_step, counts):
     ...     noisy = NoisyValues(Family.LAPLACE, np.array(counts), 2.0)
     ...     return TimeStepReading(time_step, noisy.values, {}, {}, noisy=noisy, noisy_windows={})

@@ -18,7 +18,7 @@ from dpcurves.conversation import Plan
 from dpcurves.data import Axis, Categories
 from dpcurves.queries import CountUse
 
-from ..laws import GroupedCounts, PrefixLaw
+from ..distributions import GroupedCounts, PrefixDistribution
 from ..queries import Forest, GroupedTimeStepQuery, TimeStepQuery, require_states
 from .constrained import MonotoneTotals, fit_window
 from .counts import CountNoise, CountsReader
@@ -177,25 +177,25 @@ class Groups(StreamQuestion):
 
     def reader(self, plan: Plan) -> CountsReader:
         """Return the reader of the plan's releases, starting at the first step."""
-        law = plan.law.require_type(GroupedCounts)
-        sums = {width: GroupWindowEstimator(law, width) for width in self.window_widths}
-        known = CountNoise(law.noise.family, sqrt(law.noise.variance))
-        return CountsReader(self, law.keys, GroupEstimator(law, self.smoother), sums, known)
+        distribution = plan.distribution.require_type(GroupedCounts)
+        sums = {width: GroupWindowEstimator(distribution, width) for width in self.window_widths}
+        known = CountNoise(distribution.noise.family, sqrt(distribution.noise.variance))
+        return CountsReader(self, distribution.keys, GroupEstimator(distribution, self.smoother), sums, known)
 
 
 class GroupEstimator:
     """Estimates of the newest counts, each from its group so far, and not below 0.
 
     Args:
-        law: Law of the released values.
+        distribution: Distribution of the released values.
         smoother: How counts are estimated.
     """
 
     __slots__ = ("_groups", "_noise", "_smoother")
 
-    def __init__(self, law: GroupedCounts, smoother: Smoother) -> None:
-        self._groups = _GroupSummaries(law.keys)
-        self._noise = law.noise.variance
+    def __init__(self, distribution: GroupedCounts, smoother: Smoother) -> None:
+        self._groups = _GroupSummaries(distribution.keys)
+        self._noise = distribution.noise.variance
         self._smoother = smoother
 
     def estimate_next(self, counts: Sequence[float]) -> FloatArray:
@@ -211,19 +211,19 @@ class GroupWindowEstimator:
     Before `width` steps have passed, the window contains all steps so far.
 
     Args:
-        law: Law of the released values.
+        distribution: Distribution of the released values.
         width: Steps of a window.
     """
 
     __slots__ = ("_closed", "_groups", "_last", "_width")
 
-    def __init__(self, law: GroupedCounts, width: int) -> None:
+    def __init__(self, distribution: GroupedCounts, width: int) -> None:
         if width < 1:
             raise InvalidArgument("width", f"must be at least 1 step, as in 12, got {width}")
-        self._groups = _GroupSummaries(law.keys)
+        self._groups = _GroupSummaries(distribution.keys)
         self._width = width
-        self._closed: list[deque[tuple[int, float]]] = [deque() for _ in range(law.keys)]
-        self._last = np.zeros((law.keys, 4))
+        self._closed: list[deque[tuple[int, float]]] = [deque() for _ in range(distribution.keys)]
+        self._last = np.zeros((distribution.keys, 4))
 
     def estimate_next(self, counts: Sequence[float]) -> FloatArray:
         """Return the estimates of the sums, (keys,), after the counts and decisions of the next step."""
@@ -402,17 +402,27 @@ class Totals(StreamQuestion):
 class TotalsReader:
     """Reads released totals, step by step. It holds public numbers only."""
 
-    __slots__ = ("_estimator", "_law", "_members", "_parents", "_ring", "_shown", "_sizes", "_windows", "time_step")
+    __slots__ = (
+        "_distribution",
+        "_estimator",
+        "_members",
+        "_parents",
+        "_ring",
+        "_shown",
+        "_sizes",
+        "_windows",
+        "time_step",
+    )
 
     def __init__(self, question: Totals, plan: Plan) -> None:
-        self._law = plan.law.require_type(PrefixLaw)  # type: ignore[type-abstract]
-        self._estimator = self._law.estimator()
+        self._distribution = plan.distribution.require_type(PrefixDistribution)  # type: ignore[type-abstract]
+        self._estimator = self._distribution.estimator()
         self._windows = question.windows
         groups = () if question.forest is None else question.forest.members
         self._members = [list(states) for states in groups]
-        self._parents = [-1] * self._law.keys if question.forest is None else question.forest.parents
+        self._parents = [-1] * self._distribution.keys if question.forest is None else question.forest.parents
         self._shown = MonotoneTotals(self._parents)
-        self._sizes = np.sqrt([*map(len, groups), *(1 for _ in range(self._law.keys))])
+        self._sizes = np.sqrt([*map(len, groups), *(1 for _ in range(self._distribution.keys))])
         self._ring = np.zeros((max(question.windows, default=0) + 1, len(self._sizes)))
         self.time_step = 0
 
@@ -449,5 +459,5 @@ class TotalsReader:
 
     def _noisy_values(self, values: FloatArray, width: int | None) -> NoisyValues:
         """Return values with noise deviations; an aggregation's deviation grows as the root of its number of states."""
-        deviations: FloatArray = sqrt(self._law.variance(self.time_step, width)) * self._sizes
-        return NoisyValues(self._law.family, values, deviations)
+        deviations: FloatArray = sqrt(self._distribution.variance(self.time_step, width)) * self._sizes
+        return NoisyValues(self._distribution.family, values, deviations)

@@ -2,7 +2,7 @@
 
     StreamQuestion        base of questions, with windows and events
     TimeStepReader        takes the released integers of one step after the other, and returns `TimeStepNumbers`
-    NoisyValues           unbiased numbers with noise of a known law; `NoisySums` over sliding windows
+    NoisyValues           unbiased numbers with noise of a known distribution; `NoisySums` over sliding windows
     Jump, Low, Event      events of estimated counts: a change, a low sum, or any function of the last steps
 
 Intervals are for these records: estimate +- quantile of the noise, not below 0.
@@ -36,7 +36,7 @@ from dpcurves.arrays import BoolArray, FloatArray
 from dpcurves.conversation import Plan
 from dpcurves.data import Axis, Categories, Outside
 from dpcurves.display import RECORDS
-from dpcurves.laws import Family
+from dpcurves.distributions import Family
 
 from ..queries import TimeStepQuery
 
@@ -52,7 +52,7 @@ Interval = tuple[FloatArray, FloatArray]
 
 @dataclass(frozen=True, slots=True)
 class NoisyValues:
-    """Unbiased numbers with noise of a known law.
+    """Unbiased numbers with noise of a known distribution.
 
     Attributes:
         family: Family (discrete Laplace or Gaussian) of the independent draws whose sum is the noise.

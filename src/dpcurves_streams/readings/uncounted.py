@@ -24,9 +24,9 @@ import numpy as np
 from dpcurves.arrays import FloatArray
 from dpcurves.conversation import Plan
 from dpcurves.data import Axis, Categories
-from dpcurves.laws import Family
+from dpcurves.distributions import Family
 
-from ..laws import CountsAndUncountedTotals, RunningTotalEstimator
+from ..distributions import CountsAndUncountedTotals, RunningTotalEstimator
 from ..queries import TUPLE_REASONS, UncountedReason, released_reasons
 from .constrained import MonotoneTotals
 from .question import LEVEL, STATED, Interval, NoisyValues
@@ -182,20 +182,29 @@ class UncountedReader:
     """
 
     __slots__ = (
-        "_counted", "_facts", "_law", "_past", "_query", "_reasons", "_shown", "_tuning", "_variances_known", "_widths",
+        "_counted",
+        "_distribution",
+        "_facts",
+        "_past",
+        "_query",
+        "_reasons",
+        "_shown",
+        "_tuning",
+        "_variances_known",
+        "_widths",
         "time_step",
     )  # fmt: skip
 
     def __init__(self, plan: Plan, facts: NoteFacts, windows: Sequence[int] = (), tuning: Tuning = TUNING) -> None:
-        self._law = plan.law.require_type(CountsAndUncountedTotals)
+        self._distribution = plan.distribution.require_type(CountsAndUncountedTotals)
         self._facts = facts
         self._tuning = tuning
         query: Any = plan.query
         self._query = query
-        self._reasons = released_reasons(self._law.users_beyond_cap is not None)
+        self._reasons = released_reasons(self._distribution.users_beyond_cap is not None)
         self._widths = sorted({1, *windows})
         longest_span = max(self._tuning.recent_time_steps, self._widths[-1])
-        self._counted = RunningTotalEstimator(self._law.counts, query.keys, longest_span)
+        self._counted = RunningTotalEstimator(self._distribution.counts, query.keys, longest_span)
         self._shown = MonotoneTotals([-1] * len(self._reasons))
         self._past: deque[tuple[float, FloatArray]] = deque(maxlen=longest_span + 1)
         self._variances_known: dict[int | None, FloatArray] = {}  # cache for the current step
@@ -209,7 +218,7 @@ class UncountedReader:
         so_far = TimeStepSpan(self._counted.estimate_next(counts), totals, None)
         self._past.append((so_far.counted_tuples, totals))
         deviations = np.sqrt(self._cached_variances(None))
-        noisy = NoisyValues(self._law.uncounted.family, totals, deviations)
+        noisy = NoisyValues(self._distribution.uncounted.family, totals, deviations)
         recent = self._recent_span()
         notes = self._note_excesses(
             recent, self._test_level(self.time_step), "" if recent is None else f" of the last {recent.width} steps"
@@ -232,7 +241,7 @@ class UncountedReader:
         def estimate_window() -> UncountedWindow:
             """Return the numbers with the standard deviations of their noise."""
             deviations = np.sqrt(self._compute_variances(None if is_whole else width, time_step))
-            noisy = NoisyValues(self._law.uncounted.family, totals - totals_before, deviations)
+            noisy = NoisyValues(self._distribution.uncounted.family, totals - totals_before, deviations)
             return UncountedWindow(counted - counted_before, sqrt(counted_variance()), noisy)
 
         return estimate_window
@@ -268,11 +277,11 @@ class UncountedReader:
     def _compute_variances(self, width: int | None, time_step: int) -> FloatArray:
         """Compute the noise variance of each reason's total over the `width` steps up to step `time_step` (None: all),
         (reasons,)."""
-        laws = [self._law.uncounted] * len(TUPLE_REASONS)
-        if self._law.users_beyond_cap is not None:
-            laws.append(self._law.users_beyond_cap)
-        variances = {id(law): law.variance(time_step, width) for law in laws}
-        return np.array([variances[id(law)] for law in laws])
+        distributions = [self._distribution.uncounted] * len(TUPLE_REASONS)
+        if self._distribution.users_beyond_cap is not None:
+            distributions.append(self._distribution.users_beyond_cap)
+        variances = {id(distribution): distribution.variance(time_step, width) for distribution in distributions}
+        return np.array([variances[id(distribution)] for distribution in distributions])
 
     def _note_excesses(self, span: TimeStepSpan | None, level: float, when: str) -> dict[UncountedReason, str]:
         """Return notes of the reasons whose share exceeds the least share significantly at this level."""
@@ -303,7 +312,7 @@ class UncountedReader:
     @property
     def _is_laplace(self) -> bool:
         """True if the noise of the totals is a sum of Laplace draws."""
-        return self._law.uncounted.family is Family.LAPLACE
+        return self._distribution.uncounted.family is Family.LAPLACE
 
     def _format_note(self, reason: UncountedReason, share: float, when: str) -> str:
         """Return the note on a reason and its share of the tuples; `when` describes the steps."""

@@ -248,8 +248,8 @@ class Response(ABC):
 
     @property
     def max_total_variance(self) -> float:
-        """Largest variance of the debiased answer about a random value, its own variance included, over all laws of the
-        value; in squared units of the value.
+        """Largest variance of the debiased answer about a random value, its own variance included, over all
+        distributions of the value; in squared units of the value.
         """
         noise_variance = sum(self.variance(end) for end in self._endpoints) / 2 / float(self.gain) ** 2
         value_variance = (self._endpoints[1] - self._endpoints[0]) ** 2 / 4

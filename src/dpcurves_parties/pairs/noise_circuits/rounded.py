@@ -269,7 +269,7 @@ class LaplaceResponse(Response):
 
     @cached_property
     def noise(self) -> FiniteLaplace:
-        """Law of the bounded integer noise that the circuit adds to a value."""
+        """Distribution of the bounded integer noise that the circuit adds to a value."""
         # 16: noise scales from a value to the wrap-around: noise wraps with probability exp(-16)
         room = max(-int(-16 * self.steps / self.epsilon // 1), 2 * self.steps)
         return FiniteLaplace(self.epsilon, self.steps, (room - 1).bit_length() + 1)

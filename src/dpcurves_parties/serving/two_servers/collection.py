@@ -47,36 +47,36 @@ class NoiseSecret:
 
     Formal guarantees: the commitment and the noise keys are outputs of HKDF-SHA256 under distinct labels. Without the
     secret they are indistinguishable from independent random strings, so the commitment reveals nothing about any
-    noise. Two secrets, parties or noise laws have equal commitments only after a collision of SHA-256: so a server with
-    an equal commitment derives equal noise for equal report sets.
+    noise. Two secrets, parties or noise distributions have equal commitments only after a collision of SHA-256: so a
+    server with an equal commitment derives equal noise for equal report sets.
 
     Attributes:
         secret: The server's key and the ledger's key of the dataset, concatenated.
         party: 0 or 1.
-        noise_law_name: Name of the noise law: equal names and keys give equal noise.
+        noise_distribution_name: Name of the noise distribution: equal names and keys give equal noise.
     """
 
     secret: bytes
     party: int
-    noise_law_name: str
+    noise_distribution_name: str
 
     @classmethod
     def from_identity(
-        cls, identity: Identity, ledger: Ledger, dataset: str, party: int, noise_law_name: str
+        cls, identity: Identity, ledger: Ledger, dataset: str, party: int, noise_distribution_name: str
     ) -> NoiseSecret:
         """Return the secret of a server's task: the server's private key and its ledger's key of the data set. If
         either is lost, the secret is lost for ever.
         """
         # The server's own key is included because both ledgers might, by mistake, have been given the same key.
         secret = identity.hpke_key.private_bytes_raw() + ledger.dataset_key(dataset)
-        return cls(secret, party, noise_law_name)
+        return cls(secret, party, noise_distribution_name)
 
     @property
     def commitment(self) -> str:
         """Public commitment to the noise secret, in hexadecimal digits; the peer server receives the commitment and
         later requires an equal one.
         """
-        return derive_key(self.secret, f"commitment of party {self.party} to {self.noise_law_name}").hex()
+        return derive_key(self.secret, f"commitment of party {self.party} to {self.noise_distribution_name}").hex()
 
     def derive_noise_key(self, name: str) -> NoiseKey:
         """SECRET: return the key of this server's noise for the report set of this name; equal names
@@ -474,7 +474,7 @@ class SharedTaskService(ABC, Generic[Of]):
         self.ledger.create(self.task.account)
         self.store.create_task(self.task.hash)
         self._noise = NoiseSecret.from_identity(
-            self.identity, self.ledger, self.task.dataset, self.party, self.noise_law_name
+            self.identity, self.ledger, self.task.dataset, self.party, self.noise_distribution_name
         )
         self.closing = Closing(self.task.hash, self.party, self._noise.commitment, self.store, self._post_to_peer)
 
@@ -485,8 +485,8 @@ class SharedTaskService(ABC, Generic[Of]):
 
     @property
     @abstractmethod
-    def noise_law_name(self) -> str:
-        """Name of the noise law: equal names and keys give equal noise."""
+    def noise_distribution_name(self) -> str:
+        """Name of the noise distribution: equal names and keys give equal noise."""
 
     @property
     @abstractmethod
@@ -728,11 +728,12 @@ class SharedTaskService(ABC, Generic[Of]):
         return self.peer.post(f"/tasks/{self.task.hash}/peer/{endpoint}", message)
 
     def _charge_ledger(self, status: TaskStatus) -> Allotment:
-        """Charge the task's whole loss, once, for the accepted report set and this noise law; return the payment for
-        the question. Raises `ServerFault` if the ledger refuses or cannot be written.
+        """Charge the task's whole loss, once, for the accepted report set and this noise distribution; return the
+        payment for the question. Raises `ServerFault` if the ledger refuses or cannot be written.
         """
-        # The noise law is named, too: another release of this program must not answer again if it draws other noise.
-        paid_for = f"{self.task.hash} {status.report_set} {status.commitments} {self._noise.noise_law_name}"
+        # The noise distribution is named, too: another release of this program must not answer again if it draws other
+        # noise.
+        paid_for = f"{self.task.hash} {status.report_set} {status.commitments} {self._noise.noise_distribution_name}"
         try:
             grant = self.ledger.charge(
                 self.task.dataset, self.task.loss.as_single_release(), purpose=f"all answers of {self.task.name}",

@@ -14,7 +14,7 @@ from dpcurves.arguments import InvalidArgument, describe_value
 from dpcurves.arrays import BoolArray, FloatArray
 from dpcurves.conversation import Plan
 from dpcurves.data import Axis, Categories
-from dpcurves.laws import Family, IntervalSums
+from dpcurves.distributions import Family, IntervalSums
 
 from ..queries import TimeStepQuery
 from .question import (
@@ -134,7 +134,7 @@ class ChangesReader:
     __slots__ = ("_noise", "_totals", "_windows", "time_step")
 
     def __init__(self, question: Changes, plan: Plan) -> None:
-        self._noise, self._windows = plan.law.require_type(IntervalSums).levels[-1].noise, question.windows
+        self._noise, self._windows = plan.distribution.require_type(IntervalSums).levels[-1].noise, question.windows
         # Totals of the last time steps: the change over a width needs three of them, `width` time steps apart.
         self._totals = np.zeros((2 * max(question.windows, default=1) + 1, question.query.keys))
         self.time_step = 0

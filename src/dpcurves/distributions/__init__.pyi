@@ -1,0 +1,58 @@
+from .haar_sums import (
+    HaarSums,
+    HaarTensorSums,
+    TableEstimate,
+    band_sizes,
+    estimate_table,
+    mean_squared_factors,
+    shrinkage_factors,
+)
+from .interval_sums import IntervalSums, LeastSquares, Tier, least_squares, least_squares_batch, split_into_parts
+from .output_distribution import (
+    LEAST_VARIANCE,
+    CountDistribution,
+    Family,
+    Noise,
+    NoisySums,
+    OutputDistribution,
+    PartitionDecisions,
+    Selection,
+    ThresholdAnswers,
+    distribution_from_json,
+    round_error,
+)
+from .path_sums import Block, PathSums, ThresholdSums, convert_to_cells
+from .toeplitz_sums import NormalisedSums, ToeplitzSums
+
+__all__ = [
+    "LEAST_VARIANCE",
+    "Block",
+    "CountDistribution",
+    "Family",
+    "HaarSums",
+    "HaarTensorSums",
+    "IntervalSums",
+    "LeastSquares",
+    "Noise",
+    "NoisySums",
+    "NormalisedSums",
+    "OutputDistribution",
+    "PartitionDecisions",
+    "PathSums",
+    "Selection",
+    "TableEstimate",
+    "ThresholdAnswers",
+    "ThresholdSums",
+    "Tier",
+    "ToeplitzSums",
+    "band_sizes",
+    "convert_to_cells",
+    "distribution_from_json",
+    "estimate_table",
+    "least_squares",
+    "least_squares_batch",
+    "mean_squared_factors",
+    "round_error",
+    "shrinkage_factors",
+    "split_into_parts",
+]  # fmt: skip

@@ -1,0 +1,307 @@
+"""Noise distributions of counts of prefixes: on a grid, by dyadic blocks of a noise tree, and at thresholds.
+
+The count of the first t cells has one noise per level of a binary tree, that of the block which contains cell t:
+
+    count(t) = exact(t) + sum over levels l = 0, ..., levels - 1 of z[l, (t - 1) // 2**l]
+
+so it has the variance of `levels` noises, and two counts share the noises of the blocks that contain both:
+
+    Cov(count(s), count(t)) = variance of a noise * number of levels l with (s - 1) // 2**l = (t - 1) // 2**l
+
+A repeated threshold has the same noise. No array has the size of the grid.
+
+Formal guarantees: the distribution of a release; its loss is in `mechanisms.lazy_tree.path_distribution`.
+
+References: Chan, Shi and Song 2011; Barczewski, Mawass and Ramon, equation 2.
+
+>>> from dpcurves.distributions import Family
+>>> distribution = PathSums(8, (3, 4), 4, Noise(Family.GAUSSIAN, Fraction(9)), None)
+>>> distribution.covariance  # of the counts of the first 3 and the first 4 cells
+array([[36., 27.],
+       [27., 36.]])
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from types import MappingProxyType
+from typing import Any, Self
+
+import numpy as np
+
+from ..arguments import InvalidArgument
+from ..arrays import FloatArray, IntArray
+from ..codec import STORED, Count
+from .output_distribution import CountDistribution, Noise, NoisySums, OutputDistribution, Part, simulate_noise
+
+Block = tuple[int, int]
+"""Level l and index j of a block, which contains the positions ``j * 2**l, ..., (j + 1) * 2**l - 1``."""
+
+
+@dataclass(frozen=True, slots=True)
+class PathSums(CountDistribution):
+    """Counts of records in the first t cells with shared noise (Barczewski, Mawass and Ramon, eq. 2).
+
+    The count of the first t cells, ``1 <= t <= cells``, has the position ``t - 1``. Every dyadic block of the levels 0
+    to ``levels - 1`` has independent noise, and a count has the noises of all blocks that contain its position: one per
+    level. So the same threshold always has the same noise, and two counts share the noises of the blocks that contain
+    both positions. The first 0 cells hold 0 records, without noise.
+
+    Order of values: one per entry of `prefix_lengths`; the missing count is last.
+
+    Attributes:
+        cells: Number of cells of the grid; no array of this size is allocated.
+        prefix_lengths: Lengths of the counted prefixes, in any order.
+        levels: Number of noises per count.
+        noise: Noise of each block.
+        missing: Noise of the count of missing records. None: it was not released.
+    """
+
+    KEY = "path"
+    FIELDS = MappingProxyType({"at": "prefix_lengths", "blocks": "levels", KEY: "noise"})
+
+    cells: int
+    prefix_lengths: tuple[int, ...]
+    levels: Count
+    noise: Noise
+    missing: Noise | None
+
+    @property
+    def rows(self) -> int:
+        """Number of rows: 1, since all prefix sums are over one row of cells."""
+        return 1
+
+    @property
+    def size(self) -> int:
+        """Number of released values: one per prefix, and the missing count if it was released."""
+        missing_counts = 0 if self.missing is None else 1
+        return len(self.prefix_lengths) + missing_counts
+
+    def sum_over_parties(self, parties: int | Fraction) -> PathSums:
+        """Return the distribution with the sum of `parties` noises on each block."""
+        return replace(
+            self,
+            noise=self.noise.sum_over_parties(parties),
+            missing=None if self.missing is None else self.missing.sum_over_parties(parties),
+        )
+
+    def blocks_on_path(self, threshold: int) -> tuple[Block, ...]:
+        """Return the blocks that contain the position of a count, from fine to coarse.
+
+        >>> from fractions import Fraction
+        >>> from dpcurves.distributions import Family
+        >>> PathSums(6, (), 3, Noise(Family.LAPLACE, Fraction(2)), None).blocks_on_path(6)
+        ((0, 5), (1, 2), (2, 1))
+        """
+        return tuple((level, (threshold - 1) >> level) for level in range(self.levels)) if threshold else ()
+
+    def count_shared_noises(self, first: int, second: int) -> int:
+        """Return the number of blocks, and so of noises, that the counts of two prefixes (by their lengths) have in
+        common.
+        """
+        if not (first and second):
+            return 0
+        return max(0, self.levels - ((first - 1) ^ (second - 1)).bit_length())
+
+    @property
+    def variance(self) -> float:
+        """Variance of a count of at least one cell, in squared records: the variance of one block times the number of
+        levels.
+        """
+        return self.levels * self.noise.variance
+
+    @property
+    def covariance(self) -> FloatArray:
+        """Covariance of the noise of the counts, in the order of `prefix_lengths`: (counts, counts)."""
+        lengths = np.array(self.prefix_lengths, dtype=np.int64)
+        # The bit length of integers below 2**53, exactly.
+        bit_length = np.frexp(((lengths[:, None] - 1) ^ (lengths - 1)).astype(np.float64))[1]
+        shared = np.where((lengths[:, None] > 0) & (lengths > 0), np.maximum(self.levels - bit_length, 0), 0)
+        return np.asarray(shared * self.noise.variance, dtype=np.float64)
+
+    def simulate(self, draws: int, generator: np.random.Generator) -> FloatArray:
+        """Simulate new noise of the counts, (draws, counts), in the order of `prefix_lengths`. Costs no privacy.
+
+        Arguments:
+            draws: Number of draws.
+            generator: Random numbers for simulation over public numbers, never for protection.
+        """
+        paths = [self.blocks_on_path(threshold) for threshold in self.prefix_lengths]
+        number = {block: index for index, block in enumerate(dict.fromkeys(block for path in paths for block in path))}
+        blocks = simulate_noise(self.noise, (draws, len(number)), generator)
+        sums = [blocks[:, [number[block] for block in path]].sum(axis=1) for path in paths]
+        return np.stack(sums, axis=1) if sums else np.zeros((draws, 0))
+
+    def _count_present(self, values: Sequence[int]) -> float | None:
+        """Return the released count of all records with a value, that of the prefix of all cells; None if it was not
+        counted. `values` are the released counts in the order of `prefix_lengths`.
+        """
+        return dict(zip(self.prefix_lengths, values, strict=False)).get(self.cells)
+
+    @classmethod
+    def count_stored_cells(cls, stored: Mapping[str, Any]) -> int:
+        """Return 1: cells are not allocated."""
+        return 1
+
+    @classmethod
+    def from_json(cls, stored: Mapping[str, Any]) -> Self:
+        """Return the distribution that `to_json` wrote. Raises `InvalidArgument` if it has more than one row."""
+        if stored["rows"] != 1:
+            raise InvalidArgument(
+                "evidence", "a release of prefixes must have one row; take the file as dpcurves wrote it"
+            )
+        return STORED.decode_fields(
+            cls, stored, cells=int(stored["cells"]), missing=STORED.decode(Noise | None, stored["missing"])
+        )
+
+
+DistributionAndValues = tuple[OutputDistribution, tuple[int, ...]]
+"""A distribution, and values in its order."""
+
+
+@dataclass(frozen=True, slots=True)
+class ThresholdSums(NoisySums):
+    """Counts of records in the first t cells of rows in sequence; counts share noise.
+
+    Estimators of counts of cells can use them like other sums. A value is the sum of all cells up to its threshold,
+    with the noise of `PathSums`, whose JSON it uses.
+
+    Attributes:
+        path: Increasing positive thresholds, equal in all rows; each row ends with a threshold.
+        rows: Number of rows of equal length.
+
+    Raises:
+        ValueError: the thresholds are not of this form.
+    """
+
+    KEY = PathSums.KEY
+
+    path: PathSums
+    rows: int
+
+    def __post_init__(self) -> None:
+        places, lengths = self.path.cells, self.path.prefix_lengths
+        row_lengths = tuple(length for length in lengths if length <= places // self.rows)
+        expected = (length + row * places // self.rows for row in range(self.rows) for length in row_lengths)
+        # Beyond 2**53 positions doubles are too imprecise to compute shared noise.
+        if not 0 < places <= 2**53 or not lengths or lengths != tuple(expected) or lengths[-1] != places:
+            raise InvalidArgument(
+                "evidence",
+                "all rows must be counted below the same thresholds, and all cells must be counted;"
+                " take the file as dpcurves wrote it",
+            )
+
+    @classmethod
+    def from_path(cls, path: PathSums, values: Sequence[int], rows: int) -> tuple[ThresholdSums, tuple[int, ...]]:
+        """Return the distribution and sorted values of a release under `path`, whose prefixes may be in any order.
+
+        >>> from fractions import Fraction
+        >>> from dpcurves.distributions import Family, Noise
+        >>> path = PathSums(8, (8, 0, 3), 4, Noise(Family.LAPLACE, Fraction(2)), None)
+        >>> ThresholdSums.from_path(path, (90, 0, 40), 1)[1]
+        (40, 90)
+        """
+        counts = dict(zip(path.prefix_lengths, values, strict=False))
+        lengths = tuple(sorted(threshold for threshold in counts if threshold))
+        missing = () if path.missing is None else values[-1:]
+        return cls(replace(path, prefix_lengths=lengths), rows), (*(counts[length] for length in lengths), *missing)
+
+    @property
+    def missing(self) -> Any:
+        """Noise of the count of missing records; None if it was not released."""
+        return self.path.missing
+
+    @property
+    def cells(self) -> int:
+        """Number of cells between the thresholds of a row."""
+        return len(self.path.prefix_lengths) // self.rows
+
+    @property
+    def parts(self) -> tuple[Part, ...]:
+        """One count per cell, with as many noises as a path has levels; they are not independent."""
+        return (Part(self.cells, self.path.noise.sum_over_parties(self.path.levels * self.path.noise.parties)),)
+
+    @property
+    def bounds(self) -> IntArray:
+        """Bounds of the cells, (cells + 1,): each threshold ends a cell."""
+        return np.arange(self.cells + 1)
+
+    def apply_strategy(self, cells: Any) -> list[Any]:
+        """Return the sum of all cells up to each threshold, in one table (rows, cells)."""
+        return [np.cumsum(cells).reshape(self.rows, self.cells)]
+
+    def reconstruct(self, values: FloatArray, total: int | None) -> tuple[FloatArray, FloatArray]:
+        """Return differences of neighbouring counts; a public total minus the missing count replaces the last count.
+
+        Raises:
+            ValueError: the values do not fit the distribution.
+        """
+        if values.shape[-1] != self.size:
+            raise InvalidArgument(
+                "values",
+                f"{self.size} values are needed, one for each number of the distribution, got {values.shape[-1]}",
+            )
+        below = values[..., : self.rows * self.cells].copy()
+        missing = np.zeros(values.shape[:-1])
+        if self.missing is not None:
+            missing = values[..., -1]
+            below[..., -1] = below[..., -1] if total is None else total - missing
+        cells = np.diff(below, axis=-1, prepend=0.0)
+        return cells.reshape(*values.shape[:-1], self.rows, self.cells), missing
+
+    def simulate_values(self, draws: int, generator: np.random.Generator) -> FloatArray:
+        """Simulate the noise of the counts, including shared noise: (draws, size)."""
+        noise = self.path.simulate(draws, generator)
+        if self.missing is None:
+            return noise
+        return np.concatenate([noise, simulate_noise(self.missing, (draws, 1), generator)], axis=1)
+
+    def prefix_variances(self, total_is_public: bool) -> FloatArray:
+        """Return the variance of the number of records in the first i cells of each row, (rows, cells + 1), in squared
+        records.
+        """
+        covariance = self._covariance(total_is_public)
+        row_starts = np.arange(self.rows) * self.cells
+        index = row_starts[:, None] + self.bounds
+        variances = np.diag(covariance)
+        return np.asarray(
+            variances[index] + variances[row_starts][:, None] - 2 * covariance[index, row_starts[:, None]]
+        )
+
+    def _covariance(self, total_is_public: bool) -> FloatArray:
+        """Return the covariance of the counts below all thresholds, with 0 as first threshold."""
+        covariance = np.zeros((self.path.size + 1, self.path.size + 1))
+        size = self.rows * self.cells + 1
+        covariance[1:size, 1:size] = self.path.covariance
+        if total_is_public and self.missing is not None:
+            covariance[size - 1] = covariance[:, size - 1] = 0.0
+            covariance[size - 1, size - 1] = self.missing.variance
+        return covariance[:size, :size]
+
+    def to_json(self, values: Sequence[int], total: int | None) -> dict[str, Any]:
+        """Return the JSON object of a release under the distribution of the path."""
+        return self.path.to_json(values, total)
+
+    def _fields_to_json(self) -> dict[str, Any]:
+        """Return the fields of the distribution of the path: both distributions have one form in JSON."""
+        return self.path._fields_to_json()
+
+    @classmethod
+    def from_json(cls, stored: Mapping[str, Any]) -> Self:
+        """Return the distribution that `to_json` wrote, with all thresholds in one row."""
+        return cls(PathSums.from_json(stored), 1)
+
+
+def convert_to_cells(distribution: OutputDistribution, values: tuple[int, ...], rows: int) -> DistributionAndValues:
+    """Return counts of prefixes as counts of the cells between their thresholds, in `rows` rows; others unchanged.
+
+    Raises:
+        ValueError: thresholds differ between the rows, or all records of a row were not counted.
+    """
+    return (
+        ThresholdSums.from_path(distribution, values, rows)
+        if isinstance(distribution, PathSums)
+        else (distribution, values)
+    )
