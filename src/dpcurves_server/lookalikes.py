@@ -4,9 +4,9 @@ A steward who picks the wrong file would publish all records. So an upload is co
 process of its own, because the serving process opens no records. It says one of four words, and never a number.
 
 Formal guarantees: none for the steward who sends tables: whether rows are equal is an exact answer about records. It is
-kept coarse. Equal tables are refused, tables of 100 rows or more with a large share of equal rows are called
-`SIMILAR`, and the word goes into the log. Schemas of few combinations, where honest tables share nearly every row, and
-where a refusal could be found by trying, are called `UNCLEAR` whatever their records are.
+kept coarse. Equal tables are refused. Of tables of 100 rows or more, those are called `SIMILAR` of which a large share
+are rows of the other one, and the word goes into the log. Schemas of few combinations, where honest tables share nearly
+every row, and where a refusal could be found by trying, are called `UNCLEAR` whatever their records are.
 """
 
 from __future__ import annotations
@@ -69,15 +69,21 @@ def judge_rows(uploaded: int, registered: int, common: int, columns: Sequence[De
 
     >>> judge_rows(8, 8, 8, ()), judge_rows(99, 200, 99, ())
     (<Resemblance.UNCLEAR: 'unclear'>, <Resemblance.UNCLEAR: 'unclear'>)
+    >>> from dpcurves.models import NumericColumn
+    >>> numbers = [NumericColumn("delay", 0, 1)]
+    >>> [judge_rows(uploaded, 200, 200, numbers).value for uploaded in (200, 300, 10_000)]
+    ['equal', 'similar', 'similar']
     """
     if not _has_many_combinations(columns):
         return Resemblance.UNCLEAR
     if uploaded == registered == common:
         return Resemblance.EQUAL
-    # share of an upload's rows that are rows of the confidential table, from which the steward is warned
+    # share of equal rows, of either table, from which the steward is warned: a copy among other rows is a copy
     large_share = 0.5
-    # 100: rows of an upload from which a share of equal rows is computed: a smaller one would ask about single people
-    is_similar = uploaded >= 100 and common >= large_share * uploaded
+    # rows of a table from which its share of equal rows is computed: a smaller one would ask about single people
+    least_rows = 100
+    smaller = min(uploaded, max(registered, least_rows))
+    is_similar = uploaded >= least_rows and common >= large_share * smaller
     return Resemblance.SIMILAR if is_similar else Resemblance.DIFFERENT
 
 
