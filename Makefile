@@ -56,7 +56,7 @@ checked: $(READY)
 	$(MAKE) --no-print-directory examples
 	$(MAKE) --no-print-directory docs
 	$(MAKE) --no-print-directory seen
-	$(MAKE) --no-print-directory self-audit
+	$(MAKE) --no-print-directory self-audit EFFORT=0.4
 	$(MAKE) --no-print-directory simulate SCHEDULES=45
 
 lint: $(READY)
@@ -227,7 +227,7 @@ audit: $(READY)
 # Everything here under the auditor, in a minute of one core; what is flagged, or gives no answer, fails. All of a quick one
 # together flags what keeps its promise with a chance below 2e-6: each is above its claim twice.
 self-audit: $(READY)
-	$(BIN)/dpcurves audit self $(if $(filter --full,$(SIZE)),,--quick --confidence 0.9999) $(if $(RESUME),--resume $(RESUME).self)
+	$(BIN)/dpcurves audit self $(if $(filter --full,$(SIZE)),,--quick --confidence 0.9999 --effort $(or $(EFFORT),1)) $(if $(RESUME),--resume $(RESUME).self)
 
 # What the page "Which error to expect" says, and its picture, measured again: some minutes of one core.
 expected-errors: $(READY)

@@ -106,6 +106,7 @@ def shown(folder: Path, *cells: str) -> list[str]:
     return ["".join(output.get("text", "") for output in cell.outputs) for cell in book.cells]
 
 
+@pytest.mark.reproduction
 @pytest.mark.skipif(sys.platform != "linux", reason="processes are copied on Linux alone")
 def test_copies_are_processes_of_their_own_with_nothing_of_another(tmp_path: Path) -> None:
     mark = "import os, random, sys, numpy as np\nprint('left' in globals(), hasattr(np, 'left'), 'LEFT' in os.environ)"
@@ -122,6 +123,7 @@ def test_copies_are_processes_of_their_own_with_nothing_of_another(tmp_path: Pat
         kernels.Copy(number).send_signal(signal.SIGTERM)  # as a manager does whose kernel ends just then
 
 
+@pytest.mark.reproduction
 @pytest.mark.skipif(sys.platform != "linux", reason="processes are copied on Linux alone")
 def test_a_copy_ends_after_its_threads_and_what_was_registered(tmp_path: Path) -> None:
     thread = "import pathlib, threading, time\ndef last():\n    time.sleep(1)\n    pathlib.Path('thread').touch()\n"
@@ -132,6 +134,7 @@ def test_a_copy_ends_after_its_threads_and_what_was_registered(tmp_path: Path) -
     assert {path.name for path in tmp_path.iterdir()} == {"thread", "registered"}
 
 
+@pytest.mark.reproduction
 @pytest.mark.skipif(sys.platform != "linux", reason="processes are copied on Linux alone")
 def test_a_copy_draws_and_prints_what_a_fresh_process_does(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(examples, "OUT", tmp_path)

@@ -330,9 +330,8 @@ class SecureSum:
             tree: LazyMechanism = LazyTree(self.sample_noise_share)
             noisy = tree.answer(count_prefixes, plan, memory, randomness)
             return np.array([number % RING for number in noisy], dtype=np.uint64)
-        exact = compute_exact_sums(
-            query.reorder_table(tabulate(records, query)), plan.distribution.require_type(NoisySums)
-        )  # type: ignore[type-abstract]
+        distribution = plan.distribution.require_type(NoisySums)  # type: ignore[type-abstract]
+        exact = compute_exact_sums(query.reorder_table(tabulate(records, query)), distribution)
         summands = [
             clip_to_ring(sums, self.sites) + self.sample_noise_share(noise, sums.size, randomness)
             for sums, noise in exact

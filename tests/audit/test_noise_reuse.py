@@ -36,6 +36,7 @@ def test_workers_that_are_forked_with_a_generator_repeat_its_noise() -> None:
     assert check_forked_workers(CallableSampler(fresh), PAIR) is None
 
 
+@pytest.mark.reproduction
 def test_a_fixed_seed_shows_in_new_processes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     Path(tmp_path, "seeded.py").write_text(
         "import os\nfrom random import Random\nCHANCE = Random(7)\n\n"

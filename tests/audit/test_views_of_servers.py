@@ -118,6 +118,7 @@ def test_a_server_of_pairs_sees_what_follows_from_the_noisy_answer(
     assert pairs_seen(servers, np.array([(0, 1), (1, 0), (1, 1)][:people]), VALUES[::3], BOTH) == 4
 
 
+@pytest.mark.reproduction
 def test_sessions_that_were_cut_off_show_no_more(tmp_path: Path) -> None:
     """Cut after any message, and gone on with: both sessions together are seen as one answer alone."""
     servers = pairing(tmp_path, NoisePlacement.ON_SUM, 2)

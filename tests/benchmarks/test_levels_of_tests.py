@@ -48,6 +48,7 @@ def test_a_share_far_above_its_level_is_marked_and_one_below_is_not(monkeypatch:
     assert usual[1] == "0.062 ± 0.005"
 
 
+@pytest.mark.reproduction
 def test_only_what_is_asked_is_measured(tmp_path: Path) -> None:
     found = rows_of(tmp_path / "levels.md", "--only", "independence", "--data", "continuous", "heaped")
     assert list(found) == [("independence", "continuous"), ("independence", "heaped")]

@@ -25,6 +25,7 @@ def kept() -> str:
     return printed("--kept")
 
 
+@pytest.mark.reproduction
 def test_what_misses_its_mark_has_a_reason(kept: str) -> None:
     assert "are at their mark" in kept
     assert "No reason is known" not in kept

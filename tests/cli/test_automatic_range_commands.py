@@ -116,6 +116,7 @@ def test_dates_of_a_file_without_types_are_days(run: Run, tmp_path: Path, asked:
         assert middle == pytest.approx((first + last) / 2, abs=40)
 
 
+@pytest.mark.reproduction
 def test_bounds_of_sums_and_cells_of_histograms_are_found_and_their_price_is_told_first(
     run: Run, strange: Path, amounts: np.ndarray, tmp_path: Path
 ) -> None:

@@ -64,6 +64,7 @@ def request(folder: Path) -> str:
     return line.request
 
 
+@pytest.mark.reproduction
 def test_a_reader_who_has_gone_does_not_keep_the_files_from_being_written(tmp_path: Path) -> None:
     reading, writing = os.pipe()
     os.close(reading)
@@ -89,6 +90,7 @@ def test_a_command_whose_reader_ends_says_nothing(arguments: str, variables: dic
     assert done.stderr == "141\n"
 
 
+@pytest.mark.reproduction
 def test_a_study_whose_reader_ends_writes_all_its_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Questions behind a line that nobody reads are answered, and the page is written."""
     from dpcurves.cli.app import build
@@ -121,6 +123,7 @@ def test_simulated_schedules_whose_reader_ends_did_not_fail(monkeypatch: pytest.
     assert leaving.value.code == 141
 
 
+@pytest.mark.reproduction
 def test_standard_output_that_is_closed_does_not_keep_the_files_from_being_written(tmp_path: Path) -> None:
     told = answered(tmp_path, ">&-", "--plot", "a.svg", "--json", "a.json")
     words = "dpcurves: output: standard output could not be written (it is closed)"

@@ -109,6 +109,7 @@ def test_wrong_usage_is_named(run: Run, parquet: Path, options: tuple[str, ...],
     assert result.stderr.count("\n") == 1
 
 
+@pytest.mark.reproduction
 def test_the_plan_of_a_search_is_one_line_for_it_is_paid_once(run: Run) -> None:
     result = run("plan", "quantiles", "--grid", "0:100:2^32", "--probabilities", "0.5", *ONE, "--units", "100000")
     assert "1 to 32" in result.stdout

@@ -46,6 +46,7 @@ def test_each_question_is_answered_written_and_drawn(
     assert "<svg" in picture.read_text()
 
 
+@pytest.mark.reproduction
 def test_metrics_of_all_groups_share_a_table_and_bands_hold_at_once_where_it_is_said(
     run: Run, parquet: Path, tmp_path: Path
 ) -> None:

@@ -140,6 +140,7 @@ def monitored(port: int, path: str) -> tuple[int, str]:
             return error.code, error.read().decode()
 
 
+@pytest.mark.reproduction
 def test_monitoring_counts_requests_by_route_and_status_and_knows_nothing_else_of_them(tmp_path: Path) -> None:
     port = free_port()
     server = Server(tmp_path, "--monitor", f"127.0.0.1:{port}", "--log", "json")

@@ -129,6 +129,7 @@ def test_what_is_wrong_is_told_in_one_line(town: Town) -> None:
         assert refused.stderr.startswith(f"dpcurves: {line}"), refused.stderr
 
 
+@pytest.mark.reproduction
 def test_no_terminal_and_no_log_has_a_value_or_the_seed(town: Town) -> None:
     seed = (town.folder / "tickets" / "coordinator-1.seed").read_text().strip()
     everything = town.said + (town.folder / "log").read_text()

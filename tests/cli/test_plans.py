@@ -121,6 +121,7 @@ def test_a_plan_of_bounds_says_how_many_records_they_may_miss(run: Run) -> None:
     )
 
 
+@pytest.mark.reproduction
 def test_a_plan_shows_the_turns_that_a_hint_chooses(run: Run) -> None:
     grid = ("plan", "cdf", "--grid", "0:100:1024", *TERMS[:-2])
     looking = run(*grid, "--units", "10000")
@@ -208,6 +209,7 @@ def test_a_plan_forecasts_from_a_released_curve(run: Run, tmp_path: Path) -> Non
     assert run(*asked, str(tmp_path)).stderr.startswith("dpcurves: like: ")
 
 
+@pytest.mark.reproduction
 def test_a_plan_fits_eighty_columns_and_its_sentences_are_whole(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "80")
     for asked in (("cdf", *GRID), ("histogram", "--grid", "0:1:8", "--forecast", "50"), ("mean", "--bounds", "0:1")):
@@ -216,6 +218,7 @@ def test_a_plan_fits_eighty_columns_and_its_sentences_are_whole(run: Run, monkey
         assert "spread evenly, or, if their number is private" in " ".join(said.split()) or asked[0] != "cdf"
 
 
+@pytest.mark.reproduction
 def test_a_plan_draws_its_forecast(run: Run, tmp_path: Path) -> None:
     asked, file = ("plan", "cdf", "--grid", "0:1:16", "--epsilon", "1", "--adjacency"), tmp_path / "a.svg"
     done = run(*asked, "replace-one", "--units", "300", "--plot", str(file))

@@ -174,6 +174,7 @@ def test_one_release_of_scores_is_shown_in_many_ways_for_nothing(
         assert file.stat().st_size > 1000
 
 
+@pytest.mark.reproduction
 def test_scores_of_categories_are_shown_beside_each_other(run: Run, csv: Path) -> None:
     asked = ("scores", csv, *ASKED, "--epsilon", "1", "--by", "carrier", "--categories", "UA,AA")
     shown = run(*asked, "--show", "confusion", "--threshold", "0.25")

@@ -27,6 +27,7 @@ def asked(run: Run, csv: Path, tmp_path: Path) -> Path:
     return tmp_path
 
 
+@pytest.mark.reproduction
 def test_a_kept_result_becomes_the_files_of_its_question(run: Run, asked: Path) -> None:
     files = [part for kind in ("json", "csv", "xlsx") for part in (f"--{kind}", asked / f"again.{kind}")]
     said = run("show", asked / "Jan 1.json", *files, "--html", asked / "again.html", "--plot", asked / "again.png")
@@ -38,6 +39,7 @@ def test_a_kept_result_becomes_the_files_of_its_question(run: Run, asked: Path) 
     assert "<title>Histogram of delay</title>" in (asked / "bars.svg").read_text()
 
 
+@pytest.mark.reproduction
 def test_several_of_one_kind_stand_on_one_picture_and_in_one_table(run: Run, asked: Path) -> None:
     files = ("--plot", asked / "both.svg", "--csv", asked / "both.csv", "--xlsx", asked / "both.xlsx")
     said = run("show", asked / "Jan 1.json", asked / "later.json", *files, "--html", asked / "both.html")

@@ -59,6 +59,7 @@ def test_a_study_is_paid_once_and_the_same_when_it_is_run_again(
     assert json.loads((tmp_path / "two" / "delays.json").read_text())["privacy"]["epsilon"] == 0.5
 
 
+@pytest.mark.reproduction
 def test_a_study_says_how_far_columns_have_moved_since_an_earlier_one(run: Run, table: Path, tmp_path: Path) -> None:
     first, later, moved = tmp_path / "first.toml", tmp_path / "later.toml", tmp_path / "moved.csv"
     asked = 'epsilon = 5\n[[question]]\nask = "cdf"\nname = "delays"\ncolumn = "delay"\ngrid = "-60:240:20"\n'
@@ -142,6 +143,7 @@ by = { column = "carrier", categories = "auto" }
 """
 
 
+@pytest.mark.reproduction
 def test_a_study_may_know_nothing_of_its_table_and_thirds_of_a_loss_fit_into_it(
     run: Run, table: Path, tmp_path: Path
 ) -> None:

@@ -285,6 +285,7 @@ KINDS: dict[str, Distribution] = {
 }
 
 
+@pytest.mark.reproduction
 def test_bands_hold_the_curve_of_the_records() -> None:
     """Fewer than 7 of 10 bands at 0.9 hold with chance 0.013, if each holds with 0.9; the seeds are fixed."""
     held = []

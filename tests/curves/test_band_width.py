@@ -90,6 +90,7 @@ def test_under_zcdp_bands_of_many_intervals_are_about_as_narrow_as_those_of_one_
     assert beside_one_turn(values, grid, PrivacyLoss.zcdp("0.045"))[0] < 1.17
 
 
+@pytest.mark.reproduction
 @pytest.mark.parametrize(("records", "rho"), [(10_000, "0.5"), (100_000, "0.005")])
 def test_under_zcdp_records_that_lie_everywhere_have_a_band_nearly_as_narrow_as_that_of_one_turn(
     records: int, rho: str

@@ -89,6 +89,7 @@ def test_bands_hold_the_whole_curve_as_often_as_they_say(adjacency: AddRemove | 
     assert abs(held / releases - level) <= 4 * sqrt(level * (1 - level) / releases)  # no more often, either: 4 sigma
 
 
+@pytest.mark.reproduction
 def test_bands_of_merged_cells_hold_a_jump_inside_them() -> None:
     values = np.full(200, 0.5001)  # all in one fine cell, and the grid is too fine for so few
     question = CdfQuestion("x", Grid(0, 1, cells=4096), hint=Hint.SPREAD)

@@ -117,6 +117,7 @@ def test_bins_of_one_nearest_edge_are_refused_with_that_edge() -> None:
         curve(HUGE, both(len(X))[0]).histogram(1000)
 
 
+@pytest.mark.reproduction
 @pytest.mark.parametrize("adjacency", both(len(X)))
 def test_intervals_for_the_population_are_wider_and_hold_it(adjacency: AddRemove | ReplaceOne) -> None:
     """40 samples at level 0.9: below 29 held in less than 1 of 10,000 suites; the seeds are fixed."""

@@ -74,6 +74,7 @@ def test_of_one_cause_it_is_kaplan_and_meier() -> None:
         assert risks.incidence[0] == pytest.approx(1 - curve.y, abs=1e-9)
 
 
+@pytest.mark.reproduction
 def test_bands_and_differences_hold_exact_times_of_records_and_of_the_population(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

@@ -131,7 +131,7 @@ def test_sums_add_up_and_documents_are_read_again(asked: Asked, people: dict[str
     assert fitted.privacy.epsilon == 2.0
 
 
-@pytest.mark.quick_share(2)
+@pytest.mark.reproduction
 @pytest.mark.parametrize(("statistic", "adjacency"), [("count", dp.REPLACE_ONE), ("sum", dp.ADD_REMOVE)])
 def test_intervals_of_the_population_cover_expected_numbers(statistic: str, adjacency: Any) -> None:
     chance, shares = np.random.default_rng(5), np.array((0.4, 0.3, 0.2, 0.07, 0.03))

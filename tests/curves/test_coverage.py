@@ -21,6 +21,7 @@ QUICK = ("distributions",)
 KINDS = [name if name in QUICK else pytest.param(name, marks=pytest.mark.reproduction) for name in FAMILIES]
 
 
+@pytest.mark.reproduction
 @pytest.mark.parametrize("name", KINDS)
 def test_of_continuous_data_intervals_hold_as_often_as_they_say_and_no_oftener(name: str) -> None:
     family = FAMILIES[name]
@@ -30,6 +31,7 @@ def test_of_continuous_data_intervals_hold_as_often_as_they_say_and_no_oftener(n
     assert found.too_many(family.cautious) == {}
 
 
+@pytest.mark.reproduction
 @pytest.mark.parametrize("name", KINDS)
 def test_of_atoms_intervals_hold_at_least_as_often_as_they_say(name: str) -> None:
     family = FAMILIES[name]

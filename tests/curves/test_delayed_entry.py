@@ -62,6 +62,7 @@ def test_at_a_huge_epsilon_it_is_the_curve_of_those_at_risk(adjacency: Any) -> N
     assert type(dp.CumulativeHazard.from_json(hazards.to_json()).curve) is DelayedEntry
 
 
+@pytest.mark.reproduction
 def test_bands_hold_records_and_population_and_tests_find_alike_groups_alike(monkeypatch: pytest.MonkeyPatch) -> None:
     """48 releases at 0.9: within 4 sigma on both sides of declared ages, where no order is open."""
     monkeypatch.setattr(variants, "choose_draws", lambda _: 400)

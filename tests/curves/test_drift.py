@@ -109,6 +109,7 @@ def test_windows_go_to_json_and_are_drawn_and_asked_of_files(tmp_path: Path) -> 
             dp.drift(curves["jan"], windows)
 
 
+@pytest.mark.reproduction
 def test_a_card_has_all_readings_of_scores_and_of_groups() -> None:
     given = {"y": window(900, 1) > 0.4, "s": window(900, 1), "g": np.arange(900) % 2}
     given["y"] = given["y"].astype(int)

@@ -67,6 +67,7 @@ def test_at_a_huge_epsilon_all_numbers_and_gaps_are_those_of_scikit_learn() -> N
         assert read.to_json() == made.to_json()
 
 
+@pytest.mark.reproduction
 def test_intervals_hold_all_groups_at_once_and_the_largest_gap() -> None:
     """14 releases at 0.9 within 4 sigma; of some not all hold, so they are not too wide by far."""
     releases, level, held = 14, 0.9, {"groups": 0, "gaps": 0, "largest": 0, "population": 0}

@@ -35,6 +35,7 @@ def judged(
     return answer(QUESTION, columns, PrivacyLoss.pure(epsilon), both(records)[adjacency], seed)
 
 
+@pytest.mark.reproduction
 @pytest.mark.parametrize("adjacency", [0, 1], ids=["add-remove", "replace-one"])
 def test_wrong_models_are_found(adjacency: int) -> None:
     """At least 0.7 of slopes of 1.5, and 0.95 of shifts of 0.3; about 0.9 and 1.00 are, of log-odds around -1."""
@@ -45,6 +46,7 @@ def test_wrong_models_are_found(adjacency: int) -> None:
     assert np.mean(shifts) >= 0.95
 
 
+@pytest.mark.reproduction
 def test_of_right_models_all_p_values_are_equally_likely() -> None:
     found = [judged(CONTINUOUS, 2000, "0.3", seed % 2, seed).p_value for seed in range(RUNS)]
     assert kstest(found, "uniform").pvalue > 6e-5

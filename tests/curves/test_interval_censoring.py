@@ -72,6 +72,7 @@ def test_events_that_are_seen_when_they_come_are_those_of_a_survival_curve() -> 
     assert found.y == pytest.approx(curve.y, abs=1e-7)
 
 
+@pytest.mark.reproduction
 def test_bands_hold_records_and_population(monkeypatch: pytest.MonkeyPatch) -> None:
     """12 releases: at 0.9 not below 4 sigma (false alarm 5e-4 each; seeds are fixed), and at 0.5 some bands miss."""
     monkeypatch.setattr(variants, "TUNING", variants.Tuning(interval_draws=120))

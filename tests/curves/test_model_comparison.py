@@ -119,7 +119,7 @@ def test_the_margins_of_the_tables_of_a_score_are_its_own(releases: str) -> None
             assert margin[0].tolist() == np.bincount(cells[model], minlength=5).tolist()
 
 
-@pytest.mark.quick_share(4)
+@pytest.mark.reproduction
 @pytest.mark.parametrize("kind", ["no positive", "no negative", "tied", "equal", "perfect"])
 def test_hostile_tables(kind: str) -> None:
     table = sample(800, 4)

@@ -41,7 +41,7 @@ def test_at_a_huge_epsilon_the_curve_is_that_of_scikit_learn_on_the_same_cells(
     assert roc.tpr[used] == pytest.approx(tpr, abs=1e-9)
 
 
-@pytest.mark.quick_share(2)
+@pytest.mark.reproduction
 @pytest.mark.parametrize(
     ("adjacency", "loss"), list(zip(both(len(LABELS)), (PrivacyLoss.pure(0.3), PrivacyLoss.zcdp(0.005)), strict=True))
 )
@@ -195,7 +195,7 @@ def test_at_a_huge_epsilon_cuts_leave_the_curve_of_scikit_learn_on_the_pieces(
     assert roc.auc == pytest.approx(roc_auc_score(LABELS, SCORES), abs=0.01)
 
 
-@pytest.mark.quick_share(2)
+@pytest.mark.reproduction
 @pytest.mark.parametrize(
     ("adjacency", "loss"), list(zip(both(len(LABELS)), (PrivacyLoss.zcdp(0.02), PrivacyLoss.pure(0.5)), strict=True))
 )

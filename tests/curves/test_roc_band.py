@@ -61,7 +61,7 @@ def test_the_whole_curve_of_exact_scores_is_in_the_band_as_often_as_it_says(
     assert held / RELEASES >= LEVEL - 4 * sqrt(LEVEL * (1 - LEVEL) / RELEASES)  # 4 sigma
 
 
-@pytest.mark.quick_share(2)
+@pytest.mark.reproduction
 @pytest.mark.parametrize("adjacency", both(UNITS))
 def test_points_of_all_thresholds_are_in_their_boxes_no_oftener_than_is_said(
     adjacency: AddRemove | ReplaceOne,
@@ -75,7 +75,7 @@ def test_points_of_all_thresholds_are_in_their_boxes_no_oftener_than_is_said(
     assert abs(held / releases - LEVEL) <= 4 * sqrt(LEVEL * (1 - LEVEL) / releases)  # 4 sigma
 
 
-@pytest.mark.quick_share(2)
+@pytest.mark.reproduction
 @pytest.mark.parametrize("adjacency", both(UNITS))
 def test_the_curve_of_the_population_is_in_its_band(adjacency: AddRemove | ReplaceOne) -> None:
     across = np.linspace(0.01, 0.99, 50)

@@ -62,6 +62,7 @@ def test_tests_and_residuals_of_groups_are_read_from_counts_too() -> None:
         assert held.min() >= 700
 
 
+@pytest.mark.reproduction
 def test_intervals_of_groups_that_noisy_counts_chose_cover_as_often_as_they_say() -> None:
     """40 releases of 6 groups at level 0.9: misses within 4 standard deviations, groups of one release as one draw."""
     distribution = IntervalSums(

@@ -120,6 +120,7 @@ def test_hazards_are_fitted_when_the_curve_is_read_and_not_for_plans_or_notes(mo
     assert np.nanmin(upper - curve.y) >= 0
 
 
+@pytest.mark.reproduction
 def test_of_few_records_curves_are_nearer_than_a_straight_line() -> None:
     """The mean error of 228 records at epsilon 1 is a third of a line's at most, if hazards rise or fall."""
     errors, lines = [], []

@@ -133,6 +133,7 @@ def test_weighted_tests_find_alike_groups_different_as_rarely_as_they_say(monkey
         assert abs(np.mean(np.array(found) <= level) - level) <= 4 * sqrt(level * (1 - level) / 40)
 
 
+@pytest.mark.reproduction
 def test_intervals_hold_numbers_of_records_and_of_the_population(monkeypatch: pytest.MonkeyPatch) -> None:
     """16 releases at 0.9 of declared times, where no order is open: within 4 sigma on both sides, and together in 2."""
     monkeypatch.setattr(leaving, "choose_draws", lambda _: 400)

@@ -50,7 +50,7 @@ def _alone(question: Any) -> Any:
     return replace(question, by=None)
 
 
-@pytest.mark.quick_share(3)
+@pytest.mark.reproduction
 @pytest.mark.parametrize("name", EACH)
 def test_combinations_are_drawn_written_read_and_framed(name: str) -> None:
     found = answer(EACH[name], TABLE, PrivacyLoss.pure(1), both(900)[0], seed=3)

@@ -45,6 +45,7 @@ def test_at_a_huge_epsilon_statistics_are_those_of_scipy_and_p_values_nearly(out
         assert dp.rank_sum_test(found[1], found[0]).statistic == pytest.approx(1 - ranks.statistic)
 
 
+@pytest.mark.reproduction
 def test_curves_of_one_distribution_are_told_apart_as_rarely_as_it_says() -> None:
     """60 pairs: shares of small p-values are within 4 sigma of their level; a test that takes noise as records is not.
 

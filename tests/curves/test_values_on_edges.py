@@ -66,6 +66,7 @@ def test_whole_ages_are_read_as_the_edges_that_they_are(statistic: Callable[[CDF
     assert statistic(again).value == statistic(curve).value
 
 
+@pytest.mark.quick_share(4)
 @pytest.mark.parametrize("statistic", STATISTICS)
 @pytest.mark.parametrize("place", ["below", "above", "clipped", "beside one value"])
 def test_intervals_hold_values_between_edges_wherever_these_lie(

@@ -220,12 +220,12 @@ def test_weights_at_the_cap_are_counts_at_another_scale(adjacency: Any, loss: Pr
     table = {**made(), "w": np.full(3000, CAP)}
     with open_records(table, unit=EACH_RECORD, key=b"key") as records:
         assert tabulate(records, weighed).tolist() == [steps * each for each in tabulate(records, counted).tolist()]
-    distributions = [AUTO.plan(query, loss, among).distribution for query in (weighed, counted)]
+    distributions: list[Any] = [AUTO.plan(query, loss, among).distribution for query in (weighed, counted)]
     if type(distributions[0]) is type(distributions[1]):  # a concentrated loss may take another distribution for counts
         power = 1 if loss.is_pure else 2
-        noises: Any = [
+        noises = [
             [(each.noise.parameter, each.length) for each in distribution.parts] for distribution in distributions
-        ]  # type: ignore[attr-defined]
+        ]
         assert noises[0] == [(parameter * steps**power, length) for parameter, length in noises[1]]
 
 

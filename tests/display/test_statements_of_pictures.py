@@ -220,6 +220,7 @@ def test_quantiles_against_quantiles_name_both_columns_and_quartiles_have_names(
     assert [name for name, _ in pay._summary()][:3] == ["lower quartile", "median", "upper quartile"]
 
 
+@pytest.mark.reproduction
 def test_pictures_of_scores_name_the_columns_in_each_language_and_after_they_were_stored() -> None:
     """The title says which score is judged against which label, as that of a ROC curve does."""
     generator = np.random.default_rng(5)

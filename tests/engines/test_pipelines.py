@@ -55,6 +55,7 @@ def module(name: str, **things: Any) -> ModuleType:
     return made
 
 
+@pytest.mark.reproduction
 def test_the_task_of_airflow_is_tried_again_for_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     operators = "airflow.providers.standard.operators"
     modules: dict[str, dict[str, Any]] = {

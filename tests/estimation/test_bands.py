@@ -179,7 +179,7 @@ def test_a_number_between_two_ends_is_missed_no_oftener_than_where_it_lies_at_on
         assert held.min() <= max(level, 0.51) + 1e-9
 
 
-@pytest.mark.quick_share(8)
+@pytest.mark.reproduction
 @pytest.mark.parametrize("level", [0.5, 0.9])
 @pytest.mark.parametrize("shape", ["flat", "one", "few", "none"])
 def test_the_largest_of_several_numbers_is_held_wherever_it_lies(shape: str, level: float) -> None:

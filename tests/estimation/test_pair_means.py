@@ -82,7 +82,7 @@ def test_intervals_of_answers_hold_as_often_as_they_say(kernel: Kernel, kind: st
     assert records > LEVEL - error
 
 
-@pytest.mark.quick_share(2)
+@pytest.mark.reproduction
 @pytest.mark.parametrize(("each", "most"), [(1, 0.92), (4, 1.0)])
 def test_intervals_of_a_noisy_sum_hold_and_are_exact_for_a_kernel_of_two_values(each: int, most: float) -> None:
     error = 4 * sqrt(LEVEL * (1 - LEVEL) / FEW)

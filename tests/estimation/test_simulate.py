@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from scipy.stats import chi2, norm
 
 from dpcurves.distributions import Family, IntervalSums, Noise, Tier
-from dpcurves.distributions import distribution as simulation
+from dpcurves.distributions import output_distribution as simulation
 from dpcurves.distributions.output_distribution import WIDE_GAUSSIAN, WIDE_LAPLACE, simulate_noise
 from dpcurves.summaries import counts_to_prefixes
 

@@ -53,6 +53,7 @@ def rates(cells: NDArray[Any]) -> NDArray[np.float64]:
     return np.asarray(np.cumsum(cells, axis=1) / cells.sum(axis=1, keepdims=True))
 
 
+@pytest.mark.reproduction
 def test_what_noise_alone_explains_is_taken_back_to_the_curve() -> None:
     """Rates are nearer in more of 400 releases than 4 sigma above a half, as they would be were reading no better."""
     distribution, table, chance, nearer = distribution_of("40"), binormal(2000), np.random.default_rng(5), []

@@ -103,7 +103,7 @@ def tried(*questions: Any) -> list[Any]:
 REPRODUCTION = pytest.mark.reproduction
 
 
-@pytest.mark.quick_share(4)
+@pytest.mark.quick_share(10)
 @pytest.mark.parametrize("question", tried(*QUESTIONS), ids=lambda question: type(question).__name__)
 def test_with_next_to_no_noise_hardly_anything_is_off(question: Any) -> None:
     kind = find_forecast_kind(question)
@@ -139,6 +139,7 @@ def _turns(curve: Any) -> Any:
     return (curve.x.evidence, curve.y.evidence) if isinstance(curve, dp.PlaneBounds) else curve.rounds
 
 
+@pytest.mark.reproduction
 def test_each_kind_of_records_is_its_own() -> None:
     """Intervals for the population of means of made-up records differ with their deviations."""
     question, loss = dp.MeanQuestion("x", 0, 1), dp.PrivacyLoss.pure(50)
@@ -247,6 +248,7 @@ def test_records_of_a_distribution_that_is_given_are_drawn_anew() -> None:
     assert [each.distribution for each in found.expected_errors] == ["the given distribution"]
 
 
+@pytest.mark.reproduction
 def test_a_released_curve_says_what_records_are_like() -> None:
     """Forecasts by curves without noise to speak of are those by the records themselves, for each kind of curve."""
     draw, loud = np.random.default_rng(4), dp.PrivacyLoss.pure(1000)
@@ -311,7 +313,7 @@ def test_a_note_names_the_records_of_which_an_answer_says_nothing() -> None:
 PICTURED = dp.CdfQuestion, dp.HistogramQuestion, dp.RocQuestion, dp.CalibrationQuestion, dp.SurvivalQuestion
 
 
-@pytest.mark.quick_share(3)
+@pytest.mark.reproduction
 @pytest.mark.parametrize("question", [each for each in QUESTIONS if isinstance(each, PICTURED)])
 def test_its_picture_is_the_expected_curve_in_its_band(question: Any) -> None:
     found = dp.forecast(question, LOSS, dp.REPLACE_ONE, records=900, rehearsals=2)

@@ -27,7 +27,7 @@ def release_histogram(
     return cast(dp.Histogram, next(rehearsals.rehearse_answers(question, {"x": values}, loss, adjacency, 11)))
 
 
-@pytest.mark.quick_share(8)
+@pytest.mark.reproduction
 @pytest.mark.parametrize("outside", list(dp.Outside))
 @pytest.mark.parametrize("adjacency", [dp.ADD_REMOVE, dp.REPLACE_ONE])
 @pytest.mark.parametrize("loss", LOSSES)

@@ -110,6 +110,7 @@ def test_levels_are_about_as_frequent_as_in_the_plan_and_bits_are_drawn_by_their
         assert abs(bits.mean() - chance) < 4 * np.sqrt(chance * (1 - chance) / many)
 
 
+@pytest.mark.reproduction
 def test_the_curve_of_bits_is_unbiased_and_as_exact_as_planned() -> None:
     """Mean errors of 60 releases at 15 edges within 4 standard deviations; their squares within 4 of the mean of 60."""
     task, errors = asked(16, "3", 4000), []

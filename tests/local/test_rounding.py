@@ -88,6 +88,7 @@ def test_kernels_of_middles_leave_nothing_open_where_they_are_linear() -> None:
     assert np.abs(apart.max_deviation[1:-1, 1:-1] - np.where(near, 1 / 16, 0)).max() < 1e-12
 
 
+@pytest.mark.reproduction
 def test_sums_are_unbiased_on_few_cells_where_simple_rounding_is_off() -> None:
     """Four cells, hardly a false report, 8 releases: within 4 standard deviations of the mean; seeds are fixed."""
     values = np.repeat([0.15, 0.3, 0.55, 0.8], 250)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from fractions import Fraction
+from typing import Any
 
 import pytest
 from test_refining_loss import LARGE, LOSSES, answers, worst_loss
@@ -67,9 +68,8 @@ def test_all_turns_together_lose_what_was_granted(
         assert spent == 1
         assert len({plan.query for plan in plans}) == len(plans)  # each is paid, and has noise of its own
         distributions = [turn.interval_sums for turn in found.evidence]  # of all turns, on the cells of the last one
-        assert [distribution.levels[0].noise for distribution in distributions] == [
-            plan.distribution.levels[0].noise for plan in plans
-        ]  # type: ignore[attr-defined]
+        planned: list[Any] = [plan.distribution for plan in plans]
+        assert [each.levels[0].noise for each in distributions] == [each.levels[0].noise for each in planned]
         sets = data_sets(distributions[-1].cells + 1, 3)
         worst = worst_loss(list(distributions), sets, neighbours(sets, adjacency))
         assert worst <= granted

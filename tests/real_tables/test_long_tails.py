@@ -55,6 +55,7 @@ def test_intervals_hold_the_mean_and_the_sum_of_all_values_and_are_finite(distri
     assert finite >= 4
 
 
+@pytest.mark.reproduction
 def test_population_intervals_hold_the_mean_of_the_distribution() -> None:
     """Fewer than 4 of 6 releases hold at 93 % with a chance of 6e-3; seeds are fixed."""
     held = 0

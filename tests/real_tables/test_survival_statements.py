@@ -88,6 +88,7 @@ def test_no_number_is_read_past_the_end_of_follow_up() -> None:
         assert np.isnan(np.asarray(line, dtype=float)[-1])
 
 
+@pytest.mark.reproduction
 def test_weighted_late_and_interval_censored_curves_end_with_follow_up(monkeypatch: pytest.MonkeyPatch) -> None:
     trial = make_trial(3000, 4)
     questions = (

@@ -66,7 +66,7 @@ def test_quantiles_of_wages_with_zeros_are_zero_and_their_intervals_finite(outsi
         assert "e-324" not in found._repr_html_() + found.to_csv_text() + str(found._summary())
 
 
-@pytest.mark.quick_share(3)
+@pytest.mark.reproduction
 @pytest.mark.parametrize("distribution", DISTRIBUTIONS)
 def test_a_grid_makes_quantiles_as_exact_as_none_does(distribution: str) -> None:
     """Seeds are fixed. Before, rank errors of wages were 900 on the grid and 3 without."""
@@ -88,6 +88,7 @@ def test_a_column_of_one_round_number_has_this_number_for_its_quantiles(value: f
     assert found.intervals(0.95).tolist() == [[value, value]] * 2
 
 
+@pytest.mark.reproduction
 def test_intervals_hold_the_quantiles_of_heaped_values() -> None:
     """All three at once in 8 releases at 0.95: fewer than 6 come with a chance of 6e-3; seeds are fixed."""
     held = 0

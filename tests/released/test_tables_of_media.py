@@ -268,6 +268,7 @@ def test_a_browser_draws_and_a_text_says_the_numbers_of_the_description(results:
             assert (near.all(axis=1) | flat.all(axis=1)).any(), (kind, low, high, place)
 
 
+@pytest.mark.reproduction
 def test_no_table_of_any_kind_shows_a_negative_number_of_records_or_share() -> None:
     """Unbiased counts of few records are negative by noise; what is shown has the bounds of its interval."""
     for document in STORED.read_text().splitlines():

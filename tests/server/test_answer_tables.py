@@ -30,7 +30,7 @@ def test_a_category_that_is_a_formula_is_text_in_the_table() -> None:
     assert {"-3.0", "b"} <= set(cells)
 
 
-@pytest.mark.quick_share(3)
+@pytest.mark.quick_share(6)
 @pytest.mark.parametrize(
     "name", [" income", "@SUM(1)", "=1+1", "VALUE", 'dou"ble, $\\frac{$', "<b>\u202eabc\u200b</b>"]
 )

@@ -107,6 +107,7 @@ def test_what_can_not_be_drawn_is_told_in_one_line_and_the_process_goes_on(scene
     assert process_of(studio) is before
 
 
+@pytest.mark.reproduction
 def test_who_wants_another_sketch_does_not_wait_for_the_one_before(scene: Scene) -> None:
     studio, held = Renderer(), Event()
     try:
@@ -122,6 +123,7 @@ def test_who_wants_another_sketch_does_not_wait_for_the_one_before(scene: Scene)
         studio.stop()
 
 
+@pytest.mark.reproduction
 def test_the_page_of_an_answer_comes_before_its_comparison_which_costs_nothing(tmp_path: Path) -> None:
     scene = made(tmp_path)
     gate = scene.gate

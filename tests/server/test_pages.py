@@ -271,6 +271,7 @@ def test_columns_and_values_are_chosen_from_those_that_are_declared(tmp_path: Pa
     assert "mean of delay" in ann.post("/projects/delays/ask/mean", **mean)[1]
 
 
+@pytest.mark.reproduction
 def test_releases_are_files_and_several_lie_on_one_picture(tmp_path: Path) -> None:
     site = Pages(tmp_path)
     ann, gate = site.browser("ann"), site.scene.gate

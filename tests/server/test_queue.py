@@ -332,6 +332,7 @@ def test_workers_are_told_that_there_is_something_to_do(scene: Scene) -> None:
     assert called == [1]
 
 
+@pytest.mark.reproduction
 def test_all_of_it_is_kept_in_postgresql_as_well(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, new_database: Callable[[], str]
 ) -> None:
@@ -388,6 +389,7 @@ def test_what_was_charged_is_answered_though_whoever_asked_has_gone(
     assert scene.gate.questions.get(scene.bob, asked.id).state is State.ANSWERED
 
 
+@pytest.mark.reproduction
 def test_a_worker_whose_server_has_ended_before_it_said_for_what_ends_without_a_word() -> None:
     ended = subprocess.run(
         [sys.executable, "-m", "dpcurves_server.worker"], input="", capture_output=True, text=True, check=False

@@ -276,6 +276,7 @@ def test_a_copy_among_other_rows_warns_although_most_rows_are_others(uploads: Up
     assert compare_tables(upload, pack_table(upload, COLUMNS), COLUMNS, source) is Resemblance.SIMILAR
 
 
+@pytest.mark.reproduction
 def test_a_printed_copy_with_few_digits_warns(uploads: Uploads) -> None:
     """Such rows are not equal, but a reader of the copy has every record."""
     table = registered(uploads)
@@ -285,6 +286,7 @@ def test_a_printed_copy_with_few_digits_warns(uploads: Uploads) -> None:
     assert compare_tables(copy, pack_table(copy, COLUMNS), COLUMNS, source) in (Resemblance.EQUAL, Resemblance.SIMILAR)
 
 
+@pytest.mark.reproduction
 def test_texts_of_another_unicode_form_are_equal_texts(tmp_path: Path) -> None:
     columns = Categories("city", ("Zo\u00eb", "Rome")), NumericColumn("delay", 0, 1)
     delays = np.random.default_rng(4).random(200)
@@ -295,6 +297,7 @@ def test_texts_of_another_unicode_form_are_equal_texts(tmp_path: Path) -> None:
     assert compare_tables(copy, pack_table(copy, columns), columns, source) is Resemblance.EQUAL
 
 
+@pytest.mark.reproduction
 def test_honest_tables_pass_and_few_rows_ask_nothing_about_single_people(uploads: Uploads) -> None:
     table = registered(uploads)
     draws = np.random.default_rng(3)

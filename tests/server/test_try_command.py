@@ -81,6 +81,7 @@ def test_a_question_goes_from_the_form_to_a_published_folder(opened: Opened) -> 
     assert {"index.html", "PRIVACY.txt"} <= {path.name for path in (opened.table.path.parent / "ages").iterdir()}
 
 
+@pytest.mark.reproduction
 def test_files_and_the_published_folder_are_in_the_chosen_language(opened: Opened) -> None:
     answer = opened.ask("cdf", {"column": "age", "grid.cells": "50", "amount": "0.5"})
     release = re.findall(r'action="(/releases/[0-9a-f]+)"', answer.text)[0]
@@ -388,6 +389,7 @@ def test_medians_and_shares_are_read_off_an_answer(opened: Opened) -> None:
     assert opened.charges == before
 
 
+@pytest.mark.reproduction
 def test_columns_are_declared_anew_and_earlier_answers_stay(tmp_path: Path) -> None:
     opened = Opened(write_people(tmp_path))
     wrong = {
@@ -554,6 +556,7 @@ def test_each_question_is_answered_from_its_needed_fields(
     assert 'action="/releases/' in answer.text, re.findall("<p>(.*?)</p>", answer.text)[:3]
 
 
+@pytest.mark.reproduction
 def test_files_of_one_pattern_are_one_table(tmp_path: Path) -> None:
     for part in ("a", "b"):
         (tmp_path / f"visits-{part}.csv").write_text("age;ward\n" + "50;x\n" * 200)

@@ -101,6 +101,7 @@ def test_a_worker_that_is_stopped_while_its_question_is_taken_back_does_not_char
     assert (shown(scene, asked.id), spent(scene)) == (State.REFUSED, (charged + 1) * CHEAP)
 
 
+@pytest.mark.reproduction
 def test_who_calls_while_a_worker_is_started_does_not_say_its_first_line(
     scene: Scene, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -101,6 +101,7 @@ def test_a_planted_bug_is_found_by_its_seed_which_passes_without_it(bug: Planted
     assert run_once(schedule).violation == ""
 
 
+@pytest.mark.reproduction
 def test_a_failing_schedule_becomes_minimal() -> None:
     """No fault that is left and no other process is needless: with one fewer, the schedule passes."""
     bug = next(bug for bug in BUGS if bug.name == "a failed commit passes for a success")

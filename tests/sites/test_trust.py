@@ -138,7 +138,7 @@ def test_the_sum_is_the_curators_integers_where_noise_is_off(ask: Callable[[], A
     assert all(whole - Fraction(1, 10**7) <= each <= whole for each in spent)
 
 
-@pytest.mark.quick_share(2)
+@pytest.mark.reproduction
 @pytest.mark.parametrize("neighbours", Neighbours)
 def test_the_error_is_that_of_the_plan(neighbours: Neighbours) -> None:
     """65,536 sums of nothing but noise: their variance is m / (m - c) of the curator's."""
@@ -252,7 +252,7 @@ def test_bounds_are_read_off_noisy_counts_of_powers_of_two(neighbours: Neighbour
     assert {str(ledger.balance("flights").spent) for ledger in of.ledgers} == {"epsilon 7"}
 
 
-@pytest.mark.quick_share(2)
+@pytest.mark.reproduction
 @pytest.mark.parametrize("neighbours", Neighbours)
 def test_a_range_is_looked_for_turn_by_turn(neighbours: Neighbours) -> None:
     of = made(SecureSum(3, 1), neighbours)

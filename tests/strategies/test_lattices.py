@@ -340,7 +340,7 @@ def collect_fractions(
             return fractions
 
 
-@pytest.mark.quick_share(4)
+@pytest.mark.reproduction
 @pytest.mark.parametrize("adjacency", both(PEOPLE))
 @pytest.mark.parametrize("decimals", [1, 2])
 def test_rounded_scores_are_tied_in_cells_that_begin_with_them(adjacency: Adjacency, decimals: int) -> None:
@@ -366,7 +366,7 @@ def without_lattice(scores: Scores) -> Scores:
     return replace(scores, table=replace(scores.table, lattice_counts=None))
 
 
-@pytest.mark.quick_share(4)
+@pytest.mark.reproduction
 @pytest.mark.parametrize("adjacency", both(PEOPLE))
 @pytest.mark.parametrize("direction", [1, -1], ids=["won", "lost"])
 def test_intervals_hold_scores_beside_the_edges_that_win_or_lose_all_pairs(

@@ -37,7 +37,7 @@ def members(question: Any) -> np.ndarray[Any, Any]:
     return np.array([*above, *np.eye(KEYS)], dtype=np.int64).T
 
 
-@pytest.mark.quick_share(18)
+@pytest.mark.reproduction
 @pytest.mark.parametrize("loss", [PrivacyLoss.pure(1), PrivacyLoss.pure(4), PrivacyLoss.zcdp("0.5")], ids=str)
 @pytest.mark.parametrize("kind", QUESTIONS)
 def test_of_all_intervals_as_many_cover_as_is_said_and_not_many_more(kind: str, loss: PrivacyLoss) -> None:

@@ -184,7 +184,7 @@ def test_plan_states_twice_the_variance_and_the_trust_model() -> None:
     assert (ours.distribution.noise.parties, ours.distribution.missing) == (2, None)
 
 
-@pytest.mark.quick_share(2)
+@pytest.mark.reproduction
 @pytest.mark.parametrize("loss", [ONE, PrivacyLoss.zcdp("0.5")], ids=str)
 def test_the_error_is_what_plan_says(loss: PrivacyLoss) -> None:
     """600 pairs of servers, 3 thresholds that share no block: 1800 squared errors; within 4 standard errors."""

@@ -190,6 +190,7 @@ def test_both_classes_of_a_score_are_counted(pair: Federation) -> None:
     assert len(roc.fpr) == 25
 
 
+@pytest.mark.reproduction
 def test_the_servers_are_asked_all_that_a_file_is_asked_along_a_grid(pair: Federation, tmp_path: Path) -> None:
     """Kind and form of the answer are those of one curator, and each has a picture."""
     file = csv_of(TABLE, tmp_path)

@@ -114,12 +114,8 @@ def release_values(plan: Plan, pairs: IntArray, values: Sequence[int], allotment
     Raises:
         ValueError: the number of values is wrong, or a person is in too many pairs.
     """
-    return Release(
-        _plan_for_pairs(plan, pairs, plan.distribution.require_type(PairDistribution)),
-        tuple(values),
-        allotment,
-        seeded=False,
-    )  # type: ignore[type-abstract]
+    distribution = plan.distribution.require_type(PairDistribution)  # type: ignore[type-abstract]
+    return Release(_plan_for_pairs(plan, pairs, distribution), tuple(values), allotment, seeded=False)
 
 
 def find_sum_noise(plan: Plan) -> FiniteLaplace:

@@ -131,9 +131,8 @@ class WithUncountedTotals:
             if fraction == 0
             else TOTALS.plan(_beyond_cap_query(query), loss * fraction, AddRemove(Unit(adjacency.unit.column, 1)))
         )
-        distribution = CountsAndUncountedTotals(
-            counts.distribution, uncounted.distribution, None if beyond is None else beyond.distribution, fraction
-        )  # type: ignore[arg-type]
+        users = None if beyond is None else beyond.distribution
+        distribution = CountsAndUncountedTotals(counts.distribution, uncounted.distribution, users, fraction)  # type: ignore[arg-type]
         extra = "" if fraction == 0 else f", with {fraction} of the loss for users beyond the cap"
         made_by = f"{counts.made_by}; totals of what is not counted{extra}"
         return Plan(query, loss, adjacency, made_by, distribution, counts.error)
