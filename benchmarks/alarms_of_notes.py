@@ -39,6 +39,7 @@ from dpcurves.curves import (
     ScoresQuestion,
 )
 from dpcurves.data import Categories, Grid
+from dpcurves.noise.randomness import Randomness
 from dpcurves.privacy import PrivacyLoss
 from dpcurves_survival import SurvivalQuestion
 
@@ -48,6 +49,7 @@ NAMES = re.compile(r"_?notes?_on_|_?describe_(thresholds|\w+_price|\w+_categorie
 MOST_ALARMS, LEAST_ALARMS = 0.01, 0.8
 RECORDS = 300, 1_000, 3_000, 30_000
 MANY = RECORDS[1:]
+ADJACENCIES = dp.ADD_REMOVE, dp.REPLACE_ONE
 
 
 def note_sites(source: Path = SOURCE) -> set[str]:
@@ -145,6 +147,30 @@ def timed(seed: int, records: tuple[int, ...] = RECORDS, *, whole: bool = True) 
 
 MONTHS = dp.Values(range(10))
 BY_ARM = Categories("g", (0, 1))
+
+
+def weighted(seed: int, *, share: float) -> tuple[str, ...]:
+    """Notes of weighted shares, bars, means and survival; this share of the weights is infinite, negative or NaN."""
+    generator = np.random.default_rng([seed, 10])
+    columns = timed(seed, MANY)
+    size = len(columns["t"])
+    weights = generator.choice([0.0, 0.5, 1.0, 4.0, 9.0], size)  # one weight in five lies above the cap
+    weights[generator.random(size) < share] = (np.inf, -1.0, np.nan)[seed % 3]
+    questions: tuple[Any, ...] = (
+        dp.WeightedCdfQuestion("t", Grid(0, 6, cells=32), "w", 4),
+        dp.WeightedHistogramQuestion("t", Grid(0, 12, cells=8), "w", 4, by=BY_ARM),
+        dp.WeightedSummaryQuestion("t", 0, 8, "w", 4),
+        dp.WeightedSummaryQuestion("t", 0, 8, "w", 4, statistic="count"),
+        dp.WeightedSurvivalQuestion("t", "e", MONTHS, "w", 4),
+    )
+    noise = Randomness.from_seed(seed)
+    with (
+        warnings.catch_warnings(action="ignore"),
+        dp.Session(
+            {**columns, "w": weights}, budget=PrivacyLoss.pure(1), adjacency=ADJACENCIES[seed % 2], randomness=noise
+        ) as session,
+    ):
+        return tuple(session.ask(questions[seed % len(questions)], PrivacyLoss.pure(1)).notes)
 
 
 def missing(seed: int, share: float) -> tuple[str, ...]:
@@ -300,6 +326,9 @@ FEW = (20,)
 VALUES = partial(on_values, kind=CdfQuestion, factor=1.0)
 CHECKS: Mapping[str, Check] = {
     "missing records": Check("records are missing", partial(missing, share=0.0), partial(missing, share=0.3)),
+    "records without a weight": Check(
+        "are left out, because", partial(weighted, share=0.0), partial(weighted, share=0.2)
+    ),
     "clipped values": Check("of the records lie in the", VALUES, partial(on_values, kind=CdfQuestion, factor=4.0)),
     "clipped values of a histogram": Check(
         "of the records lie in the", partial(on_values, kind=HistogramQuestion, factor=1.0),
@@ -427,6 +456,7 @@ SITES: Mapping[str, str | tuple[str, ...]] = {
     "dpcurves.curves.result:notes_on_end_cells": ("clipped values", "clipped values of a histogram"),
     "dpcurves.curves.result:notes_on_missing": ("missing records",),
     "dpcurves.curves.result:notes_on_order": ("exits before entries", "swapped looks"),
+    "dpcurves.curves.outside:notes_on_missing_weights": ("records without a weight",),
     "dpcurves.curves.outside:note_on_outside": ("scores outside",),
     "dpcurves.curves.outside:note_on_order": TWO_SERVERS,
     "dpcurves.curves.outside:notes_on_outside": ("scores outside",),

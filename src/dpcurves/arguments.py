@@ -1,12 +1,12 @@
-"""Checks of arguments. Each error names the argument and the rule, and shows no value that may come from a record.
+"""Checks of arguments: each error names the argument and the rule, and shows no value that may come from a record.
 
     InvalidArgument(argument, rule)     a ValueError with the message "argument: rule"
     WrongArgumentType(argument, rule)   a TypeError with that message
 
 A rule says what is needed and gives an example of what to write. A value that the caller typed is shown
-(`describe_value`), a value of a column never is.
+(`describe_value`); a value of a column never is.
 
-Numbers are exact where they decide a guarantee: an epsilon of 0.1 is the decimal 1/10, not the nearest double
+Numbers that decide a guarantee are exact: an epsilon of 0.1 is the decimal 1/10, not the nearest double
 (`parse_positive_fraction`).
 
 >>> parse_positive_fraction("epsilon", 0.1)

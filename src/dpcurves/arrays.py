@@ -1,9 +1,9 @@
-"""Aliases of array types, and loops that numba compiles just in time where it is installed.
+"""Types of arrays, and loops over arrays that numba compiles just in time where it is installed.
 
     compile_loop          for a loop over arrays and numbers, compiled at its first call
     compile_with_numba    for loops that other compiled loops call
 
-Without numba the same loops run in Python and give equal results; `loops_are_compiled` tells callers where NumPy is
+Without numba the same loops run in Python and give equal results. `loops_are_compiled` tells callers where NumPy is
 nearly as fast.
 
 >>> multiples_of(0.1, np.array([1, 3])).tolist()  # doubles nearest to the decimal products: 3 * 0.1 is another one

@@ -1,6 +1,6 @@
-"""Checks that every question must pass, built in or from other packages, as scikit-learn checks estimators.
+"""Conformance checks that every question must pass, built in or from other packages, as scikit-learn checks estimators.
 
-They use a question like a session does, so they check a new curve without additional tests.
+`check_question` tests a new question without further code. It uses the question as a session does:
 
     every trust model    a plan under all losses and adjacencies, repeated alike; or a refusal of all of them
     absurd answers       zeros, extreme and erratic integers end in a valid result

@@ -1,7 +1,4 @@
-"""Codec between dataclasses and plain JSON objects, with their JSON Schema, both derived from the fields' types.
-
-Stored formats are frozen, and JSON names may differ from field names or be inlined into the enclosing object. That is
-why no library is used: msgspec renames fields of its own structs only, and cattrs needs a hook for each inlined class.
+"""Codec between dataclasses and plain JSON objects, with their JSON Schema; both follow from the types of the fields.
 
     value            JSON
     Fraction         text, as "1/3"
@@ -9,7 +6,10 @@ why no library is used: msgspec renames fields of its own structs only, and catt
     dataclass        object of its fields, by JSON name
     other types      as registered by `Codec.add`
 
-`Codec.decode` reads by the type of the field what `Codec.encode` wrote.
+`Codec.decode` reads, by the type of the field, what `Codec.encode` wrote.
+
+Stored formats are frozen, and JSON names may differ from field names or be inlined into the enclosing object. That is
+why no library is used: msgspec renames fields of its own structs only, and cattrs needs a hook for each inlined class.
 
 >>> STORED.encode(Fraction(1, 3)), STORED.decode(Fraction, "1/3")
 ('1/3', Fraction(1, 3))

@@ -1,15 +1,14 @@
-"""Atomic writes of files: a draft beside the file, renamed when complete; the next writer deletes stale drafts. And
-scratch folders, which the next process deletes if their own was killed.
+"""Atomic writes of files by a draft that is renamed when complete, and scratch folders; stale ones are swept.
 
-A write has four steps, of which each may be interrupted:
+A write has four steps, each of which may be interrupted:
 
 1. create a draft of a random name beside the file, and lock it (``flock``);
 2. write and flush;
 3. rename the draft to the file, which is atomic: readers see the old file or the new one, never a part;
 4. unlock.
 
-A draft is locked while its writer lives, so a sweep removes drafts of ended processes alone, also of other machines'
-process numbers. Where the system lacks ``flock``, nothing is swept. Scratch folders hold a locked file for the same
+A draft is locked while its writer lives. So the next writer's sweep removes drafts of ended processes alone, also those
+of other machines. Where the system lacks ``flock``, nothing is swept. Scratch folders hold a locked file for the same
 reason.
 
 Reference: POSIX.1-2017, ``rename``.

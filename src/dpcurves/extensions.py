@@ -1,6 +1,6 @@
-"""Result and question classes of extension packages, found as entry points; the core imports no extension.
+"""Extension packages: how the core finds questions and results of other packages, without importing any of them.
 
-A package is found by its entry points and imported when one of its names is needed:
+An extension states its entry points; it is imported when one of its names is needed.
 
     find_packages        packages of the group `PACKAGE_GROUP`, imported
     load_results         the class of a stored kind of result, by `RESULT_GROUP`
@@ -41,10 +41,12 @@ def load_field_object(name: str) -> Any:
 
 
 def load_results(kind: str) -> None:
-    """Import the class of a kind of result, which registers the class. The kind ``curves`` stands for any kind, so all
-    classes are imported.
+    """Import the class of a kind of result, which registers the class.
 
     Most classes are named like their kind without hyphens, ignoring case: such a class is imported alone.
+
+    Args:
+        kind: Kind of a stored result. ``curves`` stands for any kind: all classes are imported.
     """
     class_name = kind.replace("-", "")
     modules = (import_module(f"{__package__}.curves"), *find_packages())

@@ -1,8 +1,9 @@
-"""Text that did not originate in this process, made safe to show: one function per medium.
+"""Text from outside this process, made safe to show: one function per medium.
 
-Names in files, lines of other machines, error texts of engines and labels of released JSON may contain anything. JSON,
-CSV and Parquet store them unchanged. Terminals and logs show `escape_for_terminal`, pages `isolate_in_html`, and
-pictures `flatten_label`: none of them changes the stored text.
+Names in files, lines of other machines, error texts of engines and labels of released JSON may contain anything:
+control characters, markup, or letters that reverse their neighbours. JSON, CSV and Parquet store them unchanged.
+Terminals and logs show `escape_for_terminal`, pages `isolate_in_html`, and pictures `flatten_label`. None of them
+changes the stored text.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Summaries of small objects, as of grids and losses: a title and rows of facts, for notebooks and for terminals.
+"""Summaries of small objects, such as grids and losses, for notebooks and terminals: a title and rows of facts.
 
-A notebook shows `to_html`, a fragment with its own style sheet (`STYLE`), and a terminal the table `to_rich`. Names and
-texts may come from the user: both forms escape them.
+A notebook shows `to_html`, a fragment with its own style sheet (`STYLE`); a terminal shows the table `to_rich`. Names
+and texts may come from the user, so both forms escape them.
 
 >>> grid = ObjectSummary("grid", [("column", "age"), ("cells", "64")])
 >>> grid.to_rich().row_count
@@ -21,11 +21,11 @@ if TYPE_CHECKING:
 
 
 class ObjectSummary(NamedTuple):
-    """A title and facts of an object.
+    """The title of an object and facts about it.
 
     Attributes:
         title: Kind of the object.
-        rows: Facts, (name, text).
+        rows: Facts, each a name and a text.
     """
 
     title: str

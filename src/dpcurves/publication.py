@@ -1,4 +1,8 @@
-"""Reading of released results from files, and publication in a folder: page, numbers, plots and privacy statements."""
+"""Publication of released results in a folder: a page, numbers, plots and privacy statements; and reading them back.
+
+`publish` writes the folder, `read_result` reads one result from its JSON file. Both use released numbers alone, so they
+cost no budget. `describe_privacy` states a guarantee in plain words, `methods_paragraph` in a form to be cited.
+"""
 
 from __future__ import annotations
 
@@ -175,7 +179,11 @@ def publish(
 def _name_results(
     results: ReleasedResult | Sequence[ReleasedResult] | Mapping[str, ReleasedResult],
 ) -> dict[str, ReleasedResult]:
-    """Return the results by file name. Raises `InvalidArgument` without results, or for an invalid file name."""
+    """Return the results by file name.
+
+    Raises:
+        ValueError: there is no result, or a file name is invalid.
+    """
     if isinstance(results, ReleasedResult):  # tested first, because some results are mappings
         named_results = dict(assign_file_names([(results.KIND, results)]))
     elif isinstance(results, Mapping):
@@ -237,8 +245,9 @@ def _write_files(folder: Path, files: Mapping[str, bytes]) -> list[Path]:
 
 
 def describe_results_privacy(results: Mapping[str, ReleasedResult]) -> str:
-    """Return the privacy of results in plain words: each guarantee and its meaning, and an upper bound of the total
-    loss."""
+    """Return the privacy of several results in plain words: each guarantee, its meaning, and a bound of the total
+    loss.
+    """
     parts = [translate("Privacy of these results")]
     if any(result.privacy.seeded for result in results.values()):
         parts.append(translate(f"{display.SEEDED}: anybody can reproduce the noise of at least one result."))
@@ -276,7 +285,12 @@ def describe_privacy(privacy: PrivacyStatement) -> str:
 
 
 def _describe_loss(privacy: PrivacyStatement, changed: str) -> str:
-    """Return a sentence on the loss; `changed` is a clause on how neighbouring tables differ."""
+    """Return a sentence on the loss.
+
+    Args:
+        privacy: The privacy statement.
+        changed: A clause that says how neighbouring tables differ.
+    """
     if privacy.epsilon is None:
         return (
             f"The loss is rho {format_loss(privacy.rho)} (zero-concentrated): {changed}, the Renyi divergence of "
@@ -328,7 +342,7 @@ def methods_paragraph(statements: Mapping[str, PrivacyStatement], level: float) 
 
 
 def _describe_range(statements: Sequence[PrivacyStatement]) -> str:
-    """Return the smallest and the largest loss of pure statements, else where the losses are."""
+    """Return the smallest and the largest epsilon of pure losses; for other losses, where to find them."""
     epsilons = [privacy.epsilon for privacy in statements if privacy.epsilon is not None and not privacy.delta]
     if len(epsilons) < len(statements):
         return "losses as listed in PRIVACY.txt"
@@ -342,7 +356,11 @@ def _name_definition(privacy: PrivacyStatement) -> str:
 
 
 def _parse_date(text: str | None) -> str:
-    """Return a date of the calendar in ISO 8601; None: today, in UTC. Raises `InvalidArgument` for other texts."""
+    """Return a date of the calendar in ISO 8601; None stands for today, in UTC.
+
+    Raises:
+        ValueError: the text is no such date.
+    """
     if text is None:
         return datetime.now(UTC).date().isoformat()
     try:
@@ -352,14 +370,18 @@ def _parse_date(text: str | None) -> str:
 
 
 def _describe_files(name: str, size: str) -> list[tuple[str, str]]:
-    """Return the rows of a result on the page that name its size and link its files: (text, file name or empty)."""
+    """Return the rows of a result on the page, each a text and a file name or an empty text: its size, then its
+    files.
+    """
     files = [(f"{name}{ending}", f"{name}{ending}") for ending in (".csv", ".json", *PICTURES)]
     return [*([(size, "")] if size else []), *files]
 
 
 def _describe_size(result: ReleasedResult) -> str:
-    """Return how many units a result is about, if that is public, or its released number of records; empty if
-    neither is known."""
+    """Return the size of a result in words: its public number of units, or its released number of records.
+
+    The text is empty if neither is known.
+    """
     privacy = result.privacy
     if privacy.units is not None:
         return f"{privacy.units:,} {f'units ({privacy.unit})' if privacy.unit else 'records'}, public"

@@ -1,9 +1,9 @@
-"""Entry of a publication for the registry of differential-privacy deployments, and the facts that only people know.
+"""Entry of a publication for the registry of differential-privacy deployments, as YAML.
 
 The registry (https://github.com/opendp/deployments-registry-data, schema of 2026-07-15, commit 3e9c812) describes each
-deployment by a YAML file. `ENTRY_FIELDS` states its fields afresh, `make_entry` fills in what released results say of
-themselves, and `parse_about` reads the rest, such as curator and region, from a TOML file. A field that neither knows
-is absent, and named in a comment of the file.
+deployment by a YAML file. `ENTRY_FIELDS` states its fields afresh. `make_entry` fills in what released results say of
+themselves; `parse_about` reads what only people know, such as curator and region, from a TOML file. A field that
+neither knows is absent, and named in a comment of the file. No records are read.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ class EntryField:
 
     @property
     def path(self) -> str:
-        """Return the path of the field in an entry, as comments and errors print the field."""
+        """Path of the field in an entry, as comments and errors print it."""
         return f"deployment.{self.section}.{self.name}"
 
 
@@ -262,7 +262,11 @@ TEMPLATE = """\
 
 
 def read_about(path: str | Path) -> About:
-    """Return the facts of a TOML file. Raises `InvalidArgument` if it cannot be read or has a wrong or unknown key."""
+    """Return the facts of a TOML file.
+
+    Raises:
+        ValueError: the file cannot be read, or has a wrong or unknown key.
+    """
     try:
         text = Path(path).read_text(encoding="utf-8")
     except OSError as error:
@@ -298,7 +302,15 @@ def parse_about(text: str) -> About:
 
 
 def _parse_fact(key: str, value: object) -> Any:
-    """Return one fact of the TOML file. Raises `InvalidArgument` for a value of another type or an unknown choice."""
+    """Return one fact of the TOML file.
+
+    Args:
+        key: Name of the fact.
+        value: The value in the file.
+
+    Raises:
+        ValueError: the value has another type, or is an unknown choice.
+    """
     if key == "published":
         text = value.isoformat()[:10] if isinstance(value, date) else value
         if not isinstance(text, str) or not _is_date(text):
@@ -334,7 +346,13 @@ ZERO = Fraction(0)
 
 
 class TotalLoss(NamedTuple):
-    """Sum of the losses of several releases (basic composition): epsilon or rho, with delta."""
+    """The loss of several releases together, by basic composition.
+
+    Attributes:
+        epsilon: Sum of the epsilons of pure losses; None if the losses are in rho.
+        rho: Sum of the rhos; None if the losses are pure.
+        delta: Sum of the deltas.
+    """
 
     epsilon: Fraction | None
     rho: Fraction | None
@@ -352,7 +370,10 @@ def _format(amount: Fraction) -> str:
 
 
 def select_protected(results: Sequence[ReleasedResult]) -> list[PrivacyStatement]:
-    """Return the privacy statement of each release of confidential records, once for all results computed from it."""
+    """Return the privacy statement of each release of confidential records.
+
+    Results that were computed from the same releases have one statement.
+    """
     return list(
         {
             _release_fingerprint(result): result.privacy for result in results if result.privacy.trust != OPEN
@@ -361,8 +382,9 @@ def select_protected(results: Sequence[ReleasedResult]) -> list[PrivacyStatement
 
 
 def add_losses(statements: Sequence[PrivacyStatement]) -> TotalLoss | None:
-    """Return the sum of the losses by basic composition; None if loss definitions or neighbours differ, or another
-    system released some of the counts.
+    """Return the sum of several losses by basic composition; None if they cannot be added.
+
+    That is so if definitions of the loss or neighbours differ, or if another system released some of the counts.
     """
     bases = {
         (privacy.adjacency, privacy.unit, privacy.rows_per_unit, privacy.epsilon is None) for privacy in statements
@@ -433,8 +455,8 @@ def _find_tier(deployment: Mapping[str, Mapping[str, Any]]) -> int:
 
 def _describe_product(results: Mapping[str, ReleasedResult], about: About, title: str) -> dict[str, str]:
     """Return the facts of the product that the results have: their list and its title, unless stated."""
-    listed = "\n".join(f"- {name}: {escape_for_markdown(repr(result))}" for name, result in results.items())
-    facts = {} if about.description else {"description": f"Results of differentially private counts:\n{listed}"}
+    listed = "\n".join(f"- {name}: {escape_for_markdown(result._title())}." for name, result in results.items())
+    facts = {} if about.description else {"description": f"Results under differential privacy:\n{listed}"}
     if title and not about.name:
         facts["name"] = escape_for_markdown(title)
     return facts
@@ -576,7 +598,7 @@ def _is_needed(entry_field: EntryField, deployment: Mapping[str, Any]) -> bool:
 
 
 def check_entry(entry: object) -> list[str]:
-    """Return what is wrong with an entry by the registry's schema, one line each; empty: it is valid."""
+    """Return what is wrong with an entry by the registry's schema, one line for each problem; empty if it is valid."""
     if not isinstance(entry, Mapping):
         return ["the entry must be an object"]
     problems = [f"{key} is not a field of an entry" for key in entry if key not in ("url_slug", *OUTER, "deployment")]
@@ -692,7 +714,7 @@ def _quote(text: str) -> str:
 
 
 def _format_number(number: int | Fraction) -> str:
-    """Return a number as a decimal without an exponent, which YAML 1.1 would read as a text; a fraction is rounded
-    up.
+    """Return a number as a decimal without an exponent, because YAML 1.1 would read that as a text; fractions are
+    rounded up.
     """
     return str(number) if isinstance(number, int) else f"{Decimal(_format(number)):f}"

@@ -1,6 +1,8 @@
-"""Review sheet of a ledger: the questions of reviewers of differential privacy, answered from the ledger and results.
+"""Review sheet of a ledger: reviewers' questions on differential privacy, answered from the ledger and its results.
 
-The sheet names people, requests and purposes, so it lies in a folder of its own and never in a published one.
+`write_review` writes ``REVIEW.md`` for somebody who must judge a deployment. It reads the ledger and released results,
+never records. Facts that only people know stay open, or come from an `About`. The sheet names people, requests and
+purposes, so it lies in a folder of its own and never in a published one.
 
 The questions are worded afresh after the topics of two guides: NIST SP 800-226, *Guidelines for Evaluating Differential
 Privacy Guarantees*, March 2025 (privacy loss, unit of privacy, trust model, algorithms and their implementation, data
@@ -262,8 +264,9 @@ def _describe_events(events: Sequence[EventEntry]) -> list[str]:
 
 
 def _format_questions(questions: Sequence[ReviewQuestion]) -> list[str]:
-    """Return questions and answers under the headings of their topics, and the number of those that are open or
-    partly open.
+    """Return questions and answers as Markdown, under the headings of their topics.
+
+    The heading states how many questions are open in part or whole.
     """
     count = sum(not question.answer or mark_open() in question.answer for question in questions)
     heading = translate(f"Questions of reviewers ({count} of {len(questions)} open in part or whole)")

@@ -1,4 +1,4 @@
-"""Sessions, which ask questions of one data set: plan, charge to the ledger, release, curve. Plans need no data.
+"""Sessions: ask questions of one data set under one budget. A session plans, charges, releases, and returns the result.
 
     plan      question + loss + adjacency -> plans of all rounds         public, free
     charge    the loss, in one transaction of the ledger                 before any record is read

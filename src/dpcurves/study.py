@@ -1,6 +1,6 @@
 """A study: several questions under one budget, planned together, asked one by one, and free when repeated.
 
-A TOML file states a budget and questions with their shares of it (`Study.from_text`):
+`Study.from_text` reads a TOML file that states a budget, and questions with their shares of it:
 
     epsilon = 1
     [[question]]
@@ -9,10 +9,11 @@ A TOML file states a budget and questions with their shares of it (`Study.from_t
     grid = "0:100:100"
     share = 0.5
 
-A question costs its share of the loss, in whole billionths that the ledger counts, and together at most the loss.
+A question costs its share of the loss, in whole billionths that the ledger counts; together the questions cost at most
+the loss.
 
 Formal guarantees: losses of the questions add up to at most the budget (basic composition). Each is charged under a
-request derived from the question, its share and the loss, so repeating a study, also after an interruption, charges
+request derived from the question, its share and the loss. So repeating a study, also after an interruption, charges
 nothing twice.
 """
 

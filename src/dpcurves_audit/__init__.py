@@ -1,4 +1,8 @@
-"""Privacy audits of releases that are given as callables: lower confidence bounds of their privacy loss."""
+"""Privacy audits: lower confidence bounds of the privacy loss of any release that can be called.
+
+`audit` calls a release many times on neighbouring data sets, and searches for an event whose probabilities contradict
+the claimed loss. It tests claims from outside; it proves none.
+"""
 
 from __future__ import annotations
 

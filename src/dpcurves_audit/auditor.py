@@ -1,13 +1,13 @@
-"""The auditor: `audit` tests a release on neighbouring data sets and returns a report.
+"""The auditor: `audit` tests a release on neighbouring data sets, and returns a report.
 
-An audit searches for an event whose probabilities on neighbours contradict the claimed loss (`search`), and looks for
-faults that no such event shows:
+It searches for an event whose probabilities on neighbours contradict the claimed loss (`search`). Further checks look
+for faults that no such event shows:
 
     check_noise_reuse, check_new_processes, check_forked_workers    noise that repeats: a clock, a seed, a fork
     check_lattice                                                   published doubles that lie on no lattice
     check_timing                                                    run times that differ between neighbours
 
-Coincidences of outcomes are compared by Fisher's exact test with those of unrelated calls.
+Checks of repeated noise compare coincidences of outcomes with those of unrelated calls, by Fisher's exact test.
 
 >>> has_excess_coincidences(24, 0, 24), has_excess_coincidences(3, 1, 24)  # of 24 pairs of calls each
 (True, False)
@@ -52,28 +52,37 @@ FEW_COMPARED_CALLS = 14
 
 
 def has_excess_coincidences(
-    simultaneous: int, unrelated: int, calls: int, error: float = FALSE_REPORT_PROBABILITY
+    simultaneous: int,
+    unrelated: int,
+    calls: int,
+    error: float = FALSE_REPORT_PROBABILITY,
+    unrelated_calls: int | None = None,
 ) -> bool:
-    """Return whether simultaneous calls coincide more often than unrelated calls.
+    """Return True if simultaneous calls coincide significantly more often than unrelated calls.
 
-    Fisher's exact test of two numbers of coincidences, each among `calls` pairs of calls.
+    The test is Fisher's exact test of two numbers of coincidences.
 
     Args:
         simultaneous: Number of coincidences of simultaneous calls.
         unrelated: Number of coincidences of unrelated calls.
-        calls: Number of compared pairs of each kind.
+        calls: Number of compared pairs of simultaneous calls.
         error: Largest p-value that counts as an excess.
+        unrelated_calls: Number of compared pairs of unrelated calls; None if it is `calls`.
 
     >>> has_excess_coincidences(24, 0, 24), has_excess_coincidences(24, 24, 24), has_excess_coincidences(3, 1, 24)
     (True, False, False)
     """
+    others = calls if unrelated_calls is None else unrelated_calls
     total = simultaneous + unrelated
-    arrangements = sum(comb(calls, k) * comb(calls, total - k) for k in range(simultaneous, min(total, calls) + 1))
-    return arrangements / comb(2 * calls, total) < error
+    arrangements = sum(comb(calls, k) * comb(others, total - k) for k in range(simultaneous, min(total, calls) + 1))
+    return arrangements / comb(calls + others, total) < error
 
 
 def check_noise_reuse(sampler: Sampler, pair: NeighbourPair, calls: int = COMPARED_CALLS) -> list[Finding]:
-    """Return findings on repeated noise within this process: calls in one tick of a clock, and calls on neighbours.
+    """Return findings on noise that repeats within this process.
+
+    One check compares calls at once with calls seconds apart, which finds noise seeded by a clock. Another compares the
+    differences between neighbours' outcomes, which finds noise shared by successive calls.
 
     Args:
         sampler: The release.
@@ -90,13 +99,19 @@ def check_noise_reuse(sampler: Sampler, pair: NeighbourPair, calls: int = COMPAR
     repeated = [(draw_one(pair.left), draw_one(pair.left)) for _ in range(calls)]
     findings = []
     simultaneous = sum(_is_same_outcome(a, b) for a, b in repeated)
-    stream_ticks = 5  # clock ticks to wait, if simultaneous calls agree: two seeds may give the same noise, but not six
-    for _ in range(stream_ticks):
+    clock_ticks = 5  # to wait, if simultaneous calls agree: two seeds may give the same noise, but hardly six
+    later = 0
+    for tick in range(1, clock_ticks + 1):
         sleep(1.05)  # seconds: a clock in whole seconds has advanced
-        later = sum(_is_same_outcome(a, draw_one(pair.left)) for a, _ in repeated)
-        if has_excess_coincidences(simultaneous, later, calls, FALSE_REPORT_PROBABILITY / stream_ticks):
+        # counted over all ticks: on a busy machine the calls of one tick may have two seeds
+        later += sum(_is_same_outcome(a, draw_one(pair.left)) for a, _ in repeated)
+        later_calls = tick * calls
+        if has_excess_coincidences(
+            simultaneous, later, calls, FALSE_REPORT_PROBABILITY / clock_ticks, unrelated_calls=later_calls
+        ):
             evidence = (
-                f"{simultaneous} of {calls} calls at once gave the same outcome, and {later} of {calls} seconds apart"
+                f"{simultaneous} of {calls} calls at once gave the same outcome,"
+                f" and {later} of {later_calls} seconds apart"
             )
             findings.append(Finding("seeded by a clock", f"noise depends on the time: {evidence}.", is_flagged=True))
             break
@@ -117,9 +132,9 @@ def check_noise_reuse(sampler: Sampler, pair: NeighbourPair, calls: int = COMPAR
 
 
 def check_forked_workers(sampler: Sampler, pair: NeighbourPair, calls: int = COMPARED_CALLS) -> Finding | None:
-    """Return a flagged finding if workers forked from this process repeat each other's noise, else None.
+    """Return a flagged finding if two workers forked from this process draw the same noise; None otherwise.
 
-    Answers of two workers to neighbours then differ by the exact difference: their loss together is unbounded.
+    If such workers answer on neighbours, their answers differ by the exact difference, so their loss is unbounded.
 
     Args:
         sampler: The release.
@@ -139,13 +154,13 @@ def check_forked_workers(sampler: Sampler, pair: NeighbourPair, calls: int = COM
 def check_new_processes(
     function_path: str, pair: NeighbourPair, calls: int = COMPARED_CALLS, timeout: float = SAMPLER_SECONDS
 ) -> Finding | None:
-    """Return a finding if new processes repeat each other's noise, as with a fixed seed, else None.
+    """Return a flagged finding if two new processes draw the same noise, as with a fixed seed; None otherwise.
 
     Args:
         function_path: The release as ``module:function``.
         pair: Neighbours, of which the first is used.
         calls: Calls in each process.
-        timeout: Seconds after which a call is given up.
+        timeout: Seconds after which a call counts as hanging.
     """
     parser = OutcomeParser()
     rows = []
@@ -159,9 +174,13 @@ def check_new_processes(
 
 
 def has_repeated_noise(first: Sample, second: Sample) -> bool:
-    """Return whether two rows of outcomes agree at equal positions more often than at positions shifted by one.
+    """Return True if two rows of outcomes agree at equal positions more often than at positions shifted by one.
 
-    A row of identical outcomes, as from a release that ignores its data, agrees everywhere and is not reported.
+    A release that ignores its data gives identical outcomes, which agree at all positions; it is not reported.
+
+    Args:
+        first: Outcomes of one process, in order.
+        second: Outcomes of another, in order.
     """
     a = hash_outcomes(first)
     b = hash_outcomes(second)
@@ -206,15 +225,15 @@ def _is_same_step(x: Floats | None, y: Floats | None) -> bool:
 
 
 def check_lattice(sampler: Sampler, pair: NeighbourPair, calls: int = 400) -> list[Finding]:
-    """Return findings on published numbers that lie on no lattice, for each number that is not always an integer.
+    """Return a finding for each published number that lies on no lattice.
 
-    Sums of an exact value and floating-point noise have bits that depend on the exact value (Mironov 2012). The search
-    tests events of lowest bits; this check reports numbers without a common lattice.
+    The lowest bits of an exact value plus floating-point noise depend on the exact value (Mironov 2012). The search
+    tests events of lowest bits. This check reports numbers that have no common lattice; it does not flag the release.
 
     Args:
         sampler: The release.
         pair: Neighbours.
-        calls: Calls for each of both.
+        calls: Calls on each of both.
     """
     parser = OutcomeParser()
     left, right = (parser.parse_outcomes(sampler.draw(data, calls)).numbers for data in (pair.left, pair.right))
@@ -236,15 +255,15 @@ def _find_lowest_bit(bits: Floats) -> float:
 
 
 def check_timing(sampler: Sampler, pair: NeighbourPair, calls: int = 60) -> list[Finding]:
-    """Return findings on times of calls, which alternate between both data sets, by the Mann-Whitney test.
+    """Return a finding if calls take longer on one of two neighbours (Mann-Whitney test).
 
-    Neighbours differ by one record, so ordinary calls take equally long; a rare record that takes more work is
-    detected.
+    Neighbours differ by one record, so calls should take equally long. Calls alternate between both data sets. The
+    finding does not flag the release.
 
     Args:
         sampler: The release.
         pair: Neighbours.
-        calls: Calls for each of both.
+        calls: Calls on each of both.
     """
     from scipy.stats import mannwhitneyu
 
@@ -268,7 +287,14 @@ def _time_call(sampler: Sampler, data: Any) -> float:
 
 
 def run_extra_checks(sampler: Sampler, pair: NeighbourPair) -> list[Finding]:
-    """Return findings on fresh noise, lattices and times; from few calls if a call is slow."""
+    """Return findings on repeated noise, lattices and run times.
+
+    A slow release (2 ms a call or more) is called less often, and its lattice and run time are not checked.
+
+    Args:
+        sampler: The release.
+        pair: Neighbours.
+    """
     start = perf_counter()
     sampler.draw(pair.left, 1)
     is_slow = perf_counter() - start > 0.002  # seconds a call
@@ -280,7 +306,12 @@ def run_extra_checks(sampler: Sampler, pair: NeighbourPair) -> list[Finding]:
 
 
 def as_sampler(release: Callable[..., Any] | Sampler, *, batch: bool) -> Sampler:
-    """Return the sampler of a release; a sampler is returned unchanged."""
+    """Return the sampler of a release; a sampler is returned unchanged.
+
+    Args:
+        release: A function, or a sampler.
+        batch: Whether the function returns many outcomes at once, as `BatchSampler` takes it.
+    """
     if not isinstance(release, Sampler):
         return BatchSampler(release) if batch else CallableSampler(release)
     return release

@@ -1,7 +1,15 @@
-"""Exact confidence limits of probabilities, of their ratios, and of the privacy loss that counts of outcomes prove.
+"""Exact confidence limits for audits: of probabilities, of their ratios, and of the privacy loss.
 
-An audit runs a release many times on two neighbouring data sets and counts how often an event happens. If the lower
-limit of one probability exceeds ``exp(epsilon)`` times the upper limit of the other, it loses more than epsilon.
+An audit calls a release many times on two neighbouring data sets, and counts how often an event happens. If the lower
+limit of one probability exceeds ``exp(epsilon)`` times the upper limit of the other, the release loses more than
+epsilon.
+
+    find_probability_lower_bound    limits of a probability (Clopper and Pearson)
+    find_epsilon_lower_bound        a limit of epsilon, from the counts of one event
+    find_rho_lower_bound            a limit of rho, from counts in several cells
+    Claim, EventCounts              a claimed loss, and the counts with which it is compared
+
+Formal guarantees: a limit is wrong with probability at most `error`, for any release, if calls are independent.
 
 References:
     Clopper and Pearson (1934). The use of confidence or fiducial limits illustrated in the case of the binomial.
@@ -27,8 +35,9 @@ ORDERS = np.array([1.05, 1.1, 1.25, 1.5, 1.75, 2, 2.5, 3, 4, 5, 6, 8, 12, 16, 32
 
 
 def find_probability_lower_bound(hits: Any, samples: Any, error: float) -> Any:
-    """Return Clopper and Pearson's lower limit of a probability; it exceeds the probability with probability at most
-    `error`.
+    """Return Clopper and Pearson's lower confidence limit of a probability.
+
+    The limit exceeds the probability with probability at most `error`.
 
     Args:
         hits: Number of hits, of any shape.
@@ -46,8 +55,9 @@ def find_probability_lower_bound(hits: Any, samples: Any, error: float) -> Any:
 
 
 def find_probability_upper_bound(hits: Any, samples: Any, error: float) -> Any:
-    """Return Clopper and Pearson's upper limit of a probability; it is below the probability with probability at most
-    `error`.
+    """Return Clopper and Pearson's upper confidence limit of a probability.
+
+    The limit is below the probability with probability at most `error`.
 
     Args:
         hits: Number of hits, of any shape.
@@ -58,13 +68,14 @@ def find_probability_upper_bound(hits: Any, samples: Any, error: float) -> Any:
 
 
 def find_log_ratio_lower_bound(hits: Any, other_hits: Any, error: float) -> Any:
-    """Return a lower limit of the logarithm of the ratio of two rates, from counts with Poisson numbers of samples.
+    """Return a lower confidence limit of the logarithm of the ratio of two rates.
 
-    Given the sum of both counts, the first is binomial, and its odds are the ratio: the limit is exact.
+    Both counts must have Poisson numbers of samples with equal means. Given the sum of the counts, the first is then
+    binomial, and its odds are the ratio. So the limit is exact.
 
     Args:
-        hits: Number of hits with the one data set, of any shape.
-        other_hits: Number of hits with the other, of the same shape.
+        hits: Number of hits on the first data set, of any shape.
+        other_hits: Number of hits on the second, of the same shape.
         error: Probability that the limit is wrong, between 0 and 1.
 
     >>> round(float(find_log_ratio_lower_bound(300, 100, 0.05)), 4)
@@ -82,16 +93,18 @@ def find_log_ratio_lower_bound(hits: Any, other_hits: Any, error: float) -> Any:
 def find_epsilon_lower_bound(
     hits: Any, other_hits: Any, samples: Any, other_samples: Any, *, delta: float, error: float
 ) -> Any:
-    """Return a lower limit of epsilon at `delta`, from the hits of one event and the numbers of samples of both data
-    sets.
+    """Return a lower confidence limit of epsilon at a given delta, from the counts of one event.
 
     Args:
-        hits: Number of hits with the one data set, of any shape.
-        other_hits: Number of hits with the other, of the same shape.
-        samples: Number of samples of the one.
+        hits: Number of hits on the data set where the event is likelier, of any shape.
+        other_hits: Number of hits on the other, of the same shape.
+        samples: Number of samples of the first data set.
         other_samples: Number of samples of the other.
         delta: Delta of the claim.
         error: Probability that the limit is wrong, between 0 and 1.
+
+    Returns:
+        The limit; minus infinity if the counts show nothing.
     """
     excess = find_probability_lower_bound(hits, samples, error / 2) - delta
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -103,13 +116,19 @@ def find_epsilon_lower_bound(
 
 
 def find_rho_lower_bound(counts: Counts, other_counts: Counts, error: float) -> float:
-    """Return a lower limit of rho, from counts of both data sets in the same cells.
+    """Return a lower confidence limit of rho (zero-concentrated privacy), from counts in cells.
 
-    The Rényi divergence of a partition is at most the divergence of the outcomes, which is at most rho times its order.
-    Each term of its sum increases in one probability and decreases in the other, so simultaneous limits of all
-    probabilities give a limit of the sum: two one-sided limits per cell. A release that violates rho at some epsilon
-    and delta, by the conversion of Canonne, Kamath and Steinke (2020), violates it here as well, by the divergence of
-    one event.
+    The Rényi divergence of a partition is at most that of the outcomes, which is at most rho times its order. Each term
+    of its sum grows with one probability and shrinks with the other. So simultaneous limits of all probabilities, two
+    per cell, give a limit of the sum.
+
+    A release that violates rho at some epsilon and delta, by the conversion of Canonne, Kamath and Steinke (2020),
+    violates it here as well, by the divergence of one event.
+
+    Args:
+        counts: Number of outcomes in each cell on the first data set, (cells,).
+        other_counts: Number of outcomes in each cell on the second, (cells,).
+        error: Probability that the limit is wrong, between 0 and 1.
     """
     error_per_limit = error / (2 * len(counts))
     low = find_probability_lower_bound(counts, counts.sum(), error_per_limit)
@@ -117,10 +136,14 @@ def find_rho_lower_bound(counts: Counts, other_counts: Counts, error: float) -> 
 
 
 def estimate_rho(counts: Counts, other_counts: Counts, errors: float) -> float:
-    """Return an estimate of rho, with probabilities lowered and raised by `errors` standard errors; it is no confidence
-    limit.
+    """Return an estimate of rho, lowered by standard errors. It is no confidence limit.
 
-    It takes a hundredth of the time of `find_rho_lower_bound`, and chooses cells among many.
+    It takes a hundredth of the time of `find_rho_lower_bound`, so it serves to choose among many partitions.
+
+    Args:
+        counts: Number of outcomes in each cell on the first data set, (cells,).
+        other_counts: Number of outcomes in each cell on the second, (cells,).
+        errors: Standard errors by which probabilities are lowered on one side and raised on the other.
     """
     (p, q), (n, m) = (counts / counts.sum(), other_counts / other_counts.sum()), (counts.sum(), other_counts.sum())
     low = np.maximum(p - errors * np.sqrt(p * (1 - p) / n), 0.0)
@@ -128,7 +151,7 @@ def estimate_rho(counts: Counts, other_counts: Counts, errors: float) -> float:
 
 
 def _compute_rho(low: Any, high: Any) -> float:
-    """Return the smallest rho of probabilities of at least `low`, and at most `high` on the other side."""
+    """Return the smallest rho that allows probabilities from `low` on one side and up to `high` on the other."""
     high = np.maximum(high, 1e-300)
     with np.errstate(divide="ignore"):
         terms = ORDERS[:, None] * np.log(low) + (1 - ORDERS[:, None]) * np.log(high)
@@ -137,7 +160,12 @@ def _compute_rho(low: Any, high: Any) -> float:
 
 
 def sample_poisson(mean: float, probability: float | None = None) -> int:
-    """Return a Poisson number: from the operating system's randomness, or the quantile at `probability`."""
+    """Return a Poisson number.
+
+    Args:
+        mean: Mean of the number.
+        probability: Probability whose quantile is returned; None: random, by the operating system.
+    """
     from scipy.stats import poisson as distribution
 
     uniform = (int.from_bytes(urandom(7)) + 0.5) / 2**56 if probability is None else probability
@@ -194,7 +222,7 @@ class Claim:
 
     @property
     def amount(self) -> float:
-        """The claimed epsilon or, without epsilon, the claimed rho, with which lower bounds are compared."""
+        """The claimed epsilon; the claimed rho if no epsilon is claimed. Lower bounds are compared with it."""
         return self.epsilon if self.epsilon is not None else float(self.rho or 0)
 
     @property
@@ -203,10 +231,18 @@ class Claim:
         return "rho" if self.epsilon is None else "epsilon"
 
     def find_detectable_deficit(self, samples: int, error: float) -> float | None:
-        """Return the smallest share of missing noise of a count that is detected in 9 of 10 runs; None if none is.
+        """Return how much less noise than claimed an audit would detect in about 9 of 10 runs.
 
-        Laplace noise for a claimed epsilon, by the limits at the counts of a run at the worst decile; Gaussian noise
-        for rho, by the limit at the expected counts with a tenth of the error.
+        The forecast is for a noisy count: Laplace noise if epsilon is claimed, Gaussian noise for rho. For epsilon it
+        applies the limits to the counts of a run at the worst decile; for rho to the expected counts, with a tenth of
+        the error.
+
+        Args:
+            samples: Samples of each data set.
+            error: Probability that a limit is wrong, between 0 and 1.
+
+        Returns:
+            The smallest detected share of missing noise, in whole percent; None if no share is detected.
 
         >>> round(Claim(1.0).find_detectable_deficit(12_000, 0.05), 2), Claim(1.0).find_detectable_deficit(10, 0.05)
         (0.06, None)
@@ -219,7 +255,7 @@ class Claim:
         return high / 100 if samples > 0 and high < 100 else None
 
     def _is_detected(self, share: float, samples: int, error: float) -> bool:
-        """Return whether the deficit is detected at the counts of a run at the worst decile."""
+        """Return True if Laplace noise smaller by `share` is detected at the counts of a run at the worst decile."""
         true_epsilon = min(self.amount / (1 - share), 500.0)
         p = 1 / (1 + exp(-true_epsilon))
         q = exp(-true_epsilon) * p
@@ -250,13 +286,13 @@ class Claim:
 
 @dataclass(frozen=True)
 class EventCounts:
-    """Hits of an event in fresh samples of two data sets.
+    """How often an event happened in fresh samples of two data sets.
 
     Attributes:
-        hits: Hits of the data set on which the event is likelier.
-        other_hits: Hits of the other data set.
+        hits: Hits on the data set where the event is likelier.
+        other_hits: Hits on the other data set.
         samples: Samples of the first.
-        other_samples: Samples of the second.
+        other_samples: Samples of the other.
     """
 
     hits: int
@@ -265,12 +301,13 @@ class EventCounts:
     other_samples: int
 
     def bound_epsilon(self, claim: Claim, error: float, *, as_ratio: bool) -> float:
-        """Return a lower limit of epsilon, by the ratio of Poisson counts or by limits of both probabilities.
+        """Return a lower confidence limit of epsilon.
 
         Args:
             claim: The claim, whose delta is used.
             error: Probability that the limit is wrong, between 0 and 1.
-            as_ratio: Whether the numbers of samples are Poisson, so that the ratio of both counts may be used.
+            as_ratio: Whether the numbers of samples are Poisson. If so, and delta is 0, the ratio of both counts is
+                used.
         """
         if as_ratio and not claim.delta:
             return float(find_log_ratio_lower_bound(self.hits, self.other_hits, error))
@@ -281,8 +318,13 @@ class EventCounts:
         )
 
     def is_ratio_sharper(self, samples: float, error: float) -> bool:
-        """Return whether the ratio of counts gives the larger limit at `samples` samples; decided before these are
-        drawn.
+        """Return True if the ratio of counts is expected to give the larger limit than limits of both probabilities.
+
+        The choice must be made before the samples are drawn, from these earlier counts.
+
+        Args:
+            samples: Expected number of samples of each data set.
+            error: Probability that the limit is wrong, between 0 and 1.
         """
         p = (self.hits + 0.5) / (self.samples + 1)
         q = (self.other_hits + 0.5) / (self.other_samples + 1)

@@ -1,7 +1,7 @@
-"""Targets beside the core: streams, local reports, pairs of people, two servers, sites, a verification server.
+"""Audit targets beside the core: streams, local reports, pairs of people, two servers, sites, a verification server.
 
-Noise is audited through the cheapest sampler that contains it, as in the core, and public functions with fewer samples.
-Targets whose packages are not installed are left out.
+`list_deployment_targets` lists them. Noise is audited through the cheapest sampler that contains it, and public
+functions with fewer samples. Targets whose packages are not installed are left out.
 """
 
 from __future__ import annotations
@@ -65,9 +65,7 @@ class AuditTarget:
 
 
 def list_deployment_targets() -> Iterator[AuditTarget]:
-    """Yield the releases of streams, local reports, pairs, two servers, sites and the verification server, the cheapest
-    samplers first.
-    """
+    """Yield the audit targets beside the core, the cheapest samplers first."""
     yield from _list_stream_targets()
     yield from _list_report_targets()
     yield from _list_pair_targets()
@@ -435,8 +433,14 @@ def _list_two_server_targets() -> Iterator[AuditTarget]:
 
 
 def ask_federation(data: Any) -> Mapping[str, Any]:
-    """Divide records among newly made sites with a ledger each, run the whole protocol of secure sums, and return the
-    released histogram as a JSON object."""
+    """Run the whole protocol of secure sums among new sites, each with a ledger and some of the records.
+
+    Args:
+        data: The records, which are divided among the sites.
+
+    Returns:
+        The released histogram as a JSON object.
+    """
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
     from dpcurves_sites.secure_sum import Signer

@@ -1,4 +1,17 @@
-"""Pairs of tiny neighbouring data sets, and families of them for one kind of data."""
+"""Pairs of tiny neighbouring data sets on which an audit calls a release.
+
+Each function makes a family for one type of data:
+
+    values        one column of numbers
+    scores        labels and scores
+    units         units with several records, for contribution bounds
+    categories    one column of texts
+    answers       exact answers of counting queries, for threshold mechanisms
+    pairs         pairs given by the caller
+
+Faults of releases often show on unusual data only. So the families have ties, values at edges and just beside them,
+empty tables, NaN, infinities and huge numbers.
+"""
 
 from __future__ import annotations
 
@@ -42,12 +55,12 @@ class NeighbourPair:
 
 @dataclass(frozen=True, eq=False)
 class NeighbouringDatasets:
-    """Pairs of neighbouring data sets of one type.
+    """A family: pairs of neighbouring data sets of one type.
 
     Attributes:
         name: Description of the data.
-        adjacency: Add-remove or replace-one.
-        pairs: The pairs, the most distinguishing ones first, since a short audit tries only these.
+        adjacency: Add-remove or replace-one; it holds in each pair.
+        pairs: The pairs. Those that distinguish best come first, because a short audit tries only these.
     """
 
     name: str
@@ -55,19 +68,23 @@ class NeighbouringDatasets:
     pairs: tuple[NeighbourPair, ...]
 
     def with_pairs(self, *pairs: NeighbourPair) -> NeighbouringDatasets:
-        """Return this family with further pairs of neighbouring data sets, which are tried first."""
+        """Return this family with further pairs, which are tried first.
+
+        Args:
+            pairs: Pairs under the same adjacency.
+        """
         return replace(self, pairs=(*pairs, *self.pairs))
 
     def take_first(self, number: int) -> NeighbouringDatasets:
-        """Return a family with only the first `number` pairs."""
+        """Return a family with the first `number` pairs."""
         return replace(self, pairs=self.pairs[:number])
 
 
 def pairs(datasets: Iterable[tuple[Any, Any]], *, adjacency: Neighbours, name: str = "pairs") -> NeighbouringDatasets:
-    """Return a family of given pairs of data sets.
+    """Return a family of pairs given by the caller.
 
     Args:
-        datasets: Pairs of neighbouring data sets.
+        datasets: Pairs of neighbouring data sets, as the release takes them.
         adjacency: The relation that holds in each pair.
         name: Name of the family, in reports.
 
@@ -90,8 +107,9 @@ def pairs(datasets: Iterable[tuple[Any, Any]], *, adjacency: Neighbours, name: s
 
 
 def values(edges: Sequence[float] | Floats, *, adjacency: Neighbours) -> NeighbouringDatasets:
-    """Return tables of one column of numbers, as arrays of float64: at edges, beside them, far away, tied, and special
-    values.
+    """Return a family of tables with one column of numbers, as float64 arrays.
+
+    Values lie in the middle of cells, at edges, beside them, far away, and are tied or special.
 
     Args:
         edges: The increasing edges of public cells; or the bounds of a sum.
@@ -160,9 +178,16 @@ def values(edges: Sequence[float] | Floats, *, adjacency: Neighbours) -> Neighbo
 
 
 def scores(edges: Sequence[float] | Floats, *, adjacency: Neighbours) -> NeighbouringDatasets:
-    """Return tables of labels (0 or 1) and scores: columns ``label`` and ``score`` of a dictionary.
+    """Return a family of tables with labels (0 or 1) and scores: a dictionary of columns ``label`` and ``score``.
 
-    Neighbours differ in a score, in a label, or in both; records are tied, of one class alone, or at edges.
+    Neighbours differ in a score, in a label, or in both. Records are tied, of one class alone, or at edges.
+
+    Args:
+        edges: The increasing edges of the cells of scores.
+        adjacency: Add-remove or replace-one.
+
+    Raises:
+        ValueError: there are fewer than two edges, or they do not increase.
 
     >>> scores([0, 0.5, 1], adjacency=REPLACE_ONE).pairs[0].name
     'label 0 at 0.25 becomes label 1 at 0.75, alone'
@@ -216,10 +241,18 @@ def scores(edges: Sequence[float] | Floats, *, adjacency: Neighbours) -> Neighbo
 
 
 def units(edges: Sequence[float] | Floats, rows_per_unit: int, *, adjacency: Neighbours) -> NeighbouringDatasets:
-    """Return tables whose units have several records: columns ``value`` and ``unit`` of a dictionary.
+    """Return a family of tables whose units have several records: a dictionary of columns ``value`` and ``unit``.
 
-    A unit has as many records as the contribution bound, or more, in one cell or in several, first or last in the
-    table, alone or between the records of other units.
+    A unit has as many records as the contribution bound, or more. They lie in one cell or in several, first or last in
+    the table, alone or between the records of other units.
+
+    Args:
+        edges: The increasing edges of the cells of values.
+        rows_per_unit: The contribution bound of the release.
+        adjacency: Add-remove or replace-one, of units.
+
+    Raises:
+        ValueError: there are fewer than two edges, or they do not increase.
 
     >>> units([0, 1, 2], 2, adjacency=ADD_REMOVE).pairs[0].right["unit"].tolist()
     ['a', 'a']
@@ -286,7 +319,14 @@ def units(edges: Sequence[float] | Floats, rows_per_unit: int, *, adjacency: Nei
 
 
 def categories(names: Sequence[str], *, adjacency: Neighbours) -> NeighbouringDatasets:
-    """Return tables of one column of texts: declared categories, and other texts.
+    """Return a family of tables with one column of texts: declared categories, and other texts.
+
+    Args:
+        names: The declared categories.
+        adjacency: Add-remove or replace-one.
+
+    Raises:
+        ValueError: there is no category.
 
     >>> categories(["red", "blue"], adjacency=ADD_REMOVE).pairs[0].right.tolist()
     ['red']
@@ -327,15 +367,18 @@ def categories(names: Sequence[str], *, adjacency: Neighbours) -> NeighbouringDa
 
 
 def answers(queries: int, *, adjacency: Neighbours = ADD_REMOVE, value: float = 0) -> NeighbouringDatasets:
-    """Return exact answers of counting queries on neighbours, as arrays: the input of threshold mechanisms.
+    """Return a family of exact answers of counting queries, as arrays: the input of threshold mechanisms.
 
     One record changes each answer by at most 1. It changes all of them, one of them, or, if it is replaced, some up and
     some down.
 
     Args:
-        queries: The number of queries.
-        adjacency: Add-remove changes answers in one direction.
+        queries: Number of queries.
+        adjacency: Add-remove moves answers in one direction only.
         value: The exact answer of each query before the change, such as a threshold.
+
+    Raises:
+        ValueError: there is no query.
 
     >>> answers(2).pairs[0].right.tolist()
     [1.0, 1.0]

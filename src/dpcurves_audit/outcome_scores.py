@@ -1,4 +1,10 @@
-"""Outcomes of releases as rows of numbers with a kind, and their scores: numbers, differences, atoms, learned ones."""
+"""Outcomes of a release as numbers, and scores that tell two data sets apart.
+
+An outcome can be any object. `OutcomeParser` turns it into a kind (its structure, or its failure) and a row of numbers.
+A `Score` maps each outcome to one number. `fit_scores` proposes scores whose distributions may differ between two
+neighbouring data sets: single numbers, differences, lowest bits, frequencies of outcomes, learned ones. The search then
+chooses an event, such as "the score is at least 3".
+"""
 
 from __future__ import annotations
 
@@ -24,7 +30,12 @@ PSEUDOCOUNT = 0.5
 
 
 class Failure:
-    """An outcome that is no answer: an exception, an exit status or a timeout, with its message."""
+    """An outcome without an answer: an exception, an exit status or a timeout.
+
+    Attributes:
+        kind: What happened, such as ``raises ValueError``.
+        message: Its message, which an observer sees too.
+    """
 
     __slots__ = ("kind", "message")
 
@@ -47,8 +58,8 @@ class Sample:
     """Outcomes of many calls of an audited release.
 
     Attributes:
-        kinds: Index of each outcome's kind in the parser: its structure, or its failure and message.
-        numbers: Numbers of each outcome, one row each; NaN marks absent numbers.
+        kinds: Index of each outcome's kind in the parser, (outcomes,).
+        numbers: Numbers of each outcome, (outcomes, numbers); NaN marks absent numbers.
     """
 
     kinds: NDArray[np.int64]
@@ -75,7 +86,10 @@ def _pad_columns(numbers: Floats, width: int) -> Floats:
 
 @dataclass
 class OutcomeParser:
-    """Parses outcomes of any structure. Known kinds keep their index.
+    """Parses outcomes of any structure into samples. A kind that was seen before keeps its index.
+
+    Attributes:
+        kind_numbers: Index of each kind, by its description.
 
     >>> parser = OutcomeParser()
     >>> sample = parser.parse_outcomes([{"n": 3}, {"n": 4}, Failure("raises ValueError", "no rows")])
@@ -86,8 +100,10 @@ class OutcomeParser:
     kind_numbers: dict[str, int] = field(default_factory=dict)
 
     def parse_outcomes(self, outcomes: object) -> Sample:
-        """Return outcomes of many calls as a sample: from an array of numbers with a row for each call, or from a
-        sequence of any objects, which need not have the same structure.
+        """Return the outcomes of many calls as a sample.
+
+        Args:
+            outcomes: An array of numbers with one row per call; or a sequence of any objects, which need not be alike.
         """
         if isinstance(outcomes, np.ndarray) and outcomes.dtype.kind in "biuf" and outcomes.ndim:
             numbers = _replace_non_finite(outcomes.reshape(len(outcomes), -1).astype(np.float64))
@@ -127,7 +143,13 @@ def _replace_non_finite(numbers: Floats) -> Floats:
 
 
 def _describe_structure(outcome: object, into: list[float], depth: int) -> str:
-    """Return a description of an outcome's structure; append its numbers to `into`."""
+    """Return a description of an outcome's structure, and append its numbers to `into`.
+
+    Args:
+        outcome: The outcome, or a part of it.
+        into: Receives the numbers.
+        depth: Nesting levels that are still parsed.
+    """
     leaf = _describe_leaf(outcome, into)
     if leaf is not None:
         return leaf
@@ -145,8 +167,10 @@ def _describe_structure(outcome: object, into: list[float], depth: int) -> str:
 
 
 def _describe_leaf(outcome: object, into: list[float]) -> str | None:
-    """Return the description of a number, an array of numbers, a text or None, and append its numbers to `into`; return
-    None for other outcomes."""
+    """Return the description of a number, an array of numbers, a text or None; None for an outcome with parts.
+
+    Numbers are appended to `into`. A text gives two: its length and a checksum.
+    """
     if isinstance(outcome, bool | int | float | np.number | np.bool_):
         into.append(_convert_number(outcome))
         return "#"
@@ -161,7 +185,7 @@ def _describe_leaf(outcome: object, into: list[float]) -> str | None:
 
 
 def _unwrap_object(outcome: Any) -> object:
-    """Return an object of an unknown class as a number, else as the mapping of its fields, else as its text."""
+    """Return an object of an unknown class as a float if possible, else as its fields, else as its text."""
     conversions: tuple[Callable[[Any], object], ...] = (float, vars, str)
     for convert in conversions:
         try:
@@ -189,12 +213,12 @@ def _convert_number(value: Any) -> float:
 
 @dataclass(frozen=True)
 class Score:
-    """A statistic of outcomes: one number for each outcome, whose distribution may differ between two data sets.
+    """A statistic of an outcome: one number, whose distribution may differ between two data sets.
 
     Attributes:
         name: Description of the number.
         compute: Maps a sample to the number of each outcome, (outcomes,); NaN if an outcome has none.
-        is_learned: True if the score was fitted to samples; a finding is then confirmed on fresh ones.
+        is_learned: Whether the score was fitted to samples. A finding is then confirmed on fresh samples.
     """
 
     name: str
@@ -203,11 +227,11 @@ class Score:
 
 
 def fit_scores(left: Sample, right: Sample, *, learn: bool = False) -> Iterator[Score]:
-    """Yield scores that may distinguish two data sets, some of them fitted to samples of both.
+    """Yield scores that may tell two data sets apart; some of them are fitted to samples of both.
 
     Args:
-        left: Outcomes of one data set.
-        right: Outcomes of the other.
+        left: Outcomes on the first data set.
+        right: Outcomes on the second.
         learn: Whether boosted trees are fitted as well, if scikit-learn is installed.
     """
     both = left + right
@@ -281,9 +305,12 @@ def _reduce_numbers(sample: Sample, by: Callable[..., Any]) -> Floats:
 
 
 def find_lowest_bits(values: Floats) -> Floats:
-    """Return the exponent of the lowest set bit of each nonzero number; NaN for zeros and absent numbers.
+    """Return the exponent of the lowest set bit of each number; NaN for zeros and absent numbers.
 
-    Noise that is computed in floating point leaves traces there (Mironov 2012).
+    Noise computed in floating point leaves traces in the lowest bits (Mironov 2012).
+
+    Args:
+        values: Doubles, of any shape.
 
     >>> find_lowest_bits(np.array([0.75, 8.0, 0.0])).tolist()
     [-2.0, 3.0, nan]
@@ -300,8 +327,10 @@ def _make_lowest_bit_score(column: int) -> Callable[[Sample], Floats]:
 
 
 def _choose_columns(left: Sample, right: Sample) -> NDArray[np.int64]:
-    """Return the indices of the columns whose mean ranks differ most between both samples, in increasing order: all
-    columns, or 64 of more."""
+    """Return increasing indices of the columns for which scores are fitted.
+
+    All columns if there are at most 64; else the 64 whose mean ranks differ most between both samples.
+    """
     width = max(left.numbers.shape[1], right.numbers.shape[1])
     a = _pad_columns(left.numbers, width)
     b = _pad_columns(right.numbers, width)
@@ -343,10 +372,14 @@ def _fit_likelihood_score(
     left: Sample, right: Sample, columns: NDArray[np.int64], label: str,
     view: Callable[[Sample, NDArray[np.int64]], Floats],
 ) -> Score:  # fmt: skip
-    """Return a score fitted to both samples: the sum over columns of the log-ratio of bin frequencies, as if columns
-    were independent (naive Bayes).
+    """Return a naive Bayes score: the sum over columns of the log-ratios of bin frequencies in both samples.
 
-    `view` maps a sample and column indices to the numbers that are binned, (outcomes, columns).
+    Args:
+        left: Outcomes on the first data set.
+        right: Outcomes on the second.
+        columns: Indices of the columns.
+        label: Name of the binned numbers.
+        view: Maps a sample and columns to the numbers that are binned, (outcomes, columns).
     """
     a = view(left, columns)
     b = view(right, columns)
@@ -417,8 +450,10 @@ def _fit_linear_discriminant(left: Sample, right: Sample, columns: NDArray[np.in
 
 
 def _fit_outcome_score(left: Sample, right: Sample) -> Score | None:
-    """Return the score of complete outcomes, kind and numbers: the log-ratio of their frequencies in both samples.
-    Return None if most outcomes are distinct."""
+    """Return the score of complete outcomes: the log-ratio of their frequencies in both samples.
+
+    None if most outcomes are distinct, because frequencies then say nothing.
+    """
     a = hash_outcomes(left)
     b = hash_outcomes(right)
     if len(np.unique(np.concatenate([a, b]))) > 0.5 * (len(a) + len(b)):
@@ -432,7 +467,12 @@ def _fit_outcome_score(left: Sample, right: Sample) -> Score | None:
 
 
 def hash_outcomes(sample: Sample) -> Floats:
-    """Return a hash of each row as an exact double; it does not depend on the width of the sample.
+    """Return a hash of each outcome as an exact double.
+
+    It does not depend on how many numbers the longest outcome of the sample has.
+
+    Args:
+        sample: The outcomes.
 
     >>> few, more = OutcomeParser().parse_outcomes([[1], [2]]), OutcomeParser().parse_outcomes([[1], [2, 3]])
     >>> (hash_outcomes(few) == hash_outcomes(more)).tolist()

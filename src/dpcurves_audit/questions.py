@@ -1,6 +1,6 @@
-"""Questions of this package with tiny neighbouring tables for each of them, which differ in one record.
+"""Questions of this package, each with tiny neighbouring tables, for audits.
 
-A mechanism's worst case is often a tiny table, so neighbours have few records: each record is added to few others, or
+A mechanism's worst case is often a tiny table. So neighbours have few records, and differ in one that is added or
 replaced (`make_records_factory`). `QUESTIONS` are audited on a grid that the caller gives, `OTHERS` on their own.
 """
 

@@ -1,4 +1,13 @@
-"""Samplers to a release: a callable, one that answers many times at once, a function in other processes, a command."""
+"""Samplers: how an audit calls a release, and what counts as its outcome.
+
+    CallableSampler    a function in this process
+    BatchSampler       a function that returns many independent outcomes at once
+    PackageSampler     a function of an installed package, in processes of its own
+    CommandSampler     a command that reads a CSV file and writes JSON
+    KilledSampler      a service that is killed when it answers, and restarted
+
+An outcome is everything that an observer sees: the answer, printed text, exceptions, exit status and timeouts.
+"""
 
 from __future__ import annotations
 
@@ -41,7 +50,7 @@ LONGEST_MESSAGE = 2000
 
 @runtime_checkable
 class Sampler(Protocol):
-    """Interface of releases under audit: takes data, and returns the outcomes of independent calls."""
+    """Interface of a release under audit: takes a data set, and returns the outcomes of independent calls."""
 
     @property
     def name(self) -> str:
@@ -49,17 +58,25 @@ class Sampler(Protocol):
         ...
 
     def draw(self, data: Any, number: int) -> Any:
-        """Return the outcomes of `number` calls with the same data: an array with a row each, or a sequence."""
+        """Return the outcomes of independent calls with the same data.
+
+        Args:
+            data: The data set.
+            number: Number of calls.
+
+        Returns:
+            An array with one row per call, or a sequence of any objects.
+        """
         ...
 
 
 class CallTimeout(BaseException):
-    """A call timed out. Not an `Exception`, so that releases that catch these do not catch it."""
+    """A call took too long. It is no `Exception`, so that a release that catches all exceptions does not catch it."""
 
 
 @contextmanager
 def limit_time(seconds: float) -> Iterator[None]:
-    """Raise `CallTimeout` in the main thread after `seconds`. Other threads have no timeout."""
+    """Raise `CallTimeout` in the main thread after `seconds`. In other threads nothing limits the time."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -78,11 +95,11 @@ def limit_time(seconds: float) -> Iterator[None]:
 
 
 def call_release(release: Release, data: Any, timeout: float) -> Any:
-    """Return everything that a call publishes: its answer and printed output, or its failure.
+    """Return the outcome of one call: its answer and printed text, or its failure.
 
     Args:
         release: The audited function.
-        data: The data set, which is copied first.
+        data: The data set; the function gets a copy.
         timeout: Seconds after which the call counts as hanging.
     """
     output = io.StringIO()
@@ -105,7 +122,12 @@ def call_release(release: Release, data: Any, timeout: float) -> Any:
 
 
 class CallableSampler:
-    """A callable in this process."""
+    """Calls a function in this process.
+
+    Args:
+        release: Function of a data set.
+        timeout: Seconds after which a call counts as hanging.
+    """
 
     def __init__(self, release: Release, timeout: float = SAMPLER_SECONDS) -> None:
         if not callable(release):
@@ -119,12 +141,16 @@ class CallableSampler:
         self.name = getattr(release, "__name__", type(release).__name__)
 
     def draw(self, data: Any, number: int) -> list[Any]:
-        """Return the outcomes of `number` calls in this process. Each call gets a fresh copy of the data."""
+        """Return the outcomes of `number` calls. Each call gets a fresh copy of the data."""
         return [call_release(self._release, data, self._patience) for _ in range(number)]
 
 
 class BatchSampler:
-    """A callable for many calls at once: ``release(data, k)`` returns `k` independent outcomes."""
+    """Calls a function ``release(data, k)`` that returns `k` independent outcomes at once.
+
+    Args:
+        release: The function; it returns an array with one row per outcome, or a list.
+    """
 
     def __init__(self, release: Many) -> None:
         if not callable(release):
@@ -136,8 +162,10 @@ class BatchSampler:
         self.name = getattr(release, "__name__", type(release).__name__)
 
     def draw(self, data: Any, number: int) -> Any:
-        """Return the outcomes of one call that requests `number` outcomes. Raises `InvalidArgument` for another
-        number of outcomes.
+        """Return the outcomes of one call for `number` outcomes.
+
+        Raises:
+            InvalidArgument: the function returned another number of outcomes, or no array or list.
         """
         if number < 1:
             return []
@@ -161,8 +189,10 @@ class BatchSampler:
 
 
 def import_function(function_path: str) -> Release:
-    """Return the function named ``module:name``, imported from the working directory or the environment; names may have
-    dots.
+    """Return a function by its name, imported from the working directory or the environment.
+
+    Args:
+        function_path: The name as ``module:function``; both parts may have dots.
 
     Raises:
         ValueError: the function does not exist.
@@ -192,7 +222,7 @@ def import_function(function_path: str) -> Release:
 
 
 def _call_in_worker(function_path: str, data: Any, number: int, timeout: float) -> list[Any]:
-    """Return outcomes of calls in a worker process. A KeyboardInterrupt that a call raises is an outcome as well."""
+    """Return outcomes of calls in a worker process. An interrupt that a call raises is an outcome as well."""
     release = import_function(function_path)
     outcomes: list[Any] = []
     for _ in range(number):
@@ -219,7 +249,18 @@ def fork_process() -> int:
 
 
 class PackageSampler:
-    """A function of any package, called in spawned processes: none is forked from another."""
+    """Calls a function of any package in spawned processes.
+
+    Processes are spawned, not forked, so they share no generator state with each other.
+
+    Args:
+        function_path: The function as ``module:function``.
+        processes: Number of processes.
+        timeout: Seconds after which a call counts as hanging.
+
+    Raises:
+        ValueError: the function does not exist.
+    """
 
     def __init__(self, function_path: str, processes: int = 1, timeout: float = SAMPLER_SECONDS) -> None:
         import_function(function_path)
@@ -230,7 +271,11 @@ class PackageSampler:
         self._pool: Executor | None = None
 
     def draw(self, data: Any, number: int) -> list[Any]:
-        """Return the outcomes of `number` calls in spawned processes. Raises `InvalidArgument` if a process ended."""
+        """Return the outcomes of `number` calls, shared among the processes.
+
+        Raises:
+            InvalidArgument: a process ended.
+        """
         from concurrent.futures.process import BrokenProcessPool
         from multiprocessing import get_context
 
@@ -293,8 +338,9 @@ class CommandSampler:
                 )
 
     def _run_command(self, source: Path, target: Path) -> Any:
-        """Return the outcome of one run: its JSON or words, with messages, or its failure. Raises `InvalidArgument` if
-        it cannot be started.
+        """Return the outcome of one run: its JSON or words, with messages; or its failure.
+
+        Raises `InvalidArgument` if the command cannot be started.
         """
         words = [word.replace("{data}", str(source)).replace("{out}", str(target)) for word in self._words]
 
@@ -368,7 +414,11 @@ def _parse_words(output: bytes) -> Any:
 
 
 def as_csv(data: Any) -> str:
-    """Return data as a CSV file with a header: columns of a dictionary, or one column ``value``."""
+    """Return data as the text of a CSV file with a header.
+
+    Args:
+        data: Columns by name; or one column, which gets the name ``value``.
+    """
     columns: Mapping[str, Sequence[Any]] = data if isinstance(data, Mapping) else {"value": data}
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
@@ -384,10 +434,10 @@ Service = Callable[[Any, Path, Publish], Any]
 
 
 class KilledSampler:
-    """A service that is killed as soon as it publishes its answer, and restarted with the state that it left.
+    """Kills a service as soon as it publishes its answer, and restarts it with the state that it left.
 
-    All outputs of all its lives form one outcome. A service that charges, and stores its answer, before it publishes,
-    repeats the same answer or none: all lives together cost the loss of one.
+    The outcome has the outputs of all lives. A correct service charges and stores its answer before it publishes. It
+    then repeats the same answer or none, so all lives together lose what one release loses.
 
     Args:
         service: Answers the request. Each life is a forked process, so noise must come from the operating system: a
@@ -406,7 +456,7 @@ class KilledSampler:
         self._is_loaded = False
 
     def draw(self, data: Any, number: int) -> list[Any]:
-        """Return the outcomes of `number` requests: the answers of all lives of the service."""
+        """Return the outcomes of `number` requests. Each outcome lists the answers of all lives."""
         if not self._is_loaded:
             self._warm_up(data)
         return [self._run_lives(data) for _ in range(number)]
@@ -426,7 +476,7 @@ class KilledSampler:
             ]
 
     def _run_life(self, data: Any, folder: Path, *, kill: bool) -> Any:
-        """Return what a forked life publishes, and kill it at once if `kill`."""
+        """Return what one forked life of the service publishes; with `kill`, kill it at once after that."""
         read, write = os.pipe()
         child = fork_process()
         if child == 0:

@@ -1,4 +1,12 @@
-"""Search for events that contradict a claim: chosen on samples, and confirmed on fresh ones, in growing rounds."""
+"""The search of an audit: finds an event whose probabilities on two neighbours contradict the claimed loss.
+
+It works in rounds of growing numbers of samples. Each round screens all pairs of neighbours with few samples, examines
+the best ones, and chooses an event for each finalist. Fresh samples then confirm the event, so the choice does not bias
+the bound.
+
+Formal guarantees: the lower bounds of all rounds together are wrong with at most the error probability of the audit.
+`Tuning` only decides how soon a violation is found.
+"""
 
 from __future__ import annotations
 
@@ -35,7 +43,7 @@ class Tuning:
     most_cuts: int = 200
     """Largest number of thresholds of a score at which events begin or end."""
     caution: float = 2.5
-    """Standard errors subtracted from an estimated loss before events are compared, since small counts vary most."""
+    """Standard errors that are subtracted from an estimated loss before events are compared: small counts vary most."""
     cells: int = 8
     """Cells of a partition for rho; 2, 4 and twice as many are tried as well."""
     first: int = 150
@@ -53,37 +61,35 @@ class Tuning:
     examining_end: float = 0.75
     """Fraction of a round's time after which no further pair is examined."""
     least_confirming: float = 0.3
-    """Fraction of a round's time that confirming has in any case, beyond the end of the round if need be: choosing an
-    event took as long, and without fresh samples it is lost."""
+    """Fraction of a round's time that confirming gets in any case, even beyond the end of the round. Without fresh
+    samples, the time for choosing an event would be lost."""
     examined_pairs: int = 6
     """Pairs that are examined in a round."""
     pairs: tuple[int, ...] = (1, 4)
-    """Pairs of neighbouring data sets in the first and the second round, which find gross faults; later rounds have
-    all.
-    """
+    """Pairs of neighbouring data sets in the first and the second round, which find gross faults. Later rounds use all
+    pairs."""
     error_shares: tuple[float, ...] = (0.05, 0.15)
-    """Fractions of the error probability of the first and the second round; each later round gets half of the
-    remainder.
-    """
+    """Fractions of the audit's error probability for the first and the second round. Each later round gets half of the
+    remainder."""
     fewest_screened: int = 40
-    """Samples below which screening is useless: with little time fewer pairs are screened."""
+    """Samples below which screening is useless. If time is short, fewer pairs are screened."""
     timed: float = 0.05
     """Seconds: only draws that take longer measure the speed."""
     piece: float = 0.5
     """Seconds of draws between two readings of the clock."""
     probes: int = 3
-    """Draws of each size that measure the speed at first: the fastest counts, since a machine may be busy."""
+    """Draws of each size that measure the speed at first. The fastest one counts, because a machine may be busy."""
     slowest: float = 1.0
     """Seconds: a draw that takes longer is not repeated to measure the speed."""
     worthwhile: float = 0.1
-    """Fraction of the time for which another round is begun."""
+    """Fraction of the audit's time that must remain for another round to begin."""
     candidates: int = 2
-    """Best pairs of earlier rounds that are looked at again before pairs that no round has looked at."""
+    """Best pairs of earlier rounds that are screened again before pairs that no round has screened."""
     one_sided: float = 0.2
-    """Fraction of the error probability of a round for the event that one data set alone has shown. Such events are
-    too rare for the samples that choose an event, and clear on the fresh ones, which are more."""
+    """Fraction of a round's error probability for an event seen on one data set only. Such an event is too rare to be
+    clear on the few samples that choose events, but may be clear on the many fresh ones."""
     fewest_hits: int = 3
-    """Hits of an event from which it is looked at."""
+    """Hits that an event needs to be considered."""
     hopeless: int = 50
     """Calls after which a search ends if all of them failed."""
 
@@ -94,13 +100,15 @@ TUNING = Tuning()
 
 @dataclass(frozen=True)
 class Event:
-    """Event whose probabilities are compared: a score in a closed interval; or, for rho, a partition by a score.
+    """The event whose probabilities on both data sets are compared.
+
+    It is a closed interval of a score; for rho it is a partition of the outcomes by a score.
 
     Attributes:
         score: The score.
-        low: Lower bound.
-        high: Upper bound.
-        reverse: Whether it is likelier on the right data set.
+        low: Lower bound of the interval.
+        high: Upper bound of the interval.
+        reverse: Whether the event is likelier on the right data set.
         cuts: First values of the cells of the partition; empty for an interval.
         estimated_loss: Estimated privacy loss, minus standard errors, on the samples that chose the event.
     """
@@ -247,8 +255,10 @@ class SortedScore:
         return self._make_event(best, reverse, float(estimates[best]))
 
     def find_one_sided_event(self, claim: Claim, reverse: bool) -> Event | None:
-        """Return the most frequent event in one direction that the other data set has not shown, or None. The estimated
-        loss takes the probability of the other data set for that of one hit.
+        """Return the most frequent event of one direction that the other data set has not shown; None if there
+        is none.
+
+        Its estimated loss takes one hit for the other data set.
         """
         a, b = self.sorted_samples[::-1] if reverse else self.sorted_samples
         n, m = self.sample_sizes[::-1] if reverse else self.sample_sizes
@@ -470,8 +480,10 @@ class Search:
     def _examine_pairs(
         self, samples_by_pair: dict[int, tuple[Sample, Sample]], target: int, calls: float, deadline: float
     ) -> list[tuple[int, list[Event], tuple[Sample, Sample]]]:
-        """Return events of the best pairs on more samples, the best pairs first. A pair has its best event, and the
-        most frequent one that one data set alone has shown."""
+        """Return events of the best pairs on more samples, the best pairs first.
+
+        A pair has its best event, and the most frequent event that one data set alone has shown.
+        """
         best_pairs = [index for index in self.ranking if index in samples_by_pair][: self.tuning.examined_pairs]
         samples = int(min(self.tuning.examined * target, calls / (2 * len(best_pairs))))
         examined: list[tuple[int, list[Event], tuple[Sample, Sample]]] = []
@@ -494,8 +506,9 @@ class Search:
         self, pair: NeighbourPair, events: Sequence[Event], samples: int, error: float,
         chosen_on: tuple[Sample, Sample],
     ) -> Report:  # fmt: skip
-        """Return the larger bound of the best and the one-sided event, and its histogram, on the same fresh samples
-        with Poisson sizes. The events share the error probability.
+        """Return the report of a pair from fresh samples: the larger bound of its events, and a histogram.
+
+        The samples have Poisson sizes, and the events share the error probability.
         """
         left, right = (self._draw_sample(data, sample_poisson(samples)) for data in (pair.left, pair.right))
         shares = (1 - self.tuning.one_sided, self.tuning.one_sided) if len(events) > 1 else (1.0,)
@@ -519,8 +532,9 @@ class Search:
         )  # fmt: skip
 
     def _find_events(self, left: Sample, right: Sample, *, learn: bool = False) -> tuple[list[Event], Event | None]:
-        """Return the best event, and the most frequent one that one data set alone has shown, by scores that are fitted
-        to two fifths of the samples, chosen on the rest.
+        """Return the best event, and the most frequent event that one data set alone has shown.
+
+        Scores are fitted to two fifths of the samples, and events are chosen on the rest.
         """
         left_size = max(1, 2 * len(left) // 5)
         right_size = max(1, 2 * len(right) // 5)
@@ -607,8 +621,9 @@ class Search:
         return sha256(json.dumps(facts).encode()).hexdigest()
 
     def _load_state(self, file: Path | None) -> tuple[Report, int]:
-        """Return the report and number of rounds of a stored search; an empty report without a file. Raises
-        `InvalidArgument` for another audit's file.
+        """Return the report and the number of rounds of a stored search; an empty report without a file.
+
+        Raises `InvalidArgument` for the file of another audit.
         """
         empty = self._make_report(1 - self.confidence)
         if file is None or not file.exists():

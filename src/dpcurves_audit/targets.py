@@ -1,8 +1,12 @@
-"""Audit targets in the core: noise, mechanisms, rounds of questions, public functions; `deployments` has the others.
+"""Audit targets in the core: noise, mechanisms, rounds of questions, and public functions.
+
+    list_targets           every target, with its claim, its sampler and its neighbouring data sets
+    NoiseSampler, ...      samplers, from drawn noise up to a public function
+    run_target_checks      further checks: repeated noise, lattices and run times
 
 A call of a public function costs some 100 ms of processor time, the rounds of a question some milliseconds, a mechanism
-less, and drawn noise a fraction of a microsecond per count. `list_targets` audits each target with the cheapest sampler
-that contains its noise, and public functions with fewer samples.
+less, and drawn noise a fraction of a microsecond per count. So each target is audited with the cheapest sampler that
+contains its noise, and public functions with fewer samples. `deployments` has the other targets.
 """
 
 from __future__ import annotations
@@ -730,8 +734,13 @@ def run_target_checks(*, quick: bool = False) -> Iterator[tuple[str, list[Findin
 
 
 def confirm_findings(check: Callable[[], list[Finding]]) -> list[Finding]:
-    """Return the findings of `check`, without flagged ones whose name a second call of `check` does not return: two
-    calls of a release may agree by chance."""
+    """Run a check, and again if it flagged something; return its findings without flagged ones that do not recur.
+
+    Two calls of a release may agree by chance, so one flagged finding proves little.
+
+    Args:
+        check: Function that returns findings.
+    """
     findings = check()
     confirmed = {finding.name for finding in check()} if any(finding.is_flagged for finding in findings) else set[str]()
     return [finding for finding in findings if not finding.is_flagged or finding.name in confirmed]

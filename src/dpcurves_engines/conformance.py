@@ -1,14 +1,17 @@
-"""Conformance checks: before anything is charged, an engine must agree with `Grid.cell_of` on public numbers.
+"""Conformance checks of engines: a database must count public numbers exactly as `Grid.cell_of` does.
+
+Databases round, compare and convert floating-point numbers differently. A record counted in another cell would break
+the sensitivity that the plan assumes. So each engine evaluates public numbers first:
 
     cells       edges of grids of every spacing and scale, the doubles next to each, and `SPECIAL` numbers
     offsets     distance from the middle of the cell in steps, for sums
     digests     HMAC-SHA256 of a row, which ranks the rows of a unit
     decimals    doubles nearest to decimal numbers
 
-`require_conformance` checks the cells of a question before its charge, `run_checks` all of them (``dpcurves engine
-check``).
+`require_conformance` checks the cells of a question before anything is charged. `run_checks` runs all checks
+(``dpcurves engine check``).
 
-Formal guarantees: only public numbers are evaluated. Cells that engines count alike have the sensitivity of the plan.
+Formal guarantees: the checks touch no records; they evaluate public numbers only.
 
 >>> numbers = collect_test_numbers(Grid(0, 1, cells=4))
 >>> [bool(np.isin(number, numbers)) for number in (0.25, np.nextafter(0.25, 0), 2.0**53)]
@@ -47,7 +50,7 @@ DECIMALS = (
 
 
 class CheckableEngine(Protocol):
-    """An engine that evaluates public numbers."""
+    """The interface of an engine that evaluates public numbers."""
 
     @property
     def name(self) -> str:
@@ -58,34 +61,62 @@ class CheckableEngine(Protocol):
         """Decimal numbers that the engine can represent."""
 
     def find_slots(self, grid: Grid, values: FloatArray) -> IntArray:
-        """Return the slot of each value; `grid.slots` for a missing value."""
+        """Return the slot of each value; `grid.slots` for a missing value.
+
+        Args:
+            grid: Cells of the values.
+            values: Public numbers, NaN if missing.
+        """
 
     def find_offsets(self, grid: Grid, values: FloatArray, half: int) -> IntArray:
-        """Return the offset of each value from the middle of its cell in steps, as `Grid.offset_of`."""
+        """Return the offset of each value from the middle of its cell, in steps, as `Grid.offset_of` does.
+
+        Args:
+            grid: Cells of the values.
+            values: Public numbers.
+            half: Half of the width of a cell, in steps.
+        """
 
     def compute_digest(self, key: bytes, message: bytes) -> bytes:
-        """Return the HMAC-SHA256 of a row, which ranks the rows of a unit."""
+        """Return the HMAC-SHA256 of a row. Digests decide which rows of a unit count if it has too many."""
 
     def parse_decimals(self, decimals: Sequence[str]) -> FloatArray:
         """Return the double that the engine makes of each decimal number; NaN if it makes none."""
 
 
 class Finding(NamedTuple):
-    """The result of one conformance check of an engine."""
+    """The result of one conformance check.
+
+    Attributes:
+        description: What was checked, as one line of text.
+        is_equal: Whether the engine agrees with this library.
+    """
 
     description: str
     is_equal: bool
 
 
 class ConformanceReport(NamedTuple):
-    """The findings of all conformance checks of an engine."""
+    """The findings of all conformance checks of one engine.
+
+    Attributes:
+        name: The engine's product and version.
+        findings: One per check.
+    """
 
     name: str
     findings: tuple[Finding, ...]
 
 
 def collect_test_numbers(grid: Grid) -> FloatArray:
-    """Return edges and closed endpoints, the doubles next to each, and special values; of fine grids, some edges."""
+    """Return the numbers whose cells are checked for a grid.
+
+    These are the edges and closed endpoints, the doubles next to each, and `SPECIAL`. A fine grid contributes some of
+    its edges.
+
+    Args:
+        grid: Public cells.
+    """
     numbers = np.arange(grid.cells + 1) if grid.cells <= MOST_STORED_EDGES else _select_edges(grid.cells)
     edges = np.concatenate([grid.edge(numbers), grid.closed_endpoints])
     with np.errstate(over="ignore"):
@@ -94,17 +125,21 @@ def collect_test_numbers(grid: Grid) -> FloatArray:
 
 
 def _select_edges(cells: int) -> IntArray:
-    """Return the indices of sampled edges, increasing: the first, the last, and evenly spaced ones."""
+    """Return increasing indices of sampled edges: the first, the last, and evenly spaced ones."""
     fractions = np.linspace(0, 1, SAMPLED_EDGES) * float(cells)
     ends = np.arange(SAMPLED_EDGES)
     return np.unique(np.clip(np.concatenate([ends, fractions.astype(np.int64), cells - ends]), 0, cells))
 
 
 def require_conformance(engine: CheckableEngine, bound: Sequence[BoundAxis]) -> None:
-    """Check the cells that a question will count.
+    """Check that an engine counts the cells of a question as this library does. Nothing is charged or read.
+
+    Args:
+        engine: The engine that will count.
+        bound: Axes of the question, bound to columns.
 
     Raises:
-        ValueError: The engine assigns a public number to another cell.
+        ValueError: the engine assigns a public number to another cell.
     """
     for bound_axis in bound:
         if isinstance(bound_axis.axis, Axis) and not all(
@@ -119,7 +154,7 @@ def require_conformance(engine: CheckableEngine, bound: Sequence[BoundAxis]) -> 
 
 
 def _check_grid(engine: CheckableEngine, grid: Grid) -> Iterator[Finding]:
-    """Yield the findings for one grid: cells of test numbers, and offsets if the grid is not too fine."""
+    """Yield the findings for one grid: the cells of test numbers, and their offsets if the grid is not too fine."""
     # At most 2**22 cells are counted one by one; finer grids are counted by prefixes only.
     if grid.cells > 2**22:
         grid = grid.merge_cells(_select_edges(grid.cells).tolist())  # prefixes are counted between a few edges
@@ -137,7 +172,11 @@ def _check_grid(engine: CheckableEngine, grid: Grid) -> Iterator[Finding]:
 
 
 def run_checks(engine: CheckableEngine) -> Iterator[Finding]:
-    """Yield the findings of all checks of `dpcurves engine check`: cells, offsets, digests and decimals."""
+    """Yield the findings of all checks of `dpcurves engine check`: cells, offsets, digests and decimals.
+
+    Args:
+        engine: The engine that is checked.
+    """
     for outside in Outside:
         for grid in _build_grids(outside):
             yield from _check_grid(engine, grid)

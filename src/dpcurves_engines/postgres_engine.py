@@ -1,4 +1,14 @@
-"""SENSITIVE. A PostgreSQL table or view, counted by the server: only the exact counts of a plan are transferred."""
+"""SENSITIVE. Engines that count a PostgreSQL table or view.
+
+    postgres          the public constructor of a table
+    PostgresEngine    counts on the server, so that only exact counts of cells are transferred
+    StreamedEngine    transfers the needed columns once, and ranks and counts rows here, by DuckDB
+    used_rows_sql     the rows of each unit that count, under its contribution bound
+    check_postgres    runs the conformance checks of a server
+
+Formal guarantees: adding or removing a unit changes at most `Unit.records` used rows (`used_rows_sql`). Counts are
+exact and never released; the mechanism adds noise to them.
+"""
 
 from __future__ import annotations
 
@@ -45,7 +55,10 @@ BYTES = DataType.large_binary()
 
 
 class StreamedEngine(DuckEngine):
-    """Reads the needed columns once, in the snapshot, into a private temporary folder."""
+    """Reads the needed columns once, in the snapshot, into a private temporary folder, and counts them with DuckDB.
+
+    Use it if the server must not learn the key that ranks rows, or cannot rank them (``ranking="here"``).
+    """
 
     failure: str = FAILED
 
@@ -59,8 +72,8 @@ class StreamedEngine(DuckEngine):
         self._state = TableState(link, table, key)
 
     def state(self) -> int | None:
-        """Return a hash of the table's rows as they are in the snapshot; None if the table has none. See
-        `TableState`.
+        """Return a hash of the table's rows in the snapshot; None for views, and for roles that may not read all
+        columns.
         """
         return self._state.hash_state()
 
@@ -102,7 +115,7 @@ def _build_source(link: SnapshotConnection, table: Table) -> ArrowSource:
 
 
 class _StreamedColumn(NamedTuple):
-    """A column with its transfer type and the SQL of its value."""
+    """A column, its Arrow type during the transfer, and the SQL of its value."""
 
     column: Column
     transfer_type: DataType
@@ -110,8 +123,14 @@ class _StreamedColumn(NamedTuple):
 
     @classmethod
     def from_column(cls, column: Column, name: str, oid: int) -> _StreamedColumn:
-        """Return how a column of this PostgreSQL type (`oid`) is transferred: numbers as numbers, decimals and other
-        types as text.
+        """Return how a column is transferred: numbers as numbers; decimals and other types as text.
+
+        Decimals are sent as text, because the number of a unit must be neither rounded nor ambiguous.
+
+        Args:
+            column: The column.
+            name: Its name as SQL.
+            oid: Number of its type in the catalogue.
         """
         # Decimals travel as text: a unit's number must be neither rounded nor ambiguous.
         if oid == NUMERIC:
@@ -153,9 +172,9 @@ HERE = "here"
 
 @check_common_arguments
 def postgres(url: str, *, table: str, ranking: str = THERE) -> PostgresTable:
-    """Return a table or view of PostgreSQL that the server counts; pass it to `Session` instead of a file.
+    """Return a PostgreSQL table or view that the server counts; pass it to `Session` instead of a file.
 
-    Arguments:
+    Args:
         url: ``postgresql://reader@host/database``; libpq resolves missing parts as usual (PGPASSWORD, ``~/.pgpass``, a
             service). TLS is required except on loopback.
         table: The name, as in ``schema.table``. For a query, create a view; its owner must ensure that no row makes it
@@ -167,7 +186,7 @@ def postgres(url: str, *, table: str, ranking: str = THERE) -> PostgresTable:
         The table, without an open connection.
 
     Raises:
-        TypeError: The URL or the name is not a text.
+        TypeError: the URL or the name is not a text.
         ValueError: `ranking` has another value.
 
     >>> postgres("postgresql://reader:password@localhost/db", table="clinic.visits")
@@ -184,7 +203,13 @@ def postgres(url: str, *, table: str, ranking: str = THERE) -> PostgresTable:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class PostgresTable(EngineTable):
-    """The location of a PostgreSQL table. The URL, which may hold a password, is never shown."""
+    """The location of a PostgreSQL table.
+
+    Attributes:
+        url: URL of the database, never shown, because it may hold a password.
+        table: Name as in ``schema.table``.
+        ranking: `THERE` or `HERE`: where the rows of a unit are ranked.
+    """
 
     url: str = field(repr=False)
     table: str
@@ -199,8 +224,14 @@ class PostgresTable(EngineTable):
         return "PostgreSQL" if self.ranking == THERE else "PostgreSQL, ranked here"
 
     def open(self, unit: Unit, key: bytes) -> CountingEngine:
-        """Connect, begin the snapshot and read the schema; return the engine. Raises `ValueError` if the server or the
-        table is not reached.
+        """Connect, begin the snapshot, read the schema, and return the engine.
+
+        Args:
+            unit: The unit of privacy and its contribution bound.
+            key: Secret key, which ranks the rows of a unit.
+
+        Raises:
+            ValueError: the server or the table cannot be reached.
         """
         link = SnapshotConnection(self.url)
         try:
@@ -220,19 +251,19 @@ MOST_COMPARED = 8
 def used_rows_sql(
     table: Table, places: Sequence[int], unit: Unit, key: bytes, statement: Statement, *, with_size: bool = False
 ) -> str:
-    """Return SQL for the used rows: the columns at `places`, named by their indices.
+    """Return SQL of the rows that count under the contribution bound (contribution bounding).
 
-    The rows of a unit are sorted by `order_sql`, and the first `unit.records` are used. All rows without a unit form
+    The rows of each unit are sorted by `order_sql`, and the first `unit.records` are used. All rows without a unit form
     one unit.
 
     Formal guarantees: rows that tie in that order are counted alike in every query. So the counted rows of a unit are a
-    function of the key and of that unit's rows, independent of physical order and of other units. If a unit is added,
+    function of the key and of that unit's rows, whatever the physical order and the other units. If a unit is added,
     removed or changed, at most `unit.records` used rows disappear and at most as many appear, all of this unit. This
-    holds for any hash values; a good hash with a secret key makes the choice fair.
+    holds for any hash values. A good hash with a secret key makes the choice fair.
 
-    Arguments:
+    Args:
         table: The table.
-        places: Indices of the needed columns.
+        places: Positions of the needed columns.
         unit: The unit and its contribution bound.
         key: A secret key of this engine.
         statement: Receives the key as a parameter, so that it is not part of the SQL text.
@@ -258,15 +289,15 @@ def used_rows_sql(
 
 
 def named_units_sql(table: Table, places: Sequence[int], unit: Unit, used: str) -> str:
-    """Return SQL for used rows, columns named by their indices, with a column `name` of bytes that identify the unit.
+    """Return SQL of used rows with a column `name`, whose bytes identify the unit.
 
-    Equal units may have different texts, as 0.0 and -0.0, so the smallest text among the unit's rows is used; all rows
-    without a unit form one unit. If each record is a unit, its name is a digest of its countable columns plus its
-    number among identical records.
+    Equal units may have different texts, as 0.0 and -0.0, so the smallest text among the unit's rows is used. All rows
+    without a unit form one unit. If each record is a unit, its name is a digest of its countable columns and its number
+    among identical records.
 
-    Arguments:
+    Args:
         table: The table.
-        places: Indices of the needed columns.
+        places: Positions of the needed columns.
         unit: The unit.
         used: A FROM clause of the used rows with the unit's column; ignored if each record is a unit.
     """
@@ -292,10 +323,16 @@ def _find_countable(table: Table) -> list[int]:
 
 
 def order_sql(table: Table, countable: Sequence[int], key: bytes, statement: Statement) -> list[str]:
-    """Return SQL sort keys of rows: two rows tie only if all countable columns are equal.
+    """Return SQL sort keys of rows. Two rows tie only if all countable columns are equal.
 
-    The keys are a seeded hash of all columns and then the columns themselves; or, for wide rows, the HMAC-SHA256 of the
-    row, for which no collisions are known.
+    The keys are a seeded hash of all countable columns, then the columns themselves. Rows with more than 8 of them are
+    sorted by their HMAC-SHA256 alone, for which no collisions are known.
+
+    Args:
+        table: The table.
+        countable: Positions of the columns of numbers and text.
+        key: Secret key.
+        statement: Receives the key.
     """
     values = [value for index in countable for value in _comparable_values_sql(table, index, len(countable))]
     if len(countable) > MOST_COMPARED:
@@ -304,7 +341,7 @@ def order_sql(table: Table, countable: Sequence[int], key: bytes, statement: Sta
 
 
 def _row_hash_sql(table: Table, countable: Sequence[int], key: bytes, statement: Statement) -> str:
-    """Return SQL for a chained hash of a row: each value is hashed with the previous hash as seed, the first with the
+    """Return SQL of a chained hash of a row: the seed of each value's hash is the previous hash, the first seed is the
     key.
 
     (The XOR of independently seeded hashes would select some rows twice as often as others.)
@@ -331,7 +368,7 @@ def _row_hash_sql(table: Table, countable: Sequence[int], key: bytes, statement:
 def _comparable_values_sql(table: Table, index: int, columns: int) -> list[str]:
     """Return SQL values that are equal exactly if two values of a column are counted alike.
 
-    Long texts are hashed, so that no row approaches 1 GiB.
+    Long texts are hashed, so that no row approaches PostgreSQL's limit of 1 GiB.
     """
     value = f"c{index}"
     if table.columns[index].kind is ColumnKind.NUMBERS:
@@ -349,7 +386,7 @@ def _comparable_values_sql(table: Table, index: int, columns: int) -> list[str]:
 
 # Conformance check of PostgreSQL: the cells of public constants, with no table involved.
 class CheckablePostgres:
-    """Evaluates public numbers with the SQL that counts tables."""
+    """Evaluates public numbers with the SQL that counts tables, for conformance checks."""
 
     decimals: Sequence[str] = DECIMALS
 
@@ -396,10 +433,13 @@ class CheckablePostgres:
 
 
 def check_postgres(url: str) -> ConformanceReport:
-    """Run all conformance checks on a server.
+    """Run all conformance checks on a server. Reads no table.
+
+    Args:
+        url: ``postgresql://reader@host/database``.
 
     Raises:
-        ValueError: The server cannot be reached, or fails on a public number.
+        ValueError: the server cannot be reached, or fails on a public number.
     """
     link = SnapshotConnection(url)
     try:
@@ -429,7 +469,18 @@ _VERSIONS = (
 
 
 class PostgresEngine(CheckablePostgres):
-    """The used rows of a table, counted in one snapshot."""
+    """Counts the used rows of a table on the server, in one snapshot.
+
+    Args:
+        link: The connection, in its snapshot.
+        table: The table.
+        unit: The unit of privacy and its contribution bound.
+        key: Secret key; the server receives only a key derived from it.
+
+    Raises:
+        ValueError: the server limits temporary files or logs parameters; or the unit's column is unsuitable; or the
+            server lacks the hash functions that rank rows.
+    """
 
     failure: str = FAILED
 
@@ -454,23 +505,35 @@ class PostgresEngine(CheckablePostgres):
         return self._table.columns
 
     def state(self) -> int | None:
-        """Return a hash of the table's rows as they are in the snapshot; None if the table has none. See
-        `TableState`.
+        """Return a hash of the table's rows in the snapshot; None for views, and for roles that may not read all
+        columns.
         """
         return self._state.hash_state()
 
     def derive(self, text: str, is_numeric: bool, argument: str) -> tuple[Column, int]:
-        """Return the column that an expression defines, and its position after the columns of the table. Raises
-        `InvalidArgument`, by the schema alone.
+        """Return the column that an expression defines, and its position after the columns of the table.
+
+        Args:
+            text: The expression.
+            is_numeric: Whether its value must be a number.
+            argument: Name of the argument at fault, for errors.
+
+        Raises:
+            InvalidArgument: the expression is invalid; this depends on the schema alone.
         """
         column, position = self._table.derived.add(text, is_numeric, argument)
         self._require_evaluable(self._table, [position], argument)
         return column, position
 
     def filtered(self, where: str, keeps_failing_rows: bool) -> PostgresEngine:
-        """Return an engine of the same connection and snapshot in which only rows that pass the condition `where` have
-        values; the others are missing if `keeps_failing_rows`, else left out. Raises `InvalidArgument`, by the schema
-        alone.
+        """Return an engine on the same connection and snapshot that counts only rows that pass a condition.
+
+        Args:
+            where: The condition.
+            keeps_failing_rows: Whether the other rows stay, with all values missing. False: they are left out.
+
+        Raises:
+            InvalidArgument: the condition is invalid; this depends on the schema alone.
         """
         condition = self._table.derived.add_condition(where)
         engine = copy(self)
@@ -485,9 +548,8 @@ class PostgresEngine(CheckablePostgres):
     def _require_suitable_server(self) -> None:
         """Refuse a server whose queries could fail because of rows, or that would log secrets.
 
-        Raises:
-            ValueError: See `postgres_link`; or the unit's column is missing or has a wrong type; or the server lacks
-                the hash functions that rank rows.
+        Raises `InvalidArgument`; also if the unit's column is missing or of a wrong type, or the server cannot rank
+        rows.
         """
         require_unlimited_sorts(self._link)
         if self._unit == EACH_RECORD:
@@ -501,8 +563,10 @@ class PostgresEngine(CheckablePostgres):
         )
 
     def prepare(self, bound: Sequence[BoundAxis]) -> None:
-        """Check the server's cells on public numbers for grids that were not checked yet. Raises `ValueError` if one
-        differs.
+        """Check on public numbers that the server finds the right cells, for grids that were not checked yet.
+
+        Raises:
+            ValueError: a public number falls into another cell.
         """
         unchecked = [
             bound_axis
@@ -623,8 +687,11 @@ class PostgresEngine(CheckablePostgres):
         return {int(rows): int(units) for rows, units in sized_rows}
 
     def sized_units(self, bound: BoundAxis, doublings: int) -> IntArray:
-        """SENSITIVE: return exact counts of units, (size classes, slots): by number of rows in doubling classes,
-        and by the cell of one row, the unit's first in the secret ranking.
+        """SENSITIVE: return exact numbers of units by size class and slot, as `CountsUnits.sized_units`.
+
+        Args:
+            bound: The axis, bound to its column. A unit is placed by one row, its first in the secret ranking.
+            doublings: Number of size classes beyond the first; see `tabulate_units`.
         """
         statement = Statement()
         one_row = replace(self._unit, records=1)

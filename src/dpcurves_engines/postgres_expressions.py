@@ -1,11 +1,12 @@
-"""SQL of PostgreSQL for expressions, and tables with derived columns and a filter, which the server evaluates.
+"""PostgreSQL SQL for expressions, and tables with derived columns and a row filter, which the database evaluates.
 
-No operation may raise an error for any row, because an error would reveal that row. PostgreSQL raises where a double
-overflows or underflows and in casts, so each such operation is computed only where its operands allow it; elsewhere the
-value is NULL, as `evaluate_checked` says.
+    build_postgres_sql    writes a FROM clause with a column for each expression
+    DerivingTable         a table with derived columns and a row filter
+    TEMPLATES             the SQL of each function of expressions
 
-    build_postgres_sql    a FROM clause with a column for each expression, in layers
-    DerivingTable         a table with derived columns and a filter of its rows
+An error message of the database would reveal the row that caused it, so no operation may raise one. PostgreSQL raises
+errors in casts, and where a double overflows or underflows. Each such operation is computed only where its operands
+allow it; elsewhere the value is NULL, as `evaluate_checked` says.
 
 Formal guarantees: rows are mapped one by one, so neighbouring tables stay neighbouring or become equal.
 """
@@ -44,10 +45,10 @@ def build_postgres_sql(
 ) -> str:
     """Return a FROM clause with the columns of `rows` and a column for each expression.
 
-    Formal guarantees: no operation of the SQL raises an error for any row, or reads another row. PostgreSQL raises
-    errors where a double overflows, where a product or quotient rounds to 0, and in casts: each such operation is
-    computed only where that cannot happen, in a branch of CASE on values of the same row. Values are equal to the
-    values of `evaluate_expression`, bit by bit.
+    Values equal those of `evaluate_expression`, bit by bit.
+
+    Formal guarantees: no operation of the SQL raises an error for any row, and none reads another row. Operations that
+    PostgreSQL may refuse stand in a branch of CASE whose condition on the same row excludes the refusal.
 
     Args:
         rows: FROM clause of the rows.
@@ -64,10 +65,10 @@ def build_postgres_sql(
 
 
 class _PostgresCompiler(LayeredCompiler):
-    """Compiles to SQL of PostgreSQL."""
+    """Compiles a lowered expression to PostgreSQL SQL, in layers of subqueries."""
 
     def write_literal(self, checked: Checked) -> str:
-        """Return the SQL of a public value, which depends on no setting of the server."""
+        """Return the SQL of a public constant. It does not depend on settings of the server."""
         value = checked.value
         if value is None:
             return f"NULL::{SQL_TYPES[checked.type]}"
@@ -78,7 +79,12 @@ class _PostgresCompiler(LayeredCompiler):
         return double_literal(float(value))  # type: ignore[arg-type]
 
     def write_operation(self, checked: Checked, arguments: Sequence[str]) -> str:
-        """Return the PostgreSQL SQL of one operation, whose arguments are SQL texts."""
+        """Return the SQL of one operation.
+
+        Args:
+            checked: The operation, a key of `TEMPLATES`, with its constant parameter.
+            arguments: SQL of its operands.
+        """
         if checked.function == "count_periods":
             period = int(checked.number)
             moment = arguments[0]
@@ -89,7 +95,7 @@ class _PostgresCompiler(LayeredCompiler):
 
 
 def _power(exponent: int) -> str:
-    """Return SQL of a power of 2."""
+    """Return the SQL of 2 to the power of `exponent`, as a double."""
     return double_literal(2.0**exponent)
 
 
@@ -177,14 +183,19 @@ _MICROSECONDS = (
 
 
 class PostgresDerivedColumns(DerivedSchema):
-    """Columns of a table of PostgreSQL, and columns that the server derives from them."""
+    """The columns of a PostgreSQL table, and the columns that the database derives from them."""
 
     def __init__(self, table: Table) -> None:
         super().__init__(table.columns)
         self._types = table.types
 
     def describe_column(self, text: str, kind: ValueType) -> Column:
-        """Return a derived column of this type, with the SQL by which PostgreSQL reads its values."""
+        """Return a derived column, with the SQL by which PostgreSQL reads its values.
+
+        Args:
+            text: The expression, which is the column's name.
+            kind: Type of its values.
+        """
         match kind:
             case ValueType.TEXT:
                 return Column(text, ColumnKind.TEXT, "NULL::float8", "{0}")
@@ -201,7 +212,12 @@ class PostgresDerivedColumns(DerivedSchema):
         )  # fmt: skip
 
     def read_column(self, name: str, kind: ValueType) -> str:
-        """Return the SQL of a value of the table, NULL if it is missing."""
+        """Return the SQL of a stored value; NULL if it is missing.
+
+        Args:
+            name: Name of the column.
+            kind: Type that an expression needs: dates in days and timestamps in microseconds since 1970.
+        """
         position = find_column(name, self.columns)
         column = self.columns[position]
         value = f"c{position}"
@@ -220,16 +236,16 @@ class PostgresDerivedColumns(DerivedSchema):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class DerivingTable(Table):
-    """A table with derived columns, and a filter of its rows.
+    """A PostgreSQL table with derived columns and a row filter.
 
     Formal guarantees: the rows of `scan_sql` are a row-wise function of the rows of the table, so neighbouring tables
     stay neighbouring or become equal.
 
     Attributes:
         derived: The derived columns; several tables may share them.
-        condition: Position of the condition of the filter; None: no filter.
-        keeps_failing_rows: Whether rows that fail the filter stay, without values: they are missing. Else they are
-            left out.
+        condition: Position of the column that holds the filter's condition; None: no filter.
+        keeps_failing_rows: Whether rows that fail the filter stay in the table, with all values missing. False: they
+            are left out.
     """
 
     derived: PostgresDerivedColumns
@@ -248,10 +264,15 @@ class DerivingTable(Table):
         return "passes" if self.condition is not None and self.keeps_failing_rows else ""
 
     def scan_sql(self, places: Sequence[int], unit: int | None = None) -> str:
-        """Return a FROM clause of the columns ``c<index>`` at `places`, and of the column `unit` at this index.
+        """Return a FROM clause with the columns ``c<index>``.
 
-        Rows that fail the filter are left out; with `keeps_failing_rows` they stay, with NULL values and a column
-        ``passes``.
+        Rows that fail the filter are left out. With `keeps_failing_rows` they stay, with NULL values, and a column
+        ``passes`` marks the others.
+
+        Args:
+            places: Positions of the columns, stored or derived.
+            unit: Position of the column that identifies a unit, which becomes the column ``unit``; None: no such
+                column.
         """
         condition = [] if self.condition is None else [self.condition]
         inputs = self.derived.find_inputs([*places, *condition])

@@ -1,10 +1,11 @@
-"""SENSITIVE. The connection to PostgreSQL, and the server settings that counting requires.
+"""SENSITIVE. The connection to PostgreSQL: one read-only snapshot, and the server settings that counting needs.
 
     one transaction    read-only, so that all counts of a question see one snapshot
     settings           no timeout that would end a long count; functions of ``pg_catalog`` only; TLS except on loopback
-    refusals           limits of temporary files, and logs of parameters, because the key that ranks rows is one
+    refusals           servers that limit temporary files, or that log parameters (the key that ranks rows is one)
 
-Error texts of the server are never shown: they may quote a row.
+Formal guarantees: texts of the server's errors are never shown, because they may quote a row. No setting may make a
+count fail because of rows.
 """
 
 from __future__ import annotations
@@ -71,7 +72,14 @@ Result = TypeVar("Result")
 
 
 class SnapshotConnection:
-    """A connection with a single read-only transaction, so that all reads see one snapshot."""
+    """A connection with a single read-only transaction, so that all reads see one snapshot.
+
+    Args:
+        url: ``postgresql://reader@host/database``; never shown, because it may hold a password.
+
+    Raises:
+        ValueError: the server cannot be reached, is older than PostgreSQL 13, or its database is not in UTF8.
+    """
 
     def __init__(self, url: str) -> None:
         self._connection = _connect(url)
@@ -108,7 +116,7 @@ class SnapshotConnection:
                 self._connection.execute("SELECT set_config($1, $2, false)", (name, value))
 
     def begin_snapshot(self) -> None:
-        """Begin the snapshot, and resolve functions and operators in `pg_catalog` only."""
+        """Begin the read-only transaction, in which functions and operators are those of ``pg_catalog``."""
 
         def start_transaction() -> None:
             """Begin the read-only transaction and fix the search path."""
@@ -120,10 +128,16 @@ class SnapshotConnection:
     def fetch_rows(
         self, statement: str, parameters: Sequence[Any] = (), rule: str = FAILED, argument: str = "data"
     ) -> list[tuple[Any, ...]]:
-        """Run a statement and return its rows. On failure, close the connection and raise `rule` for `argument`.
+        """Run a statement and return its rows. A failure closes the connection.
+
+        Args:
+            statement: SQL with placeholders $1, $2, ...
+            parameters: Their values.
+            rule: Text of the error, in the place of the server's.
+            argument: Name of the argument at fault, for the error.
 
         Raises:
-            ValueError: The statement failed, or the connection is closed.
+            ValueError: the statement failed, or the connection is closed.
         """
         if self._connection.closed:
             raise InvalidArgument("data", GONE)
@@ -136,8 +150,8 @@ class SnapshotConnection:
         return rows
 
     def _run_or_close(self, action: Callable[[], Result], rule: str = FAILED, argument: str = "data") -> Result:
-        """Return the result of `action`. After any error close the connection; raise `rule` for `argument` without the
-        server's text.
+        """Return the result of `action`. After any error, close the connection and raise `rule` without the server's
+        text.
         """
         try:
             return hide_failure(action, rule, argument)
@@ -148,7 +162,16 @@ class SnapshotConnection:
     def fetch_batches(
         self, statement: str, rows: int, parameters: Sequence[Any] = ()
     ) -> Iterator[list[tuple[Any, ...]]]:
-        """Yield the rows of a statement in batches of `rows`. Raises `ValueError` as `fetch_rows`."""
+        """Yield the rows of a statement in batches, through a server-side cursor.
+
+        Args:
+            statement: SQL with placeholders $1, $2, ...
+            rows: Largest number of rows in a batch.
+            parameters: Values of the placeholders.
+
+        Raises:
+            ValueError: the statement failed, or the connection is closed.
+        """
         if self._connection.closed:
             raise InvalidArgument("data", GONE)
         with self._connection.cursor("streamed", binary=True) as cursor:
@@ -162,7 +185,7 @@ class SnapshotConnection:
 
 
 class Doubles:
-    """A parameter that is an array of doubles, with a repr that hides the values."""
+    """A parameter that is an array of doubles; its repr hides the values."""
 
     __slots__ = ("values",)
 
@@ -182,8 +205,9 @@ class Doubles:
 
 
 def _connect(url: str) -> Any:
-    """Open a connection to PostgreSQL, encrypted except on loopback. Raises `MissingPackage`, or `InvalidArgument` with
-    a reason and no text of the server.
+    """Open a connection to PostgreSQL, encrypted except on loopback.
+
+    Raises `MissingPackage`; or `InvalidArgument` with a reason in our words, because libpq's may quote a password.
     """
     try:
         import psycopg
@@ -234,7 +258,10 @@ def _parse_url(url: str) -> dict[str, Any]:
 
 
 def _require_tls(parameters: dict[str, Any]) -> dict[str, Any]:
-    """Require TLS except on loopback. Raises `ValueError` if the URL requests weaker encryption."""
+    """Return connection parameters that require TLS, except on loopback.
+
+    Raises `InvalidArgument` if the URL or PGSSLMODE asks for weaker encryption.
+    """
     if _is_local(parameters):
         return parameters
     mode = parameters.get("sslmode") or os.environ.get("PGSSLMODE") or "verify-full"

@@ -1,12 +1,15 @@
-"""PostgreSQL types, tables of its catalogue, and the SQL that finds the cell of a row. Uses public facts only.
+"""PostgreSQL SQL that reads a column as a number or a text, and finds the cell of a row.
 
     make_column       how a declared type is read: as number, text, unit and time
-    find_table        the table or view of a name, with its definition locked and the snapshot begun
-    grid_slot_sql     the slot of a double: lookup among few thresholds, or a corrected formula (`slots`)
-    name_sql          the bytes of a value's name (`records.value_names`)
+    find_table        finds a table or view, locks its definition, and begins the snapshot
+    grid_slot_sql     the slot of a double: by search among thresholds, or by a corrected formula (see `slots.py`)
+    name_sql          the bytes of a value's name
     cell_index_sql    the cell of a row; NULL if a slot is NULL
 
-Values reach the server as parameters (`Statement`), never as text of the statement.
+Values are sent as parameters (`Statement`), never inside the text of a statement. An error would reveal the row that
+caused it, so the SQL fails for no value.
+
+Formal guarantees: this module reads the catalogue only; it touches no records.
 
 >>> double_literal(0.1)
 "'0.1'::float8"
@@ -14,6 +17,7 @@ Values reach the server as parameters (`Statement`), never as text of the statem
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -89,18 +93,28 @@ NO_UNIT = ""
 
 
 class TypedColumn(NamedTuple):
-    """A column of PostgreSQL and its base type, after types declared by CREATE DOMAIN are resolved."""
+    """A column of PostgreSQL and its base type; types of CREATE DOMAIN are resolved to their base.
+
+    Attributes:
+        name: Name of the column.
+        oid: Number of the type in the catalogue.
+        type_kind: Kind of the type in the catalogue (``typtype``): ``b`` for base types, ``e`` for enums.
+        labels: Labels of an enum, as a JSON list; ``[]`` for other types.
+    """
 
     name: str
     oid: int
     type_kind: str
+    labels: str = "[]"
 
 
 def make_column(typed_column: TypedColumn) -> Column:
-    """Return the column of a declared type: its kind, and the SQL that reads its number, text, unit and time for any
-    value.
+    """Return a column with the SQL that reads its number, text, unit and time, for any value.
+
+    Args:
+        typed_column: Name and type of the column.
     """
-    name, oid, sort = typed_column
+    name, oid, sort, labels = typed_column
     if oid == BOOLEAN:
         return Column(
             name,
@@ -138,17 +152,22 @@ def make_column(typed_column: TypedColumn) -> Column:
         )
     if oid in TEXTS or sort == ENUM:
         unit = f"CASE WHEN octet_length({_TEXT}) <= {LONGEST_TEXT} THEN {_TEXT} END"
-        return Column(name, ColumnKind.TEXT, _NO_NUMBER, _TEXT, unit=unit)
+        members = tuple(json.loads(labels))
+        type_name = "enum" if members else ""
+        return Column(name, ColumnKind.TEXT, _NO_NUMBER, _TEXT, unit=unit, declared_type=type_name, members=members)
     unit = "{0}" if oid in TIMES and oid != INTERVAL else NO_UNIT
     kind = ColumnKind.TIMES if oid in TIMES else ColumnKind.OTHER
     return Column(name, kind, _NO_NUMBER, _TEXT, unit=unit, elapsed_time=ELAPSED.get(oid), time=TIME_UNITS.get(oid, ""))
 
 
 def require_unit(column: Column) -> None:
-    """Refuse a column whose type has no unambiguous equality, so that it cannot identify a unit.
+    """Refuse a column that cannot identify a unit, because its type has no unambiguous equality.
+
+    Args:
+        column: The column of the unit.
 
     Raises:
-        ValueError: The type has no unambiguous equality.
+        ValueError: the type has no unambiguous equality.
     """
     if column.unit == NO_UNIT:
         raise InvalidArgument(
@@ -167,13 +186,22 @@ _COLUMNS = (
     "pg_type t ON t.oid = a.atttypid WHERE a.attrelid = $1::int8::oid AND a.attnum > 0 AND NOT a.attisdropped AND "
     "has_column_privilege(a.attrelid, a.attnum, 'SELECT') UNION ALL SELECT h.attnum, h.attname, t.oid, t.typtype, "
     "t.typbasetype FROM held h JOIN pg_type t ON t.oid = h.typbasetype WHERE h.typtype = 'd') "
-    "SELECT attname::text, oid::int8, typtype::text FROM held WHERE typtype <> 'd' ORDER BY attnum"
+    "SELECT attname::text, oid::int8, typtype::text, array_to_json(ARRAY(SELECT enumlabel::text FROM pg_enum WHERE "
+    "enumtypid = held.oid ORDER BY enumsortorder))::text FROM held WHERE typtype <> 'd' ORDER BY attnum"
 )
 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Table:
-    """A table or view of the catalogue."""
+    """A table or view of the catalogue.
+
+    Attributes:
+        name: Schema and name, quoted.
+        oid: Number of the table in the catalogue.
+        columns: The columns that the role may read.
+        quoted_names: Their names in double quotes.
+        types: Numbers of their types in the catalogue.
+    """
 
     name: str
     oid: int
@@ -187,7 +215,13 @@ class Table:
         return ""
 
     def scan_sql(self, places: Sequence[int], unit: int | None = None) -> str:
-        """Return a FROM clause of columns named by their indices, and of the column `unit` at a position."""
+        """Return a FROM clause with the columns ``c<index>``.
+
+        Args:
+            places: Positions of the columns.
+            unit: Position of the column that identifies a unit, which becomes the column ``unit``; None: no such
+                column.
+        """
         columns = [f"{self.quoted_names[index]} AS c{index}" for index in places]
         if unit is not None:
             columns.append(f"{self.columns[unit].unit.format(self.quoted_names[unit])} AS unit")
@@ -197,8 +231,12 @@ class Table:
 def find_table(link: SnapshotConnection, name: str) -> Table:
     """Find a table or view, lock its definition, and begin the snapshot.
 
+    Args:
+        link: The connection.
+        name: Name as in ``schema.table``.
+
     Raises:
-        ValueError: The table does not exist, or the role may not read it.
+        ValueError: the table does not exist, or the role may not read it.
     """
     advice = "use schema.table, with double quotes around names with capital letters; create a view for a query"
     rule = f"{name!r} is not the name of a table: {advice}"
@@ -246,7 +284,7 @@ def double_literal(value: float) -> str:
 
 
 class Statement:
-    """The parameters of a statement, in order."""
+    """The parameters of one SQL statement. Each method adds a parameter and returns its placeholder with a cast."""
 
     def __init__(self) -> None:
         self.parameters: list[Any] = []
@@ -274,7 +312,13 @@ class Statement:
 
 
 def read_sql(bound: Sequence[BoundAxis], rows: str, *more: str) -> str:
-    """Return SQL of the number and the text of each axis, n0, t0, n1, ..., and of further columns."""
+    """Return SQL of the number and the text of each axis: columns n0, t0, n1, t1, ...
+
+    Args:
+        bound: Axes, bound to columns.
+        rows: FROM clause of the rows.
+        more: Further columns.
+    """
     selected = [
         f"{axis.column.number.format(f'c{axis.place}')} AS n{i}, {axis.column.text.format(f'c{axis.place}')} AS t{i}"
         for i, axis in enumerate(bound)
@@ -283,7 +327,13 @@ def read_sql(bound: Sequence[BoundAxis], rows: str, *more: str) -> str:
 
 
 def slot_sql(bound: BoundAxis, number: int, statement: Statement) -> str:
-    """Return SQL of the slot on an axis; NULL for a missing value."""
+    """Return SQL of the slot of a value; NULL if it is missing.
+
+    Args:
+        bound: The axis, bound to its column.
+        number: Position of the axis; its number and text are the columns ``n<number>`` and ``t<number>``.
+        statement: Receives parameters.
+    """
     if isinstance(bound.axis, Axis):
         return grid_slot_sql(bound.axis.grid, f"n{number}", statement)
     keys = category_keys(bound)
@@ -299,8 +349,11 @@ def _has_value_sql(kind: ColumnKind, number: int) -> str:
 
 
 def name_sql(column: Column, value: str) -> tuple[str, str]:
-    """Return two SQL expressions of `value`: the bytes from which `value_names.value_name` makes a name, and whether
-    a name exists.
+    """Return two SQL expressions: the bytes of a value's name, and whether a name exists.
+
+    Args:
+        column: The column of the value.
+        value: SQL of the value.
     """
     number = column.number.format(value)
     text = f"({number} + 0)::text" if column.value_type in FLOATS else f"({column.text.format(value)})"
@@ -324,12 +377,26 @@ def _category_slot_sql(keys: Sequence[Sequence[Key]], number: int, statement: St
 
 
 def _lookup_sql(slots: Sequence[int], keys: str, value: str) -> str:
-    """Return SQL of the slot of the key in an array that a value equals; NULL if none."""
+    """Return SQL of the slot that belongs to a value; NULL if the value equals no key.
+
+    Args:
+        slots: Slot of each key.
+        keys: SQL of the array of keys, in the same order.
+        value: SQL of the value.
+    """
     return f"('{{{', '.join(map(str, slots))}}}'::int8[])[array_position({keys}, {value})]"
 
 
 def grid_slot_sql(grid: Grid, value: str, statement: Statement) -> str:
-    """Return SQL of the slot of a double: by lookup among few thresholds, or by a corrected formula."""
+    """Return SQL of the slot of a double; NULL if it is missing.
+
+    Grids of up to 2,048 slots, and grids without a formula, are searched by their thresholds.
+
+    Args:
+        grid: Public cells.
+        value: SQL of the double.
+        statement: Receives the thresholds.
+    """
     buckets = find_buckets(grid) if grid.slots > MOST_AS_PARAMETER else None
     if buckets is None:
         return threshold_count_sql(find_thresholds(grid), value, statement)
@@ -339,9 +406,14 @@ def grid_slot_sql(grid: Grid, value: str, statement: Statement) -> str:
 def formula_slot_sql(grid: Grid, buckets: Buckets, value: str) -> str:
     """Return SQL of the slot of a double by a formula.
 
-    If buckets slightly below and slightly above the edges agree, the cell is known; otherwise the value is compared
-    with the edge. The SQL never fails: ``width_bucket`` accepts every double except NaN, which is excluded before, and
-    the edge is computed from a cell number.
+    The cell is known if buckets slightly below and slightly above the edges agree; else the value is compared with the
+    edge. The SQL fails for no value: ``width_bucket`` accepts every double but NaN, which is excluded before, and the
+    edge is computed from a cell number.
+
+    Args:
+        grid: Public cells.
+        buckets: Arguments from `find_buckets`.
+        value: SQL of the double.
     """
     low, high = (
         f"width_bucket({value}, {double_literal(buckets.lower + shift)}, "
@@ -360,14 +432,25 @@ def formula_slot_sql(grid: Grid, buckets: Buckets, value: str) -> str:
 
 
 def threshold_count_sql(thresholds: Any, value: str, statement: Statement) -> str:
-    """Return SQL of the number of thresholds at or below a double; NULL for a missing value."""
+    """Return SQL of the number of thresholds at or below a double; NULL if it is missing.
+
+    Args:
+        thresholds: Increasing doubles.
+        value: SQL of the double.
+        statement: Receives the thresholds.
+    """
     if not len(thresholds):
         return f"CASE WHEN {value} <> 'NaN'::float8 THEN 0 END"
     return f"CASE WHEN {value} <> 'NaN'::float8 THEN width_bucket({value}, {statement.add_doubles(thresholds)}) END"
 
 
 def cell_index_sql(bound: Sequence[BoundAxis], slots: Sequence[str]) -> str:
-    """Return SQL of the cell index, with the last axis varying fastest; NULL if a slot is NULL."""
+    """Return SQL of the index of a cell, last axis fastest; NULL if a slot is NULL.
+
+    Args:
+        bound: Axes of the table.
+        slots: SQL of the slot on each axis.
+    """
     index = f"({slots[0]})"
     for axis, slot in zip(bound[1:], slots[1:], strict=True):
         index = f"({index} * {axis.axis.slots}::int8 + ({slot}))"
@@ -375,7 +458,17 @@ def cell_index_sql(bound: Sequence[BoundAxis], slots: Sequence[str]) -> str:
 
 
 def offset_sql(grid: Grid, value: str, slot: str, half: int, statement: Statement) -> str:
-    """Return SQL of `Grid.offset_of`; 0 for missing and outside values. It never fails: see `OffsetConstants`."""
+    """Return SQL of the offset from the middle of the cell, as `Grid.offset_of`; 0 for missing and outside values.
+
+    It fails for no value: see `OffsetConstants`.
+
+    Args:
+        grid: Public cells.
+        value: SQL of the double.
+        slot: SQL of its slot.
+        half: Half of the width of a cell, in steps.
+        statement: Receives constants of the cells.
+    """
     middle, width, zero_below = (
         f"({statement.add_doubles(constants)})" for constants in OffsetConstants.from_grid(grid)
     )
@@ -391,7 +484,13 @@ def offset_sql(grid: Grid, value: str, slot: str, half: int, statement: Statemen
 
 
 def hmac_sql(key: bytes, message: str, statement: Statement) -> str:
-    """Return SQL of HMAC-SHA256 under a key that is sent as a parameter."""
+    """Return SQL of an HMAC-SHA256.
+
+    Args:
+        key: Secret key; it is sent as parameters, not inside the text of the statement.
+        message: SQL of the message as bytes.
+        statement: Receives the padded keys.
+    """
     padded = hmac_pads(key)
     inner = statement.add_bytes(padded["inner"])
     outer = statement.add_bytes(padded["outer"])

@@ -1,16 +1,16 @@
-"""Formulas and constants of grids for the SQL of PostgreSQL and Spark. Reads no records.
+"""Constants with which SQL finds the cell of a value, for PostgreSQL and Spark. Reads no records.
 
-Engines must place each value in the cell that `Grid.cell_of` gives, bit for bit. On a linear grid SQL takes a first
-guess that is the right cell or the one above it, and compares the value with that cell's edge:
+A database must place each value in the cell that `Grid.cell_of` gives, bit for bit. On a linear grid the SQL guesses a
+cell by a formula, which returns the right cell or the one above it. Then it compares the value with that cell's edge.
 
-    find_buckets            ``width_bucket`` with bounds 2**-20 cells below the edges
-    find_clipped_formula    floor((x - lower) * scale + shift)
+    find_buckets            the guess by ``width_bucket``, with bounds 2**-20 cells below the edges (PostgreSQL)
+    find_clipped_formula    the guess by floor((x - lower) * scale + shift) (Spark)
     edge_sql                the lower edge of a cell, computed as `Grid.edge` does
+    find_thresholds         the edges of any other grid, among which a value is searched
+    Pieces                  the intervals that prefix counts need
 
-Other grids are searched by their edges (`find_thresholds`). `Pieces` are the intervals that prefix counts need.
-
-Formal guarantees: all constants are computed from public grids, and None is returned where rounding could exceed the
-margin.
+Formal guarantees: all constants are computed from public grids. Functions return None where rounding might make the
+guess wrong by more than one cell.
 
 >>> edge_sql(Grid(0, 3, cells=3), "cell", repr), find_thresholds(Grid(0, 3, cells=3)).tolist()
 ('0.0 + cell * 3.0 / 3', [1.0, 2.0])
@@ -41,9 +41,12 @@ MARGIN = 2.0**-20
 
 
 def tabulate_units(counted: Iterable[tuple[int | None, int, int]], slots: int, doublings: int) -> IntArray:
-    """Return the table of `CountsUnits.sized_units` from tuples of slot, rows per unit and number of units.
+    """Return the table of `CountsUnits.sized_units`: numbers of units by size class and slot, then of missing values.
 
-    A slot of None or `slots` means a missing value.
+    Args:
+        counted: Tuples of slot, rows per unit and number of units. A slot of None or `slots` means a missing value.
+        slots: Number of slots.
+        doublings: Number of classes of doubling size beyond the class of one row; the last class has all larger units.
 
     >>> tabulate_units([(0, 1, 5), (1, 3, 2), (None, 9, 1)], 2, 2).tolist()
     [5, 0, 0, 0, 0, 2, 0, 0, 1]
@@ -60,12 +63,12 @@ def tabulate_units(counted: Iterable[tuple[int | None, int, int]], slots: int, d
 
 @dataclass(frozen=True, slots=True)
 class Pieces:
-    """A partition of the last axis into the intervals that prefix counts need, for each row of the other axes.
+    """A partition of the last axis into intervals, from whose counts all prefix counts of a query follow.
 
     Attributes:
         grid: The grid of the last axis.
-        slot_counts: The number of slots of each row in each prefix, shape (rows, entries).
-        piece_ends: Increasing slot numbers at which intervals end, except the last.
+        slot_counts: Number of slots of each row in each prefix, (rows, prefixes).
+        piece_ends: Increasing slot numbers at which intervals end, without the end of the last.
     """
 
     grid: Grid
@@ -74,7 +77,12 @@ class Pieces:
 
     @classmethod
     def from_entries(cls, bound: Sequence[BoundAxis], lengths: Sequence[int]) -> Pieces:
-        """Return the coarsest partition from which the prefixes of these lengths can be counted."""
+        """Return the coarsest partition that suffices for prefixes of these lengths.
+
+        Args:
+            bound: Axes of the table; the last one has a grid.
+            lengths: Numbers of slots of each prefix, counted row by row over the whole table.
+        """
         *first, last = bound
         grid = require_grid(last.axis)
         row_numbers = np.arange(table_size(first))[:, None]
@@ -93,11 +101,15 @@ class Pieces:
 
     @property
     def zero_counts(self) -> IntArray:
-        """Zero counts: one per row and interval, then one for missing records."""
+        """Counts of 0, one for each row and interval, and a last one for missing records."""
         return np.zeros(len(self.slot_counts) * self.count + 1, dtype=np.int64)
 
     def sum_prefixes(self, counts: IntArray) -> list[int]:
-        """Return the count of each prefix, then of missing records, from counts laid out as `zero_counts`."""
+        """Return the count of each prefix, then that of missing records.
+
+        Args:
+            counts: Number of records for each row and interval, laid out as `zero_counts`.
+        """
         running_counts = np.cumsum(counts[:-1].reshape(-1, self.count), axis=1)
         ends = np.clip(np.searchsorted(self.piece_ends, self.slot_counts), 0, self.count - 1)
         inside = np.take_along_axis(running_counts, ends, axis=1)
@@ -108,11 +120,14 @@ class Pieces:
 
 
 def find_clipped_formula(grid: Grid) -> Formula | None:
-    """Return the formula of `find_formula` for values clipped to the inner edges, exact at these; None if there is
-    none.
+    """Return a formula for the cell of a value that was clipped to the inner edges; None if no exact one exists.
 
-    Values below all inner edges are then placed one cell too high, as the formula may do, and values above all of them
-    in their own cell. None also if `edge_sql` does not compute the edges of the grid.
+    The formula returns the cell or the one above it. So a value below all inner edges comes out one cell too high, as
+    is allowed, and a value above all of them in its own cell. None also if `edge_sql` does not compute the edges of the
+    grid.
+
+    Args:
+        grid: Public cells.
 
     >>> find_clipped_formula(Grid(0, 4, cells=4))
     Formula(scale=1.0, shift=0.0, needs_correction=False)
@@ -131,8 +146,10 @@ def find_clipped_formula(grid: Grid) -> Formula | None:
 
 
 def _has_exact_edges(grid: Grid) -> bool:
-    """Return whether `edge_sql` computes the edges of a grid exactly: cells are linear and wider than 1e-290, and
-    integer edges are exact."""
+    """Return True if `edge_sql` computes the edges exactly.
+
+    This needs a linear grid with cells wider than 1e-290, on which edges are multiples of the width.
+    """
     width = (grid.upper - grid.lower) / grid.cells
     # products with smaller widths could underflow, an error in PostgreSQL
     return grid.spacing is Spacing.LINEAR and grid.multiplies_first and width > 1e-290
@@ -142,10 +159,10 @@ class Buckets(NamedTuple):
     """Arguments of SQL's ``width_bucket``, which may return the cell above near an edge.
 
     Attributes:
-        lower: Slightly below the first inner edge.
-        upper: Below the last inner edge by the same amount.
-        number: The number of buckets.
-        margin: The shift after which the bounds lie above the edges by that amount.
+        lower: Lower bound of the buckets, slightly below the first inner edge.
+        upper: Upper bound of the buckets, below the last inner edge by the same amount.
+        number: Number of buckets.
+        margin: Shift that moves both bounds as far above the edges as they lie below.
     """
 
     lower: float
@@ -155,11 +172,13 @@ class Buckets(NamedTuple):
 
 
 def find_buckets(grid: Grid) -> Buckets | None:
-    """Return arguments of SQL's ``width_bucket`` that find a value's cell of a linear grid or the cell above it; None
-    if rounding might exceed the margin. The buckets lie slightly below the cells.
+    """Return arguments of SQL's ``width_bucket`` that find the cell of a value, or the cell above it.
 
-    ``width_bucket`` is monotone, and its rounding error is far below the margin at each edge, in any order of
-    operations.
+    None if the grid is not linear, or if rounding might exceed the margin. ``width_bucket`` is monotone, and its
+    rounding error at each edge is far below the margin, in any order of operations.
+
+    Args:
+        grid: Public cells.
 
     >>> find_buckets(Grid(0, 4, cells=4))
     Buckets(lower=0.9999990463256836, upper=2.9999990463256836, number=2, margin=1.9073486328125e-06)
@@ -189,8 +208,8 @@ def _is_by_margin(ahead: FloatArray) -> bool:
 def edge_sql(grid: Grid, cell: str, double: Callable[[float], str]) -> str:
     """Return SQL of a cell's lower edge, bit for bit as `Grid.edge` computes it.
 
-    Arguments:
-        grid: A grid with buckets (`find_buckets`) or a formula (`find_clipped_formula`).
+    Args:
+        grid: A grid for which `find_buckets` or `find_clipped_formula` returned a result.
         cell: SQL of a cell number.
         double: Formats a double as SQL.
     """
@@ -202,7 +221,10 @@ def edge_sql(grid: Grid, cell: str, double: Callable[[float], str]) -> str:
 
 
 def find_thresholds(grid: Grid) -> FloatArray:
-    """Return increasing thresholds: the slot of a value is the number of thresholds at or below it.
+    """Return increasing thresholds of a grid. The slot of a value is the number of thresholds at or below it.
+
+    Args:
+        grid: Public cells.
 
     >>> find_thresholds(Grid(0, 3, cells=3)).tolist()
     [1.0, 2.0]
@@ -211,9 +233,13 @@ def find_thresholds(grid: Grid) -> FloatArray:
 
 
 class OffsetConstants(NamedTuple):
-    """Constants of `Grid.offset_of` per cell: middle, width, and a bound below which a difference counts as zero.
+    """Constants of `Grid.offset_of` for each cell.
 
-    Differences below `zero_below` do not change the offset, but dividing them by the width could underflow.
+    Attributes:
+        middle: Middle of each cell.
+        width: Width of each cell.
+        zero_below: A distance from the middle below which the offset is 0. Dividing so small a distance by the width
+            could underflow, which is an error in PostgreSQL.
     """
 
     middle: FloatArray
@@ -222,7 +248,11 @@ class OffsetConstants(NamedTuple):
 
     @classmethod
     def from_grid(cls, grid: Grid) -> OffsetConstants:
-        """Compute the constants by the same floating-point operations as `Grid.offset_of`."""
+        """Compute the constants by the same floating-point operations as `Grid.offset_of`.
+
+        Args:
+            grid: Public cells.
+        """
         edges = grid.edges
         width = edges[1:] - edges[:-1]
         return cls(edges[:-1] + width / 2, width, np.where(width > 1e-250, width, 0.0) * 1e-40)

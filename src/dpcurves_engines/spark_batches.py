@@ -1,10 +1,13 @@
-"""SENSITIVE. Batch functions for Spark's Python workers, sent by value: they need NumPy and Arrow only.
+"""SENSITIVE. Functions that Spark's Python workers run on batches of rows, for grids that SQL cannot handle.
 
-    build_counter    counts rows, or sums offsets, by cell, in a high and a low part of 31 bits
-    build_placer     cell and amount of each row, for checks
-    build_ranker     the HMAC-SHA256 by which rows of a unit are ranked
+    build_counter    counts rows, or sums offsets, by cell
+    build_placer     returns cell and amount of each row, for conformance checks
+    build_ranker     computes the HMAC-SHA256 by which the rows of a unit are ranked
 
-Workers have no dpcurves, so these functions are sent by value and import nothing of it.
+Workers have no dpcurves. So these functions are sent by value, and import NumPy and Arrow only.
+
+Formal guarantees: counts and sums are exact integers, in two parts of which the low one has 31 bits. They leave Spark
+without noise; the mechanism adds it.
 """
 
 from __future__ import annotations
@@ -20,11 +23,15 @@ Batches = Iterable[Any]
 
 
 def build_counter(axes: Sequence[tuple[Any, int]], amounts: Sequence[Any] | None) -> Callable[[Batches], Iterator[Any]]:
-    """Return a batch function that counts rows or sums offsets by cell, in a high and a low part.
+    """Return a batch function that counts rows, or sums offsets, by cell.
 
-    Arguments:
+    Args:
         axes: For each column, its thresholds, or None if it holds slots already; and its number of slots.
-        amounts: See `collect_offset_constants`; None counts rows.
+        amounts: Constants of the offsets, see `collect_offset_constants`; None counts rows.
+
+    Returns:
+        A function that yields record batches with columns ``place`` (cell index, -1 if missing), ``high`` and ``low``.
+        The count or sum is ``high * 2**31 + low``.
     """
 
     def count_batches(batches: Batches) -> Iterator[Any]:
@@ -66,7 +73,15 @@ def _join_batches(batches: Batches) -> Iterator[list[Any]]:
 
 
 def build_placer(axes: Sequence[tuple[Any, int]], amounts: Sequence[Any] | None) -> Callable[[Batches], Iterator[Any]]:
-    """Return a batch function that yields cell and amount of each row, by the id in its first column (for checks)."""
+    """Return a batch function that yields the cell and the amount of each row, for conformance checks.
+
+    Args:
+        axes: For each column after the first, its thresholds or None, and its number of slots; see `build_counter`.
+        amounts: Constants of the offsets; None: the amount is the cell index.
+
+    Returns:
+        A function that yields record batches with columns ``at`` (the id in the first column), ``place`` and ``added``.
+    """
 
     def place_batches(batches: Batches) -> Iterator[Any]:
         """Yield, per batch, the id, cell and amount of each row."""
@@ -84,7 +99,12 @@ def build_placer(axes: Sequence[tuple[Any, int]], amounts: Sequence[Any] | None)
 
 
 def _find_places(values: Sequence[Any], axes: Sequence[tuple[Any, int]]) -> tuple[Any, Any, Any]:
-    """Return the cell index of each row (-1 if missing), its slot on the last axis, and a mask of missing rows."""
+    """Return the cell index of each row (-1 if missing), its slot on the last axis, and a mask of missing rows.
+
+    Args:
+        values: One array per axis; NaN if missing.
+        axes: Thresholds or None, and number of slots, for each axis.
+    """
     import numpy as np
 
     index = np.zeros(len(values[0]), dtype=np.int64)
@@ -100,7 +120,10 @@ def _find_places(values: Sequence[Any], axes: Sequence[tuple[Any, int]]) -> tupl
 
 
 def _compute_amounts(values: Any, slot: Any, missing: Any, amounts: Sequence[Any]) -> Any:
-    """Return the amount of each row, by the same floating-point operations as `Grid.offset_of`."""
+    """Return the offset of each row, or its scaled square, by the same floating-point operations as `Grid.offset_of`.
+
+    Rows that are missing or outside the cells get the amount of offset 0.
+    """
     import numpy as np
 
     middle, width, half, slots_below, squared, lower, upper = amounts
@@ -114,7 +137,13 @@ def _compute_amounts(values: Any, slot: Any, missing: Any, amounts: Sequence[Any
 
 
 def build_ranker(inner: bytes, outer: bytes, columns_kept: int) -> Callable[[Batches], Iterator[Any]]:
-    """Return a batch function that adds a column `rank`: the HMAC-SHA256 of the text columns after `columns_kept`."""
+    """Return a batch function that adds a column ``rank``: the HMAC-SHA256 of each row's texts.
+
+    Args:
+        inner: Inner padded key.
+        outer: Outer padded key.
+        columns_kept: Number of columns that are passed on; the columns after these are hashed.
+    """
 
     def rank_batches(batches: Batches) -> Iterator[Any]:
         """SENSITIVE: yield each batch with the keyed digest of each row's texts as column `rank`."""

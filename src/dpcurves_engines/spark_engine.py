@@ -1,4 +1,11 @@
-"""SENSITIVE. A Spark data frame, counted by Spark: only the exact counts of a plan are transferred."""
+"""SENSITIVE. Engines that count a Spark data frame or table.
+
+    SparkEngine          counts a data frame in its own session
+    RemoteSparkEngine    counts a table at a URL, in a session that the engine owns
+    check_spark          runs the conformance checks of a server
+
+Spark counts; only exact counts of cells are transferred, and the mechanism adds noise to them.
+"""
 
 from __future__ import annotations
 
@@ -240,9 +247,15 @@ def map_batches(frame: Any, function: Callable[[Any], Any], schema: str) -> Any:
 
 
 def collect_offset_constants(grid: Grid, half: int, *, squared: bool) -> Sequence[Any]:
-    """Return the constants from which `spark_batches.build_counter` computes offsets, the places of values within their
-    cells: middles and widths of the cells, `half` (the largest offset), the number of slots below the grid (0 or 1),
-    whether offsets are squared, and the ends of the grid.
+    """Return the constants from which `spark_batches.build_counter` computes offsets of values within their cells.
+
+    These are middles and widths of the cells, `half`, the number of slots below the grid (0 or 1), `squared`, and the
+    ends of the grid.
+
+    Args:
+        grid: Public cells.
+        half: Largest offset, in steps.
+        squared: Whether offsets are squared.
     """
     middle, width, _ = OffsetConstants.from_grid(grid)
     return middle, width, half, (grid.slots - grid.cells) // 2, squared, grid.lower, grid.upper
@@ -301,17 +314,30 @@ class SparkEngine(CheckableSpark):
         return "SparkEngine(hidden)"
 
     def derive(self, text: str, is_numeric: bool, argument: str) -> tuple[Column, int]:
-        """Return the column that an expression defines, and its position after the columns of the frame. Raises
-        `InvalidArgument`, by the schema and by public rows alone.
+        """Return the column that an expression defines, and its position after the columns of the frame.
+
+        Args:
+            text: The expression.
+            is_numeric: Whether its value must be a number.
+            argument: Name of the argument at fault, for errors.
+
+        Raises:
+            InvalidArgument: the expression is invalid, or Spark evaluates it otherwise; this depends on the schema and
+                on public rows alone.
         """
         column, position = self._rows.derived.add(text, is_numeric, argument)
         self._require_equal_values(self._rows, position, [position], argument)
         return column, position
 
     def filtered(self, where: str, keeps_failing_rows: bool) -> SparkEngine:
-        """Return an engine of the same frame in which only rows that pass the condition `where` have values; the others
-        are missing if `keeps_failing_rows`, else left out. Raises `InvalidArgument`, by the schema and by public rows
-        alone.
+        """Return an engine on the same frame that counts only rows that pass a condition.
+
+        Args:
+            where: The condition.
+            keeps_failing_rows: Whether the other rows stay, with all values missing. False: they are left out.
+
+        Raises:
+            InvalidArgument: the condition is invalid; this depends on the schema and on public rows alone.
         """
         condition = self._rows.derived.add_condition(where)
         engine = copy(self)  # with the session, the derived columns and the list of caches
@@ -484,9 +510,14 @@ class SparkEngine(CheckableSpark):
         return dict(zip(columns["n"].tolist(), columns["count"].tolist(), strict=True))
 
     def sized_units(self, bound: BoundAxis, doublings: int) -> IntArray:
-        """SENSITIVE: return exact counts of units, (size classes, slots): by number of rows in doubling classes,
-        and by the cell of one row, the unit's first in the secret ranking. Raises `InvalidArgument` for grids of many
-        cells.
+        """SENSITIVE: return exact numbers of units by size class and slot, as `CountsUnits.sized_units`.
+
+        Args:
+            bound: The axis, bound to its column. A unit is placed by one row, its first in the secret ranking.
+            doublings: Number of size classes beyond the first.
+
+        Raises:
+            InvalidArgument: the grid has too many cells.
         """
         slot = spark_sql.slot_sql(bound, 0)
         if slot is None:

@@ -1,8 +1,10 @@
-"""SQL of Spark for expressions, and frames with derived columns and a filter, which Spark evaluates.
+"""Spark SQL for expressions, and data frames with derived columns and a row filter, which Spark evaluates.
 
-    add_expressions       a frame with a column for each expression; no operation raises an error, not even in ANSI mode
-    DerivingFrame         a frame with derived columns and a filter of its rows
-    are_values_equal      whether Spark evaluates an expression on public rows as NumPy does, bit by bit
+    add_expressions       adds a column for each expression to a data frame
+    DerivingFrame         a data frame with derived columns and a row filter
+    are_values_equal      checks on public rows that Spark computes an expression as NumPy does, bit by bit
+
+An error would reveal the row that caused it. So no operation raises one, not even in ANSI mode.
 
 Formal guarantees: rows are mapped one by one, so neighbouring tables stay neighbouring or become equal.
 """
@@ -45,13 +47,15 @@ that moved would repeat each part in it as often as it is used: exponentially of
 def add_expressions(
     rows: Any, expressions: Sequence[tuple[str, Checked]], read_column: Callable[[str, ValueType], str]
 ) -> Any:
-    """Return a frame with the columns of `rows` and a column for each expression.
+    """Return a data frame with the columns of `rows` and a column for each expression.
 
-    Formal guarantees: no operation of the SQL raises an error for any row, not even in ANSI mode, or reads another row.
-    Values are equal to the values of `evaluate_checked`, bit by bit.
+    Values equal those of `evaluate_checked`, bit by bit.
+
+    Formal guarantees: no operation of the SQL raises an error for any row, not even in ANSI mode, and none reads
+    another row.
 
     Args:
-        rows: A frame.
+        rows: A data frame.
         expressions: Column names and expressions.
         read_column: Function of a column name and a type that returns the SQL of the value in `rows`: NULL if missing.
     """
@@ -63,7 +67,7 @@ def add_expressions(
 
 
 class _SparkCompiler(LayeredCompiler):
-    """Compiles to SQL of Spark."""
+    """Compiles a lowered expression to Spark SQL, in layers of projections."""
 
     def write_literal(self, checked: Checked) -> str:
         """Return the SQL of a public value, which depends on no setting of the session."""
@@ -93,9 +97,9 @@ _WHOLE_SIZE = f"CAST(floor({_FRACTIONAL % 'abs({0})'}) AS DOUBLE)"
 
 
 def _match_all(pattern: str) -> str:
-    """Return the SQL literal of a regular expression that must match a whole text, also one that ends with a new line.
+    r"""Return the SQL literal of a regular expression that must match a whole text.
 
-    Braces are doubled for `str.format`.
+    ``\A`` and ``\z`` do so even if the text ends with a new line. Braces are doubled for `str.format`.
     """
     return text_literal(rf"\A(?:{pattern})\z")
 
@@ -140,7 +144,7 @@ TEMPLATES: Mapping[str, str] = MappingProxyType({
 
 
 class SparkDerivedColumns(DerivedSchema):
-    """Columns of a frame, and columns that Spark derives from them."""
+    """The columns of a data frame, and the columns that Spark derives from them."""
 
     def describe_column(self, text: str, kind: ValueType) -> Column:
         """Return a derived column of this type, with the SQL by which Spark reads its values."""
@@ -168,17 +172,17 @@ class SparkDerivedColumns(DerivedSchema):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class DerivingFrame:
-    """A frame with derived columns, and a filter of its rows.
+    """A data frame with derived columns and a row filter.
 
     Formal guarantees: the rows of `select_rows` are a row-wise function of the rows of the frame, so neighbouring
     tables stay neighbouring or become equal.
 
     Attributes:
-        frame: SENSITIVE. The frame.
+        frame: SENSITIVE. The data frame.
         derived: The derived columns; several frames may share them.
-        condition: Position of the condition of the filter; None: no filter.
-        keeps_failing_rows: Whether rows that fail the filter stay, without values: they are missing. Else they are
-            left out.
+        condition: Position of the column that holds the filter's condition; None: no filter.
+        keeps_failing_rows: Whether rows that fail the filter stay in the table, with all values missing. False: they
+            are left out.
     """
 
     frame: Any = field(repr=False)
@@ -196,11 +200,12 @@ class DerivingFrame:
         return quote_identifier(self.derived.columns[index].name)
 
     def select_rows(self, places: Sequence[int], others: Mapping[str, str] = MappingProxyType({})) -> Any:
-        """Return the filtered rows as a frame: columns ``c0``, ``c1``, by position, others by name, and `passes`.
+        """Return the filtered rows as a data frame, with columns ``c<index>``, the columns `others`, and perhaps
+        ``passes``.
 
         Args:
             places: Positions of columns of the frame, or of derived columns.
-            others: SQL over the names of the frame, by column name; rows that fail the filter have its values too.
+            others: SQL over the names of the frame, by column name. Rows that fail the filter keep these values.
         """
         condition = [] if self.condition is None else [self.condition]
         inputs = self.derived.find_inputs([*places, *condition])
@@ -238,7 +243,11 @@ PUBLIC_VALUES: Mapping[ValueType, Sequence[Any]] = MappingProxyType({
 def are_values_equal(session: Any, checked: Checked) -> bool:
     """Return whether Spark evaluates an expression, and each part of it, as NumPy does on public rows.
 
-    This also plans and runs the query once, so that a server that cannot plan it fails before a charge.
+    The query is planned and run once. So a server that cannot plan it fails before anything is charged.
+
+    Args:
+        session: The Spark session.
+        checked: The expression.
     """
     import pyarrow as pa
 

@@ -1,9 +1,11 @@
-"""Spark types, and the SQL that reads their columns and finds their slots. It never fails, not even in ANSI mode.
+"""Spark SQL that reads a column as a number or a text, and finds its slot. Reads no records itself.
 
-    make_column                  how a declared type is read
-    guesses_sql, slot_sql        a guess of the cell or the one above, corrected by the cell's edge (`slots`)
-    rank_text_sql                the text that ranks the rows of a unit; a long one is replaced by its hash
+    make_column                  how a declared type is read: as number, text, unit and time
+    guesses_sql, slot_sql        a guess of the cell, corrected by comparing with the cell's edge (see `slots.py`)
+    rank_text_sql                the text by which rows of a unit are ranked; a long one is replaced by its hash
     name_sql, text_literal       names of values, byte by byte
+
+An error would reveal the row that caused it. So the SQL fails for no value, not even in ANSI mode.
 
 >>> quote_identifier("a`b")
 '`a``b`'
@@ -42,12 +44,17 @@ _UNIT_OF_TEXT = f"CASE WHEN octet_length({{0}}) <= {LONGEST_TEXT} THEN {{0}} END
 
 
 def double_literal(value: float) -> str:
-    """Return SQL of exactly this double, as Spark reads it."""
+    """Return an SQL literal that Spark reads as exactly this double."""
     return f"CAST('{float(value)!r}' AS DOUBLE)"
 
 
 def make_column(name: str, declared: str) -> Column:
-    """Return a column from its name and its declared type, spelt as by Spark."""
+    """Return a column with the SQL that reads its values, for any value.
+
+    Args:
+        name: Name of the column.
+        declared: Its type as Spark prints it, such as ``decimal(10,2)``.
+    """
     if declared == "boolean":
         number, text = "CAST(CAST({0} AS INT) AS DOUBLE)", "CAST({0} AS STRING)"
         return Column(
@@ -90,7 +97,12 @@ def quote_identifier(name: str) -> str:
 
 
 def rank_text_sql(column: Column, name: str) -> str:
-    """Return SQL of the text that ranks rows; a long text is replaced by its hash."""
+    """Return SQL of the text by which rows are ranked; a long text is replaced by its hash.
+
+    Args:
+        column: The column.
+        name: Its name as SQL.
+    """
     text = column.text.format(name)
     if column.kind is ColumnKind.NUMBERS:
         return text
@@ -98,7 +110,11 @@ def rank_text_sql(column: Column, name: str) -> str:
 
 
 def guesses_sql(bound: Sequence[BoundAxis]) -> list[str]:
-    """Return the extra columns g0, g1, ... that `slot_sql` needs: cell guesses of axes with a formula."""
+    """Return the extra columns g0, g1, ... that `slot_sql` needs: guessed cells, for axes with a formula.
+
+    Args:
+        bound: Axes of the table, bound to columns.
+    """
     columns = []
     for position, axis in enumerate(bound):
         grid = axis.axis.grid if isinstance(axis.axis, Axis) else None
@@ -109,9 +125,10 @@ def guesses_sql(bound: Sequence[BoundAxis]) -> list[str]:
 
 
 def _guess_sql(grid: Grid, formula: Formula, number: str) -> str:
-    """Return SQL of a double's cell or the cell above. It never fails: values are clipped to the inner edges first.
+    """Return SQL of the cell of a double, or of the cell above.
 
-    NULL and NaN are clipped too, to either side; `slot_sql` recognises them by the number itself.
+    It fails for no value, because values are clipped to the inner edges first. NULL and NaN are clipped too, to either
+    side; `slot_sql` recognises them by the number itself.
     """
     first, last = (double_literal(edge) for edge in grid.edge(np.array([1, grid.cells - 1])).tolist())
     scaled = (
@@ -121,7 +138,13 @@ def _guess_sql(grid: Grid, formula: Formula, number: str) -> str:
 
 
 def slot_sql(bound: BoundAxis, place: int) -> str | None:
-    """Return SQL of the slot on axis number `place`; NULL for a missing value; None if a batch function is needed."""
+    """Return SQL of the slot of a value; NULL if the value is missing. None if a batch function is needed instead of
+    SQL.
+
+    Args:
+        bound: The axis, bound to its column.
+        place: Position of the axis in the table, which numbers its guess column.
+    """
     if isinstance(bound.axis, Axis):
         grid = bound.axis.grid
         if _is_short(grid):
@@ -140,7 +163,7 @@ def slot_sql(bound: BoundAxis, place: int) -> str | None:
 def _is_named_sql(bound: BoundAxis, name: str) -> str:
     """Return SQL of whether a value has this name; empty if no value of the type can have it.
 
-    Decimals are compared as numbers, because engines format them differently. No literal is too long for its type.
+    Decimals are compared as numbers, because engines format them differently.
     """
     column = bound.column
     value = f"c{bound.place}"
@@ -155,7 +178,7 @@ def _is_named_sql(bound: BoundAxis, name: str) -> str:
 
 
 def has_value_sql(bound: BoundAxis) -> str:
-    """Return SQL that is true for values that are not missing; any text is a value."""
+    """Return SQL that is true where the value is not missing. Any text, even an empty one, is a value."""
     if bound.column.kind is ColumnKind.NUMBERS:
         return f"NOT coalesce(isnan({_number_sql(bound)}), true)"
     return f"{bound.column.text.format(f'c{bound.place}')} IS NOT NULL"
@@ -186,8 +209,8 @@ def _threshold_count_sql(thresholds: FloatArray, number: str) -> str:
 def _formula_slot_sql(grid: Grid, number: str, guess: str) -> str:
     """Return SQL of the slot of a double; NULL if it is NULL or NaN.
 
-    The slot is the cell on a grid that clips; else 0 below the grid, the cell plus 1 inside, and ``cells + 1`` above.
-    The SQL never fails, because the edge is computed from a cell number only.
+    On a grid that clips, the slot is the cell. Else it is 0 below the grid, the cell plus 1 inside, and ``cells + 1``
+    above. The SQL fails for no value, because the edge is computed from a cell number only.
 
     Args:
         grid: The grid.
@@ -214,7 +237,12 @@ def _number_sql(bound: BoundAxis) -> str:
 
 
 def cell_index_sql(slots: list[str], sizes: list[int]) -> str:
-    """Return SQL of the cell index, with the last axis varying fastest; NULL if a slot is NULL."""
+    """Return SQL of the index of a cell, last axis fastest; NULL if a slot is NULL.
+
+    Args:
+        slots: SQL of the slot on each axis.
+        sizes: Number of slots of each axis.
+    """
     index = slots[0]  # with one axis it stays a 32-bit number, which Spark groups faster
     for slot, size in zip(slots[1:], sizes[1:], strict=True):
         index = f"({index} * CAST({size} AS BIGINT) + {slot})"
@@ -227,7 +255,13 @@ def text_literal(text: str) -> str:
 
 
 def format_type(field: Any) -> str:
-    """Format a type as Spark does, with the collation of text that is not compared byte by byte."""
+    """Return the declared type of a field as Spark prints it.
+
+    Text with a collation has its name added, because its equality is not that of bytes.
+
+    Args:
+        field: A ``StructField`` of pyspark.
+    """
     declared = str(field.dataType.simpleString())
     if declared == "string":  # the schema of a table says in its metadata that a text is char(n)
         declared = str((field.metadata or {}).get(CHAR_TYPE, declared))

@@ -1,10 +1,11 @@
-"""A Spark data frame, classic or Connect, or a table of Spark's catalogue, before it is opened.
+"""Tables that Spark counts, before they are opened: a data frame, or a table of a Spark Connect server.
 
-    spark       a table of a pyspark data frame, counted in its own session
+    spark       a pyspark data frame, classic or Connect, counted in its own session
     spark_at    a table or view of a Spark Connect server, counted over a separate connection
 
-Both are passed to `Session` instead of a file. Nothing is read before a question is charged, and neither shows the
-frame or the URL, which may hold a token.
+Both are passed to `Session` instead of a file. Their repr shows neither the frame nor the URL, which may hold a token.
+
+Formal guarantees: only the schema is requested here. Records are read after a question was charged.
 """
 
 from __future__ import annotations
@@ -25,14 +26,14 @@ NO_VERSION = "Spark has no such version of the table: check that it is of Delta 
 
 
 def spark(table: Any, *, spark: Any = None, version: int | None = None) -> SparkTable:
-    """Return a table that Spark counts, of a pyspark data frame; pass it to `Session` instead of a file.
+    """Return a table that Spark counts; pass it to `Session` instead of a file.
 
     Args:
         table: A data frame, classic or Connect; or the name of a table or view in the catalogue of `spark`. Its
             expressions must not fail on any row, and must be deterministic: read a fixed version of a table.
         spark: The Spark session; required for a name.
         version: The Delta version or Iceberg snapshot id to read, for a name. The session's `dataset` must end with it,
-            as in ``visits@12``.
+            as in ``visits@12``. None: the newest.
 
     Returns:
         The table, for a `Session`.
@@ -92,7 +93,10 @@ def _require_version(version: object) -> None:
 
 
 def _find_frame(session: Any, name: str, version: int | None) -> Any:
-    """Return the frame of a table. A Connect client looks the table up only when the schema is requested."""
+    """Return the data frame of a table.
+
+    A Connect client looks a table up only when its schema is requested, so the schema is requested here.
+    """
 
     def find_newest() -> Any:
         """Return the frame of the table's current version, after its schema was requested."""
@@ -110,7 +114,12 @@ def _find_frame(session: Any, name: str, version: int | None) -> Any:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class SparkTable(EngineTable):
-    """A data frame, with a repr that hides it."""
+    """A data frame that Spark counts; its repr hides it.
+
+    Attributes:
+        frame: SENSITIVE. The data frame.
+        version: Version of the table; None: the newest, or unknown.
+    """
 
     frame: Any = field(repr=False)
     version: int | None = None
@@ -132,7 +141,13 @@ class SparkTable(EngineTable):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class RemoteSparkTable(EngineTable):
-    """The location of a Spark table. The URL, which may hold a token, is never shown."""
+    """The location of a table of a Spark Connect server.
+
+    Attributes:
+        url: URL of the server, never shown, because it may hold a token.
+        table: Name in the server's catalogue.
+        version: Delta version or Iceberg snapshot id; None: the newest.
+    """
 
     url: str = field(repr=False)
     table: str
@@ -147,8 +162,14 @@ class RemoteSparkTable(EngineTable):
         return "Spark"
 
     def open(self, unit: Unit, key: bytes) -> CountingEngine:
-        """Connect and return the engine that counts the table. Raises `ValueError` if the server or the table is not
-        reached.
+        """Connect, and return the engine that counts the table.
+
+        Args:
+            unit: The unit of privacy and its contribution bound.
+            key: Secret key, which ranks the rows of a unit.
+
+        Raises:
+            ValueError: the server or the table cannot be reached.
         """
         from .spark_engine import RemoteSparkEngine, connect, end_session
 

@@ -1,4 +1,8 @@
-"""`sql`: questions as SQL statements, and the parser of their small grammar, which accounts for every word."""
+"""Questions as SQL statements: ``SELECT dp_cdf(wage, 0, 500000, 1024) FROM people``.
+
+`sql` asks such a question. `SqlQuestion.from_sql` parses it. The grammar is small, and each word of the statement must
+be understood; a statement with any other word is refused before anything is charged.
+"""
 
 from __future__ import annotations
 
@@ -57,9 +61,7 @@ class SqlFunction(NamedTuple):
     fixed_fields: Mapping[str, Any] = MappingProxyType({})
 
     def describe_call(self, name: str) -> str:
-        """Return how a function is called, with its arguments, for messages: ``dp_cdf(column, lower, upper,
-        cells)``.
-        """
+        """Return the form of a call, for messages: ``dp_cdf(column, lower, upper, cells)``."""
         return f"{name}({', '.join((*self.columns, *self.argument_forms))})"
 
 
@@ -165,8 +167,9 @@ class SqlQuestion:
 
     @property
     def quantile_levels(self) -> tuple[float, ...]:
-        """Return the probabilities of the quantiles that are asked for; empty for other functions. With GROUP BY the
-        answer has a distribution function per group, whose `CDF.quantile` gives them.
+        """Return the probabilities of the quantiles that are asked for; empty for other functions.
+
+        With GROUP BY, the answer has a distribution function per group, whose `CDF.quantile` gives the quantiles.
         """
         asks_quantiles = self.question_json["ask"] in {"quantiles", "weighted-quantiles"}
         return tuple(self.question_json["probabilities"]) if asks_quantiles else ()
@@ -185,8 +188,9 @@ class SqlQuestion:
         return f"{self.function} takes no GROUP BY; these do: {grouped_functions}"
 
     def _build_groups(self, categories: Mapping[str, Sequence[Literal]], *, partition_selection: bool) -> By:
-        """Return the groups of the question; None without groups. Raises `InvalidArgument` if values of a column are
-        declared twice or not at all.
+        """Return the groups of the question; None without groups.
+
+        Raises `InvalidArgument` if the values of a column are declared twice, or not at all.
         """
         if not isinstance(categories, Mapping):
             raise InvalidArgument(
@@ -250,11 +254,10 @@ PARENTHESIS_DEPTHS = MappingProxyType({"L_PAREN": 1, "R_PAREN": -1})
 
 
 def _set_expressions_aside(text: str, tokens: Sequence[Any]) -> tuple[str, Node | None]:
-    """Return the statement without its condition and with each expression as the quoted name of a column, and the
-    condition.
+    """Return the statement with quoted column names in the place of expressions, and its condition apart.
 
     Formal guarantees: each expression and the condition are parsed by the closed language, which refuses what it does
-    not know; the rest of the statement is accounted for word by word.
+    not know. The rest of the statement is accounted for word by word.
 
     Raises:
         ValueError: an expression or the condition is not of the language.
@@ -293,8 +296,10 @@ def _set_expressions_aside(text: str, tokens: Sequence[Any]) -> tuple[str, Node 
 
 
 def _find_expressions(text: str, tokens: Sequence[Any], start: int, columns: int) -> list[tuple[int, int, str]]:
-    """Find expressions among the first `columns` arguments of a call: positions of their first and last characters in
-    `text`, and the quoted column names that replace them."""
+    """Return the expressions among the first `columns` arguments of a call.
+
+    Each has the positions of its first and last characters in `text`, and the quoted column name that replaces it.
+    """
     cuts = list[tuple[int, int, str]]()
     first = start
     depth = 0
@@ -324,7 +329,10 @@ def _format_part(part: str) -> str:
 
 
 def _parse_part(part: str, prefix: str) -> Node:
-    """Parse an expression inside a statement."""
+    """Return the parsed expression that is a part of a statement.
+
+    Raises `InvalidArgument`; `prefix` begins the message.
+    """
     try:
         return parse_expression(" ".join(part.split()), "statement")
     except InvalidArgument as error:
@@ -457,8 +465,7 @@ class _StatementReader:
         self.read += words
 
     def _iterate_list(self, expressions: Sequence[Any]) -> Iterator[Any]:
-        """Yield the expressions of a SQL list. Each comma between two of them is recorded by `_write_down` as
-        interpreted."""
+        """Yield the expressions of a SQL list, and record the commas between them as understood."""
         for index, expression in enumerate(expressions):
             if index:
                 self._write_down(",")
@@ -529,8 +536,8 @@ class _StatementReader:
 
     @staticmethod
     def _find_weighted_fields(name: str, function: SqlFunction) -> Mapping[str, Any]:
-        """Return the fields that make a question weighted. Raises `InvalidArgument` for functions without weighted
-        results.
+        """Return the fields that make a question weighted. Raises `InvalidArgument` if the function has no weighted
+        form.
         """
         if function.question_type not in WEIGHTED_TYPES:
             names = [other for other, called in FUNCTIONS.items() if called.question_type in WEIGHTED_TYPES]
@@ -597,8 +604,8 @@ class _StatementReader:
         return tuple(columns)
 
     def _read_column(self, expression: exp.Expression, prefix: str = "") -> str:
-        """Return the name of a column. Raises `InvalidArgument`, with `prefix` before the message, for any other
-        expression.
+        """Return the name of a column. Raises `InvalidArgument` for any other expression; `prefix` begins the
+        message.
         """
         if not isinstance(expression, self.exp.Column) or not isinstance(expression.this, self.exp.Identifier):
             _refuse(
@@ -619,9 +626,7 @@ class _StatementReader:
         return values
 
     def _read_literal(self, expression: exp.Expression) -> Literal:
-        """Return the value of a literal: a number, text or truth value. Raises `InvalidArgument` for other
-        expressions.
-        """
+        """Return the value of a number, text or truth value. Raises `InvalidArgument` for other expressions."""
         exp = self.exp
         negative = isinstance(expression, self.exp.Neg)
         if negative:
@@ -784,13 +789,20 @@ def sql(
 
 
 def is_view_of_single_table(name: Sequence[str], tables: Collection[str], views: Collection[str]) -> bool:
-    """Return whether the name after FROM is that of a stored view, and not of the single table that there is."""
+    """Return True if the name after FROM is that of a stored view, and not that of the only table.
+
+    Args:
+        name: Parts of the name.
+        tables: Names of the tables.
+        views: Names of the stored views.
+    """
     return len(name) == len(tables) == 1 and name[0] not in tables and name[0] in views
 
 
 def _choose_cap(budget: PrivacyLoss | None, loss: PrivacyLoss, ledger: Ledger, dataset: str) -> PrivacyLoss:
-    """Return the cap of the account: the stated one, that of an existing account, else the loss rounded up to what a
-    ledger can store.
+    """Return the cap of the account.
+
+    It is the stated one, or that of an existing account, or the loss rounded up to what a ledger can store.
     """
     if budget is not None:
         return budget

@@ -88,6 +88,7 @@ class CountedNumbers(IntervalResult):
     INTERVAL_NAME = EACH
     COLUMN_WORDS = display.describe_columns(number="number", value="value")
     MEASURED = "value"
+    NOTES_UNKNOWN = True
     REPR_FACTS = "{names.size} numbers"
     JSON_SCHEMAS = MappingProxyType({"numbers": {"description": "Each number by its name.", **display.BY_NAME}})
     LABEL: ClassVar[str] = ""
@@ -118,6 +119,10 @@ class CountedNumbers(IntervalResult):
         return known_number(
             self._estimate_value(statistic), self._find_deciding_ends(name), statistic.minimum, statistic.maximum
         )
+
+    def _is_unknown(self) -> bool:
+        """Return True if no number is known; the first known one decides, so that ordinary counts cost little."""
+        return all(np.isnan(self.value(name)) for name in self._statistics)
 
     def _estimate_value(self, statistic: Statistic) -> float:
         """Return the clipped estimate; NaN where counts are too small to divide by."""
@@ -255,7 +260,7 @@ class CountedNumbers(IntervalResult):
                 counts,
                 evidence,
                 self.privacy,
-                self.notes,
+                self.privacy.notes,
                 row_axes=counts.ndim - grid_axes,
                 stream=TABLE_STREAM + 2 * index,
                 draws=draws,

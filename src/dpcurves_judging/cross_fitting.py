@@ -6,7 +6,7 @@
 Records that are equal in the hashed columns are in one fold. So if the identifier of a patient is hashed, no model is
 evaluated on a patient to whose records it was fitted. Also called: cross-validated predictions, cross-fitting.
 
-Formal guarantees: the fold and the score are functions of one record and of public facts, so each record lies in one
+Formal guarantees: the fold and the score are functions of one record and of public fields, so each record lies in one
 cell of a table by fold and score.
 
 References: Steele, Lea and Flood 2014 (SplitMix64); Stone 1974 (cross-validation).
@@ -93,15 +93,15 @@ class Folds(Predictor):
         missing = np.isnan(np.stack(columns)).any(axis=0)
         return np.where(missing, np.nan, (state % np.uint64(self.folds)).astype(np.float64))
 
-    def facts(self) -> dict[str, Any]:
-        """Return the fields as JSON values, for `of_facts`."""
+    def fields(self) -> dict[str, Any]:
+        """Return the fields as JSON values, for `from_fields`."""
         return {"columns": list(self.columns), "hashed": list(self.hashed), "folds": self.folds}
 
     @classmethod
-    def of_facts(cls, facts: Mapping[str, Any]) -> Self:
-        """Return the folds from the JSON values that `facts` returns."""
-        require_known_fields(facts, ("columns", "hashed", "folds"))
-        return cls(tuple(facts["columns"]), tuple(facts["hashed"]), facts["folds"])
+    def from_fields(cls, fields: Mapping[str, Any]) -> Self:
+        """Return the folds from the JSON values that `fields` returns."""
+        require_known_fields(fields, ("columns", "hashed", "folds"))
+        return cls(tuple(fields["columns"]), tuple(fields["hashed"]), fields["folds"])
 
 
 def _mix_bits(state: Any) -> Any:
@@ -162,15 +162,16 @@ class HeldOut(Predictor):
         """Return the values of a model, (records,), from its columns among `values`."""
         return model.compute_values([values[column] for column in model.inputs])
 
-    def facts(self) -> dict[str, Any]:
-        """Return the fields as JSON values, for `of_facts`."""
-        return {"folds": self.folds.facts(), "models": [model.to_object() for model in self.models]}
+    def fields(self) -> dict[str, Any]:
+        """Return the fields as JSON values, for `from_fields`."""
+        return {"folds": self.folds.fields(), "models": [model.to_object() for model in self.models]}
 
     @classmethod
-    def of_facts(cls, facts: Mapping[str, Any]) -> Self:
-        """Return the held-out scores from JSON values that `facts` returned."""
-        require_known_fields(facts, ("folds", "models"))
-        models = ({name: value for name, value in model.items() if name != "dpcurves"} for model in facts["models"])
+    def from_fields(cls, fields: Mapping[str, Any]) -> Self:
+        """Return the held-out scores from JSON values that `fields` returned."""
+        require_known_fields(fields, ("folds", "models"))
+        models = ({name: value for name, value in model.items() if name != "dpcurves"} for model in fields["models"])
         return cls(
-            Folds.of_facts(facts["folds"]), tuple(Scorecard.from_facts(value.pop("name"), value) for value in models)
+            Folds.from_fields(fields["folds"]),
+            tuple(Scorecard.from_fields(value.pop("name"), value) for value in models),
         )

@@ -1,4 +1,10 @@
-"""The local model of differential privacy: tasks, the code of a person's device, the aggregator. Nobody is trusted."""
+"""The local model of differential privacy: each person's device adds the noise, so nobody has to be trusted.
+
+`Task` states the question in public, `Task.randomize` makes one person's report, and `aggregate` estimates the curve
+from the reports. Also called local differential privacy (LDP).
+
+Formal guarantees: the report of a person has the privacy loss that the task states, whatever the aggregator does.
+"""
 
 from typing import Any
 

@@ -1,5 +1,15 @@
-"""Noise distributions of aggregated reports: the server side of a frequency oracle, level by level of a tree of
-tilings."""
+"""The distribution of aggregated reports: the server side of a frequency oracle, level by level of a tree.
+
+People report about levels of a tree whose intervals tile the grid. The server counts how many reports support each
+interval (a tally).
+
+    LevelReports         one level: its people, its randomiser's probabilities, and the debiasing of its tallies
+    AggregatedReports    the distribution of all tallies of a release; debiases, reconstructs and simulates
+    simulate_errors      simulated errors of debiased counts, for intervals
+    apportion_people     how many people report about each level
+
+Formal guarantees: post-processing of randomised reports, and public facts.
+"""
 
 from __future__ import annotations
 
@@ -118,8 +128,12 @@ class LevelReports:
         return variance / gain**2
 
     def debias_tallies(self, tallies: FloatArray) -> DebiasedReports:
-        """Return the unbiased estimates, per answer, of the numbers of reporting people whose true answer it is, from
-        tallies ``(..., answers)``; their covariance is that of `find_debiased_variance`.
+        """Return unbiased estimates of the number of people with each true answer.
+
+        Their covariance is that of `find_debiased_variance`.
+
+        Args:
+            tallies: Number of reports that support each answer, (..., answers).
         """
         counts = (tallies - self.expected_false_support) / float(self.gain)
         common, true = (float(self.find_debiased_variance(share, sum_is_known=True)) for share in (0.0, 1.0))
@@ -143,10 +157,18 @@ def _compute_covariances(
 
 
 def simulate_errors(distribution: AggregatedReports, draws: int, generator: np.random.Generator) -> FloatArray:
-    """Simulate errors of `AggregatedReports.debias` under the distribution's shares, shape (draws, values).
+    """Simulate errors of `AggregatedReports.debias`.
 
     If few false reports are expected, their numbers are binomial and far from normal, so whole releases are simulated.
-    Otherwise each error is a sum over many people and is drawn from a normal distribution with the exact covariances.
+    Otherwise each error is a sum over many people, and is drawn from a normal distribution with the exact covariances.
+
+    Args:
+        distribution: Distribution of the release, with shares of cells.
+        draws: Number of simulated releases.
+        generator: Generator of the simulation.
+
+    Returns:
+        Errors, (draws, values).
     """
     # 1000: expected false reports from which their binomial number is simulated as normal: its skewness is below 0.04
     is_skewed = any(level.reports * level.p_other < 1000 for level in distribution.reported_levels)
@@ -209,13 +231,17 @@ def _sample_people_by_level(
 
 
 def _sample_hypergeometric(people: IntArray, size: int, draws: int, generator: np.random.Generator) -> IntArray:
-    """Draw samples of `size` people without replacement; return their numbers by cell, ``(draws, cells)``."""
+    """Draw samples of `size` people without replacement; return the number of people in each cell, (draws, cells)."""
     return np.asarray(generator.multivariate_hypergeometric(people, size, size=draws, method="marginals"))
 
 
 def _sample_tallies(level: LevelReports, answers: IntArray, generator: np.random.Generator) -> FloatArray:
-    """Simulate the number of reports that support each answer, ``(draws, answers)``, from the counts of true
-    answers.
+    """Simulate the number of reports that support each answer, (draws, answers).
+
+    Args:
+        level: The level.
+        answers: Number of people with each true answer, (draws, answers) or (answers,).
+        generator: Generator of the simulation.
     """
     if level.p_two_others == level.p_true_and_other == 0:
         # A report is one answer: the true one with probability `gain`, else a uniform answer.
@@ -245,8 +271,9 @@ def _compute_narrowing(level: LevelReports, answers: IntArray) -> FloatArray:
 
 
 def _simulate_normal_errors(distribution: AggregatedReports, draws: int, generator: np.random.Generator) -> FloatArray:
-    """Simulate errors from normal distributions with the exact covariances of false reports and of sampling without
-    replacement.
+    """Simulate errors from normal distributions.
+
+    Their covariances are the exact ones of false reports, and of sampling people without replacement.
     """
     sampling_errors = _simulate_sampling_errors(distribution, draws, generator)
     counts = []
@@ -357,8 +384,9 @@ class AggregatedReports(NoisySums):
 
     @property
     def size(self) -> int:
-        """Number of released tallies: one per interval and row of each level, and one per level for missing values if
-        `whole`.
+        """Number of released tallies.
+
+        There is one per interval and row of each level; with `whole`, also one per level for missing values.
         """
         return self.rows * sum(len(level.starts) for level in self.levels) + self.whole * len(self.levels)
 
@@ -391,8 +419,14 @@ class AggregatedReports(NoisySums):
         return IntervalSums(self.rows, self.cells, levels, self.missing)
 
     def debias(self, values: FloatArray) -> FloatArray:
-        """Return unbiased counts of all people in the order of `nested_distribution`: (..., size) to (...,
-        nested.size)."""
+        """Return unbiased counts of all people, in the order of `nested_distribution`.
+
+        Args:
+            values: Released tallies, (..., size).
+
+        Returns:
+            Counts, (..., size of the nested distribution).
+        """
         if values.shape[-1:] != (self.size,):
             raise InvalidArgument(
                 "values",
@@ -410,8 +444,11 @@ class AggregatedReports(NoisySums):
         )
 
     def debias_levels(self, tallies: Sequence[FloatArray], missing: Sequence[FloatArray]) -> FloatArray:
-        """Return the unbiased counts of all people at each reported level, from its tallies and its tally of missing
-        values.
+        """Return the unbiased counts of all people at each reported level.
+
+        Args:
+            tallies: Tallies of the intervals of each level.
+            missing: Tally of missing values of each level.
         """
         scales = [self.people / level.reports / float(level.gain) for level in self.reported_levels]
         counts = []
@@ -422,8 +459,13 @@ class AggregatedReports(NoisySums):
         return self.combine_levels(counts, missing_counts)
 
     def combine_levels(self, counts: Sequence[FloatArray], missing: Sequence[FloatArray]) -> FloatArray:
-        """Return the counts of all levels concatenated, and last the weighted mean of their counts of missing values,
-        in the order of `nested_distribution`.
+        """Return the counts of all levels in the order of `nested_distribution`.
+
+        Last comes the number of missing values: the weighted mean of the levels' counts.
+
+        Args:
+            counts: Debiased counts of the intervals of each level.
+            missing: Debiased count of missing values of each level.
         """
         if not self.whole:
             return np.concatenate(list(counts), axis=-1)
@@ -433,18 +475,24 @@ class AggregatedReports(NoisySums):
         return np.concatenate([*counts, np.asarray(combined)], axis=-1)
 
     def reconstruct(self, values: FloatArray, total: int | None) -> tuple[FloatArray, FloatArray]:
-        """Return the counts of cells that fit the debiased counts of all levels best (least squares). The number of
-        people is the number of reports; `total` is not used.
+        """Return the counts of cells that fit the debiased counts of all levels best (least squares), and of missing
+        values.
+
+        Args:
+            values: Released tallies.
+            total: Not used, because the number of people is the number of reports.
         """
         return self.nested_distribution.reconstruct(self.debias(values), self._known_total)
 
     def prefix_variances(self, total_is_public: bool) -> FloatArray:
-        """Return the variance of the count of the first m cells of a row, for m from 0 to the number of cells, if
-        people are spread evenly over all cells.
+        """Return the variance of the count of the first m cells of a row, for m from 0 to the number of cells.
 
-        With samples drawn *with* replacement the errors of levels would be independent. The levels together are a
-        sample without replacement that contains every person, so for any unbiased weights the variance is smaller by
-        the variance of a sample of all people.
+        People are taken to be spread evenly over all cells. If levels were samples drawn *with* replacement, their
+        errors would be independent. Together they are a sample without replacement that contains every person. So for
+        any unbiased weights the variance is smaller by the variance of a sample of all people.
+
+        Args:
+            total_is_public: Not used, because the number of people is public.
         """
         row = self.nested_distribution.prefix_variances(self.whole)
         if not self.whole or self.about_all:
@@ -484,8 +532,13 @@ class AggregatedReports(NoisySums):
         return max(variance - (self.people / self.rows * (1 - same_interval[-1]) / 12 if is_sampled else 0.0), 0.0)
 
     def condition_on(self, values: Sequence[int]) -> AggregatedReports:
-        """Return this distribution with shares of cells estimated from the values: not negative, and consistent over
-        levels."""
+        """Return this distribution with shares of cells estimated from released values.
+
+        The shares are not negative, and consistent over levels.
+
+        Args:
+            values: Released tallies.
+        """
         if not self.whole or self.shares is not None:
             return self
         cells, missing = self.reconstruct(np.asarray(values, dtype=np.float64), None)
@@ -567,28 +620,30 @@ class AggregatedReports(NoisySums):
         return [sum_over_intervals(cells, level.first_cells) for level in self.levels]
 
     def with_rows(self, rows: int) -> AggregatedReports:
-        """Return the distribution of `rows` rows of the table, without shares of cells; their tallies are part of
-        a larger table.
+        """Return the distribution for another number of rows, without shares of cells; its tallies are part of a larger
+        table.
         """
         return replace(self, rows=rows, whole=False, shares=None)
 
     def noise_by_source(self, total: int | None) -> FloatArray:
-        """Return the noise by source as `IntervalSums.noise_by_source` of `nested_distribution`, as if debiased counts
-        were independent.
-        """
+        """Return the noise by source, as `IntervalSums.noise_by_source`, as if debiased counts were independent."""
         return self.nested_distribution.noise_by_source(self._known_total)
 
     def randomised_answers(self, values: Sequence[int]) -> DebiasedReports | None:
-        """Return the debiased reports of people, one number for each cell, if there is one level, of single cells of
-        one row; None for other distributions."""
+        """Return the debiased reports of people about single cells; None if the distribution has several levels or
+        rows.
+
+        Args:
+            values: Released tallies.
+        """
         level = self.levels[0]
         if len(self.levels) > 1 or not self.whole or self.rows > 1 or len(level.starts) < self.cells:
             return None
         return level.debias_tallies(np.asarray(values, dtype=np.float64))
 
     def count_missing_and_present(self, values: Sequence[int], total: int | None) -> tuple[float, float] | None:
-        """Return the estimated numbers of people with a missing value and with a value; None if the distribution is of
-        some rows only.
+        """Return the estimated numbers of people without and with a value; None if the distribution covers some rows
+        only.
         """
         if not self.whole:
             return None
@@ -612,8 +667,13 @@ class AggregatedReports(NoisySums):
 
     @classmethod
     def from_json(cls, stored: Mapping[str, Any]) -> Self:
-        """Parse the distribution from a stored release. Raises `KeyError` or `ValueError` if fields are missing
-        or inconsistent.
+        """Parse the distribution of a stored release.
+
+        Args:
+            stored: The fields that were stored.
+
+        Raises:
+            KeyError, ValueError: fields are missing or inconsistent.
         """
         levels = STORED.decode(tuple[LevelReports, ...], stored["tallied"])
         rows = int(stored["rows"])

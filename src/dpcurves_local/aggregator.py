@@ -1,12 +1,12 @@
-"""The aggregator, which counts one report per person and computes the curve; and invitations by signed names.
+"""The aggregator of the local model: it counts one report per person and estimates the curve.
 
-    Collection    adds reports to tallies; a person counts once, by a pseudonym; others are only counted as such
-    aggregate     the curve of a task from all reports at once
-    Inviter       signs pseudonyms (Ed25519), so that a server accepts one report for each invitation
+    aggregate     estimates the curve of a task from all reports at once
+    Collection    adds reports batch by batch; counts each pseudonym once, and skips damaged reports
+    Inviter       signs invitations (Ed25519), so that a server accepts one report per invited person
 
-Only tallies and pseudonyms are kept, so a report cannot be read again.
+A collection stores counts and pseudonyms only, so single reports cannot be read again.
 
-Formal guarantees: reports are randomised on the devices; everything here is post-processing.
+Formal guarantees: devices randomise their reports, so everything here is post-processing. It touches no true value.
 """
 
 from __future__ import annotations
@@ -55,14 +55,14 @@ BATCH_REPORTS = 2**14
 
 
 class Collection:
-    """The aggregated reports of one task. Only tallies and the pseudonyms of counted people are stored.
+    """Running totals of the reports of one task, and the pseudonyms of the people counted so far.
 
     Attributes:
         task: The task of the reports.
         refused: Number of messages that were damaged, truncated, of another task, or not reports.
-        repeated: Number of reports of people who had been counted before.
-        met: Number of reports of people of an earlier round whose pseudonyms the task contains; they are left out, too.
-        any_drawn: Whether a counted person has a random pseudonym, which no other round knows.
+        repeated: Number of further reports of people who were counted in this collection already.
+        met: Number of reports left out because the task lists their pseudonyms as people of an earlier round.
+        any_drawn: Whether a counted person has a random pseudonym. Such a person cannot be recognised in another round.
     """
 
     def __init__(self, task: Task) -> None:
@@ -88,17 +88,25 @@ class Collection:
         self.add(map_report_file(path))
 
     def add(self, data: bytes | memoryview) -> None:
-        """Count the reports in concatenated messages; damaged, invalid and repeated ones are only counted as such."""
+        """Count the reports in concatenated messages. Damaged, invalid and repeated ones only increase their counters.
+
+        Args:
+            data: Messages, as `Task.randomize` returns them, one after another.
+        """
         for records in self.task.report_format.parse_reports(data):
             self._add_batch(records)
 
     def add_each(self, reports: Iterable[bytes]) -> None:
-        """Add single reports to the counts, in batches of 16,384."""
+        """Count single reports, joined into batches of 16,384.
+
+        Args:
+            reports: Messages, one per person.
+        """
         for batch in _split_batches(reports):
             self.add(b"".join(batch))
 
     def _add_batch(self, records: ReportBatch) -> None:
-        """Count the valid reports of new people in a batch, and the numbers of refused and repeated ones."""
+        """Count the valid reports of new people in a batch, and add to the counters of refused and repeated ones."""
         batches, is_valid = self._tables.sort_by_level(self.task.expand_messages(records))
         all_valid = bool(is_valid.all())
         self.refused += records.damaged_count + int(len(is_valid) - is_valid.sum())
@@ -114,11 +122,21 @@ class Collection:
         self._tables.count_reports(batches, is_valid)
 
     def names(self) -> bytes:
-        """Return the pseudonyms of the counted people, 8 bytes each, sorted: salted hashes, or random."""
+        """Return the pseudonyms of the counted people as bytes, 8 for each, sorted.
+
+        A pseudonym is a salted hash of the person's name, or random.
+        """
         return self._seen.list_names().astype(f"<u{PSEUDONYM_SIZE}").tobytes()
 
     def release(self, allotment: Allotment) -> Release:
-        """Return the tallies of all reports. Raises `ValueError` if no report was added."""
+        """Return the aggregated counts of all reports as a release, with the plan of the task.
+
+        Args:
+            allotment: The charge for these counts.
+
+        Raises:
+            ValueError: no report was added.
+        """
         return self._tables.release(allotment, seeded=False)
 
     def curve(self) -> Any:
@@ -137,7 +155,7 @@ class Collection:
 
 
 class SortedNameSet:
-    """Sorted pseudonyms of people who were counted, 8 bytes each."""
+    """A set of 8-byte pseudonyms, stored as sorted runs. It needs no compiled loops, unlike `HashedNameSet`."""
 
     def __init__(self) -> None:
         self._runs: list[NDArray[np.uint64]] = []
@@ -148,14 +166,27 @@ class SortedNameSet:
         return sum(map(len, self._runs))
 
     def mark_new(self, names: Octets) -> BoolArray:
-        """Return a mask of the pseudonyms that are neither in the set nor earlier in this list, and add them."""
+        """Add pseudonyms, and return a mask of the new ones.
+
+        Args:
+            names: Pseudonyms, (people, 8) bytes.
+
+        Returns:
+            True where the pseudonym is neither in the set nor earlier in `names`.
+        """
         is_new, run = self.find_new(names)
         self.insert_run(run)
         return is_new
 
     def find_new(self, names: Octets) -> tuple[BoolArray, NDArray[np.uint64]]:
-        """Return a mask of the pseudonyms that are new to the set and to this list, and these as sorted integers for
-        `insert_run`. The set is unchanged.
+        """Find the pseudonyms that are not in the set. The set is unchanged.
+
+        Args:
+            names: Pseudonyms, (people, 8) bytes.
+
+        Returns:
+            A mask of the pseudonyms that are neither in the set nor earlier in `names`; and these as sorted integers,
+            for `insert_run`.
         """
         numbers = names_to_numbers(names)
         order = _sort_indices(numbers)
@@ -173,8 +204,12 @@ class SortedNameSet:
         return np.sort(np.concatenate([np.zeros(0, dtype=np.uint64), *self._runs]))
 
     def insert_run(self, run: NDArray[np.uint64]) -> None:
-        """Add these pseudonyms as a sorted run. A run merges with runs that are no longer than itself, so there are few
-        runs.
+        """Add sorted integers as one run, merged with earlier runs of up to twice its length.
+
+        The number of runs therefore grows with the logarithm of the number of pseudonyms.
+
+        Args:
+            run: New pseudonyms as sorted integers, as `find_new` returns them.
         """
         while run.size and self._runs and len(self._runs[-1]) <= 2 * len(run):
             run = np.sort(np.concatenate([self._runs.pop(), run]), kind="stable")
@@ -194,12 +229,15 @@ def _sort_indices(numbers: NDArray[np.uint64]) -> IntArray:
 def aggregate(reports: Iterable[bytes] | str | Path, task: Task) -> Any:
     """Return the curve of a task, estimated from the reports of people.
 
-    Reports that are damaged or of another task are left out, and a person is counted once. Use `Collection` for the
-    numbers of these reports, and for several files.
+    A person counts once. Damaged reports and those of another task are left out. Use `Collection` to see how many these
+    were, or to read several files.
 
     Args:
-        reports: Results of `Task.randomize`, one by one or concatenated; or the path of a file of them.
+        reports: Results of `Task.randomize`, one per item or concatenated; or the path of a file of them.
         task: The task of the reports.
+
+    Returns:
+        The result of the task's question, such as a `CDF`.
 
     Raises:
         ValueError: there are no reports, or the file cannot be read.
@@ -230,12 +268,13 @@ NOT_ONE = "is not signed for this task; ask the author of the task for another i
 
 @dataclass(frozen=True)
 class Inviter:
-    """The secret key of the aggregator, which signs invitations to a task that names its public key.
+    """The aggregator's secret key, which signs invitations to tasks that name its public key.
 
-    Formal guarantees: privacy does not depend on invitations; the task bounds the loss of a report. An invitation is a
-    pseudonym of the task and an Ed25519 signature of it under a label and the task's hash. So a server accepts at most
-    one report for each invitation, and no third party can send one in another person's name or under invented names.
-    An invitation shows the server only the pseudonym, a hash of the person's name, which the report contains, too.
+    An invitation is a pseudonym and an Ed25519 signature of it under a label and the task's hash. A server accepts at
+    most one report per invitation, so nobody can send reports under invented names or in another person's name. An
+    invitation shows the server only the pseudonym, which the report contains too.
+
+    Formal guarantees: invitations protect accuracy, not privacy. The loss of a report is bounded without them.
 
     Attributes:
         private_key: An Ed25519 private key.
@@ -245,7 +284,10 @@ class Inviter:
 
     @classmethod
     def load_or_create(cls, path: str | Path) -> Self:
-        """Load the key from a PEM file; create the file, readable by its owner only, if it does not exist.
+        """Load the key from a PEM file; create the file if it does not exist, readable by its owner only.
+
+        Args:
+            path: Path of the PEM file (PKCS #8, without a password).
 
         Raises:
             ValueError: the file cannot be used, or holds something else.
@@ -277,8 +319,11 @@ class Inviter:
         return self.private_key.public_key().public_bytes(Encoding.Raw, PublicFormat.Raw).hex()
 
     def sign_invitation(self, task: Task, person: str) -> str:
-        """SECRET: return the invitation of a person as Base64 text, the pseudonym and its signature; only that person
-        should receive it.
+        """SECRET: return the invitation of a person as URL-safe Base64. Hand it to that person only.
+
+        Args:
+            task: The task, which must name `public_key`.
+            person: The person's name; it must not be empty.
 
         Raises:
             ValueError: the task names another key, or the person has no name.
@@ -292,7 +337,11 @@ class Inviter:
 
 
 def verify_invitation(task: Task, invitation: str) -> bytes:
-    """Return the pseudonym in an invitation to the task.
+    """Return the pseudonym (8 bytes) in an invitation, after its signature was checked.
+
+    Args:
+        task: The task, which names the public key.
+        invitation: Base64 text from `Inviter.sign_invitation`.
 
     Raises:
         ValueError: the signature was not made with the task's key, or is of another pseudonym or task.

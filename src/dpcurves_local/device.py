@@ -1,13 +1,14 @@
-"""The code of a person's device. SECRET: it places a value in a task's table, rounds it, and stores reports.
+"""The code that runs on a person's device: it finds the cell of a value, rounds it, and stores the report.
 
-    find_slot             the slot of a value in the task's table; it raises nothing and warns of nothing
-    StochasticRounding    rounds a number to the middle of one of the two cells beside it, unbiased
-    ReportMemo            a file of reports that were sent: one for each task and person, returned again if asked again
+    find_slot             the cell of a value in the task's table, as one index
+    StochasticRounding    rounds a number to one of the two nearest cell middles, without bias
+    ReportMemo            a file with one report per task and person, which is returned on each later request
 
-So no crash, log line or repeated question says more about the value than one randomised report.
+Everything here may see the value, so it is SECRET: no function logs it or puts it into an error message, and
+`find_slot` turns errors into a missing value.
 
-Formal guarantees: a report is a mixture of the reports of both cells, so its loss is that of the randomiser; averaging
-repeated reports reduces no noise, because they are one draw.
+Formal guarantees: rounding only mixes the reports of two cells, so it does not increase the loss of the randomiser. A
+repeated request returns the stored report, so asking again reveals nothing new.
 """
 
 from __future__ import annotations
@@ -52,15 +53,16 @@ _CLASSES = (str, int, float)
 
 
 def find_slot(axes: Sequence[Axis | Categories], value: Any) -> int:
-    """Return the slot of a value in row-major order; the number of cells if a value is missing.
+    """Return the cell of a value as one index in row-major order; the number of cells if the value is missing.
 
-    Formal guarantees: the function raises nothing and warns of nothing, so that neither a crash nor a line in a log
-    reveals the value. A value that is not a number or a declared category is missing; a number too large for a float
-    is treated as infinity.
+    A value that is not a number or a declared category counts as missing. A number too large for a float counts as
+    infinite.
+
+    Formal guarantees: no exception and no warning depends on the value, so neither a crash nor a log line reveals it.
 
     Args:
-        axes: Axes of the table.
-        value: SECRET. For one axis the value, for several a mapping from columns to values.
+        axes: Axes of the table, in order.
+        value: SECRET. The value itself for one axis; a mapping from columns to values for several.
     """
     slot = 0
     read_axes = tuple(map(_invert_axis, axes))
@@ -75,8 +77,9 @@ def find_slot(axes: Sequence[Axis | Categories], value: Any) -> int:
 
 
 def _split_value(axes: Sequence[Axis | Categories], value: Any) -> list[Any]:
-    """Return one value per axis: of a mapping, the entry of each axis's column; any other value belongs to the last
-    axis. None where a value is missing.
+    """Return one value per axis, None where it is missing.
+
+    A mapping is read column by column. Any other value belongs to the last axis.
     """
     try:
         if isinstance(value, Mapping):
@@ -87,7 +90,7 @@ def _split_value(axes: Sequence[Axis | Categories], value: Any) -> list[Any]:
 
 
 def _invert_axis(axis: Axis | Categories) -> Axis | Categories:
-    """Return an axis of a logarithm or an exponential as one of the values inside, on the inverse grid."""
+    """Return an axis of ``ln(x)`` or ``exp(x)`` as an axis of x on the inverse grid; any other axis unchanged."""
     if not isinstance(axis, Axis) or not isinstance(axis.column, str) or "(" not in axis.column:
         return axis
     chain = find_chain(axis.column)
@@ -107,8 +110,9 @@ def _invert_axis(axis: Axis | Categories) -> Axis | Categories:
 
 
 def _has_ordered_times(axes: Sequence[Axis | Categories], value: Any) -> bool:
-    """SECRET: return whether both times of each axis that has two are in order; an open end, without a time, is so.
-    Raises nothing.
+    """SECRET: return whether the earlier time precedes the later one, on each axis that has two times.
+
+    An open end, which has no time, counts as ordered. Raises nothing.
     """
     for axis in axes:
         if not isinstance(axis, OrderedAxis):
@@ -123,9 +127,7 @@ def _has_ordered_times(axes: Sequence[Axis | Categories], value: Any) -> bool:
 
 
 def _passes_filter(axes: Sequence[Axis | Categories], value: Any) -> bool:
-    """SECRET: return whether a person's mapping from columns to values meets the filter of the task, if it has one.
-    Raises nothing.
-    """
+    """SECRET: return whether a person's row meets the task's filter; True if the task has none. Raises nothing."""
     where = next((axis.where for axis in axes if axis.where), "")
     if not where:
         return True
@@ -135,8 +137,10 @@ def _passes_filter(axes: Sequence[Axis | Categories], value: Any) -> bool:
 
 
 def _read_column(axis: Axis | Categories, value: Mapping[Any, Any]) -> Any:
-    """SECRET: return a person's value for an axis: 1 for all records, the value of a column (None if the mapping lacks
-    it), or the value of an expression. Raises if an expression needs a column that the mapping lacks.
+    """SECRET: return a person's value for an axis; None if the mapping lacks the column.
+
+    The value is 1 for an axis of all records, and the result of the expression for a derived column. Raises if an
+    expression needs a column that the mapping lacks.
     """
     name = str(axis.column)
     if name == ALL_RECORDS and isinstance(axis, Axis):
@@ -148,8 +152,9 @@ def _read_column(axis: Axis | Categories, value: Mapping[Any, Any]) -> Any:
 
 
 def _evaluate(text: str, value: Mapping[str, Any], expected: ValueType | None) -> Any:
-    """SECRET: return the value of an expression for one person. Raises if the mapping lacks a column, or holds values
-    of other types.
+    """SECRET: return the value of an expression for one person.
+
+    Raises if the mapping lacks a column or a value has another type than the expression needs.
     """
     table = {name: [component] for name, component in value.items()}
     return evaluate_expression(parse_expression(text), table, expected)[0]
@@ -164,7 +169,7 @@ def _find_cell(axis: Axis, value: Any) -> int:
 
 
 def _parse_number(value: Any) -> float:
-    """Convert to a float; NaN for text, bytes, booleans, and values whose conversion raises any exception."""
+    """SECRET: convert to a float; NaN for text, bytes, booleans, and values whose conversion raises an exception."""
     try:
         return nan if isinstance(value, bool) or not isinstance(value, Real | Decimal) else _to_float(value)
     except Exception:  # a number class of the caller may raise anything
@@ -180,9 +185,10 @@ def _to_float(value: Any) -> float:
 
 
 def _find_category(axis: Categories, value: Any) -> int:
-    """Return the index of the category that equals a value or its text; if none does, the number of categories.
+    """SECRET: return the index of the category that equals the value or its text; the number of categories if none
+    does.
 
-    The last of selected or listed categories has every other value that is not missing.
+    If the axis ends with a category for all others, an unlisted value gets that one unless it is missing.
     """
     has_other = isinstance(axis, SelectedCategories)
     with suppress(Exception):  # a class of the caller may raise anything; an integer may be too long to print
@@ -204,10 +210,10 @@ MOST_FINE_CELLS = 2**20
 
 
 class Rounding(StrEnum):
-    """The rule by which a number becomes a cell.
+    """The rule by which a device turns a number into a cell.
 
     `SIMPLE`: the cell that contains it. `RANDOMIZED`: one of the two cells whose middles enclose it, drawn so that the
-    expected middle equals the number.
+    expected middle equals the number (stochastic rounding).
     """
 
     SIMPLE = "simple"
@@ -218,20 +224,22 @@ class Rounding(StrEnum):
 class StochasticRounding:
     """Unbiased stochastic rounding of numbers to the middles of cells of equal width.
 
-    A number at the fraction t of the way from one middle to the next is rounded to the next middle with probability t.
-    A number beyond the first or the last middle is rounded to that middle. (Bell et al. 2019 mention this in section 3
-    and leave it for later.) Numbers are first placed at the middle of one of at most 2**20 fine cells, and
-    probabilities are multiples of ``2**-32``, so the bias is at most half a fine cell plus a 2**32th of a cell.
+    A number at fraction t of the way from one middle to the next is rounded up with probability t. A number beyond the
+    first or last middle is rounded to that middle. Bell et al. (2019, section 3) mention this method and leave it for
+    later.
 
-    Formal guarantees: the randomised response is to one of two cells, drawn with probabilities that depend on the
-    value. A report is a mixture of the reports of both cells, and so at most exp(epsilon) times as likely for one value
-    as for another.
+    Numbers are first placed in one of at most 2**20 fine cells, and probabilities are multiples of ``2**-32``. The bias
+    is therefore at most half a fine cell plus ``2**-32`` of a cell.
+
+    Formal guarantees: a report is a mixture of the reports of two cells. So it is at most exp(epsilon) times as likely
+    for one value as for another, as without rounding.
 
     Attributes:
         axis: The column and its cells.
 
     Raises:
         UnsupportedQuery: cells have unequal widths, or values outside are counted apart.
+        InvalidArgument: the grid has fewer than 2 or more than 2**19 cells.
     """
 
     axis: Axis
@@ -253,7 +261,15 @@ class StochasticRounding:
 
     @classmethod
     def from_question(cls, question: object, axes: Sequence[Axis | Categories]) -> StochasticRounding:
-        """Return the rounding for a question. Raises `UnsupportedQuery` if it is not about one column of numbers."""
+        """Return the rounding for a question.
+
+        Args:
+            question: Question of the task.
+            axes: Axes of its table.
+
+        Raises:
+            UnsupportedQuery: the question is not a histogram of one column of numbers.
+        """
         axis = axes[-1]
         if not isinstance(question, HistogramQuestion) or len(axes) != 1 or not isinstance(axis, Axis):
             raise UnsupportedQuery(
@@ -273,8 +289,13 @@ class StochasticRounding:
         return MOST_FINE_CELLS // self.axis.grid.cells
 
     def find_probabilities(self, fine: IntArray) -> tuple[IntArray, IntArray]:
-        """Return for each fine cell the cell whose middle lies below it, and the probability of the next cell, in units
-        of ``1 / PARTS``.
+        """Return the two parameters of the rounding of each fine cell.
+
+        Args:
+            fine: Indices of fine cells.
+
+        Returns:
+            The cell whose middle lies below, and the probability of the next cell instead, in units of ``1 / PARTS``.
         """
         # positions in half fine cells, so that the middles of fine cells are integers
         twice = 2 * self._fine_cells_per_cell
@@ -283,8 +304,14 @@ class StochasticRounding:
         return np.clip(lower_cell, 0, self.axis.grid.cells - 1), np.where(inside, offset * PARTS // twice, 0)
 
     def round_cells(self, fine: IntArray, randomness: Randomness) -> IntArray:
-        """SECRET: return a cell for each fine cell, drawn so that its expected middle is the fine cell's; missing
-        values stay missing.
+        """SECRET: draw a cell for each fine cell, so that the expected middle is the middle of the fine cell.
+
+        Args:
+            fine: Index of a fine cell for each person; the number of fine cells if the value is missing.
+            randomness: Source of the random bits; 32 bits a person.
+
+        Returns:
+            Index of a cell for each person; the number of cells if the value is missing.
         """
         cells, chances = self.find_probabilities(fine)
         words = np.frombuffer(randomness.random_bytes(4 * len(fine)), dtype="<u4").astype(np.int64)
@@ -298,14 +325,14 @@ TABLE = "CREATE TABLE IF NOT EXISTS kept (task TEXT, person TEXT, report BLOB NO
 
 @dataclass(frozen=True)
 class ReportMemo:
-    """A file of reports that were sent. It contains no value.
+    """A file with the report of each task and person. It contains reports only, no value.
 
-    Formal guarantees: each task and person has one report, for any number of requests by any party. Repeated requests
-    return the same draw of the randomiser, so averaging cannot reduce the noise. A report is stored before it is
-    returned. Names that differ in case, compatible characters or spaces belong to one person.
+    Formal guarantees: a person has one report per task, however often and by whomever it is requested. Repeated
+    requests return the same draw, so averaging cannot reduce the noise. A report is stored before it is returned. Names
+    that differ in case, compatible characters or spaces belong to one person.
 
     Attributes:
-        path: The file; it is created when it is first needed.
+        path: The file (SQLite); it is created when it is first needed.
     """
 
     path: Path
@@ -340,8 +367,9 @@ class ReportMemo:
 
     @contextmanager
     def _open_store(self) -> Iterator[sqlite3.Connection]:
-        """Open the database with its table. Raises `ValueError` if it is locked for too long, damaged or of another
-        format.
+        """Open the database with its table.
+
+        Raises `InvalidArgument` if it is locked for more than 60 seconds, damaged, or of another format.
         """
         try:
             # 60.0: seconds to wait while another process has locked the memo file, before it is an error

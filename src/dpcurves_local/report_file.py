@@ -1,12 +1,14 @@
-"""The binary format of reports, and the pseudonyms of people who were counted.
+"""The binary format of reports in the local model, and sets of the pseudonyms that were counted.
 
-Bytes, integers little-endian:
+`ReportFormat` encodes and parses reports. Layout in bytes, with little-endian integers:
 
     header    "DPLR"  version 1  length of a message 3  hash of the task 16  number of records 4  checksum of it 4
     record    pseudonym 8  message  checksum of both 4
 
-A file is a sequence of parts, each a header and its records. After damage, reading goes on at the next header of the
-task. `HashedNameSet` and its sorted form tell which pseudonyms were counted before, so that nobody counts twice.
+A file is a sequence of parts. A part is a header and its records. After damage, parsing continues at the next header of
+the task. `HashedNameSet` stores the pseudonyms counted so far, so that each person counts once.
+
+Formal guarantees: messages are randomised before they get here, so this module touches no true value.
 
 >>> form = ReportFormat(version=1, task=bytes(16), message_octets=2)
 >>> len(form.single_header), form.record_size  # bytes
@@ -43,9 +45,7 @@ it.
 
 
 def normalize_name(person: str) -> str:
-    """Return a person's name in normal form: without case, with compatible characters replaced (NFKC), and single
-    spaces.
-    """
+    """Return a person's name in normal form: case-folded, compatible characters replaced (NFKC), single spaces."""
     return " ".join(normalize("NFKC", normalize("NFKC", person).casefold()).split())
 
 
@@ -74,13 +74,13 @@ def has_drawn_names(names: Octets) -> bool:
 
 
 class HashedNameSet:
-    """Hash set of pseudonyms of 8 bytes, by multiplicative hashing with a random odd number (Dietzfelbinger et al.).
+    """A hash set of 8-byte pseudonyms, by multiplicative hashing with a random odd number (Dietzfelbinger et al.).
 
-    The multiplier is secret, so attackers cannot choose colliding pseudonyms. The results equal those of
-    `SortedNameSet` and take a third of the time if loops are compiled. The load factor is at most three quarters.
+    The multiplier is secret, so attackers cannot choose colliding pseudonyms. Results equal those of `SortedNameSet`,
+    and take a third of the time if loops are compiled. At most three quarters of the slots are used.
 
     Args:
-        about: Expected number of pseudonyms.
+        about: Expected number of pseudonyms; it sets the first size of the table, and the table grows as needed.
     """
 
     def __init__(self, about: int = 0) -> None:
@@ -90,7 +90,14 @@ class HashedNameSet:
         self._table = np.zeros(min(max(places, _FIRST), _MOST_AT_FIRST) + 1, dtype=np.uint64)
 
     def mark_new(self, names: Octets) -> BoolArray:
-        """Return a mask of the pseudonyms that are neither in the set nor earlier in this table, and add them."""
+        """Add pseudonyms, and return a mask of the new ones.
+
+        Args:
+            names: Pseudonyms, (people, 8) bytes.
+
+        Returns:
+            True where the pseudonym is neither in the set nor earlier in `names`.
+        """
         numbers = np.ascontiguousarray(names.view(f"<u{PSEUDONYM_SIZE}").reshape(-1), dtype=np.uint64)
         while 4 * (self.count + len(numbers)) > 3 * (len(self._table) - 1):
             old_table, zero = self._table[:-1], self._table[-1]
@@ -111,16 +118,26 @@ class HashedNameSet:
 
     @property
     def _hash_shift(self) -> np.uint64:
-        """The shift that keeps as many upper bits of a product as index the table."""
+        """The right shift of a 64-bit product whose result is a slot of the table."""
         return np.uint64(64 + 1 - (len(self._table) - 1).bit_length())  # bits of a pseudonym as an integer
 
 
 @compile_loop
 def _insert_numbers(numbers: Numbers, table: Numbers, key: np.uint64, shift: np.uint64, first: BoolArray) -> np.uint64:
-    """Insert each number by linear probing, and mark the ones that were not present.
+    """Insert numbers into the table by linear probing, and write to `first` which ones were new.
 
-    A free slot holds 0. The presence of the number 0 itself is stored in the last slot, to which no product points.
-    The slots of the next numbers are prefetched together, because memory latency dominates.
+    A free slot holds 0. The last slot tells whether the number 0 itself was inserted; no product points there. The
+    slots of the next numbers are read ahead together, because memory latency dominates.
+
+    Args:
+        numbers: Pseudonyms as integers.
+        table: Slots, a power of two of them, and the slot of the number 0.
+        key: The odd multiplier.
+        shift: Right shift of a product.
+        first: Output, one mark for each number.
+
+    Returns:
+        The union of the slots that were read ahead. It only keeps the compiler from dropping these reads.
     """
     places = np.int64(len(table) - 1)
     visited = np.uint64(0)
@@ -166,15 +183,13 @@ class ReportBatch(NamedTuple):
 
 @dataclass(frozen=True)
 class ReportFormat:
-    """The binary format of a task's reports. Integers are little-endian.
+    """The binary format of one task's reports: encodes records, and parses files with damaged parts.
 
-    A part is a header and a number of records. The header holds ``DPLR``, the version (1 byte), the length of a message
-    (3), the first bytes of the hash of the task (16), the number of records (4), and a checksum of that number (4). A
-    record holds the pseudonym of a person (8), a message, and a checksum of both (4), which detects damaged records.
+    The layout is in the module docstring. The checksum of a record detects damage, not forgery.
 
     Attributes:
         version: Version of the format.
-        task: First bytes of the hash of the task.
+        task: First 16 bytes of the hash of the task.
         message_octets: Length of a message, in bytes.
     """
 
@@ -186,14 +201,16 @@ class ReportFormat:
 
     @property
     def header_prefix(self) -> bytes:
-        """The header without its number of records: magic, version, bytes of a message, and the beginning of the task's
-        hash; equal in all parts of the task.
-        """
+        """The header up to its number of records; it is equal in all parts of a task."""
         return MAGIC + bytes([self.version]) + self.message_octets.to_bytes(3, "little") + self.task
 
     @classmethod
     def from_header(cls, data: bytes | memoryview) -> ReportFormat | None:
-        """Parse the header at the beginning of a file; None if it is not a header."""
+        """Parse the header at the beginning of a file. Returns None if it is not a header.
+
+        Args:
+            data: The file, or at least its first 24 bytes.
+        """
         head = bytes(data[: len(MAGIC) + 4 + cls.TASK])
         if len(head) < len(MAGIC) + 4 + cls.TASK or not head.startswith(MAGIC):
             return None
@@ -201,7 +218,7 @@ class ReportFormat:
 
     @property
     def single_header(self) -> bytes:
-        """Header, with its count, of a part that holds a single record."""
+        """The header of a part with a single record."""
         return self.header_prefix + encode_count(1)
 
     @property
@@ -210,18 +227,31 @@ class ReportFormat:
         return PSEUDONYM_SIZE + self.message_octets + CHECKSUM_SIZE
 
     def encode_report(self, name: bytes, message: bytes) -> bytes:
-        """Return the report of one person, of a pseudonym of 8 bytes and a message, as a part of one record."""
+        """Return the report of one person as a part with one record.
+
+        Args:
+            name: Pseudonym, 8 bytes.
+            message: Message, `message_octets` bytes.
+        """
         rows = np.frombuffer(name, dtype=np.uint8)[None], np.frombuffer(message, dtype=np.uint8)[None]
         return self.encode_reports(*rows)
 
     def encode_reports(self, names: Octets, messages: Octets) -> bytes:
-        """Return the records of many people, pseudonyms ``(people, 8)`` and messages ``(people,
-        octets)``, as one part.
+        """Return the records of many people as one part.
+
+        Args:
+            names: Pseudonyms, (people, 8) bytes.
+            messages: Messages, (people, octets) bytes.
         """
         return self.header_prefix + encode_count(len(names)) + self._append_checksums(names, messages).tobytes()
 
     def encode_reports_singly(self, names: Octets, messages: Octets) -> bytes:
-        """Return the records of many people as bytes, each record as a complete part."""
+        """Return the records of many people, each as a part of its own.
+
+        Args:
+            names: Pseudonyms, (people, 8) bytes.
+            messages: Messages, (people, octets) bytes.
+        """
         heads = np.tile(np.frombuffer(self.single_header, dtype=np.uint8), (len(names), 1))
         return np.concatenate([heads, self._append_checksums(names, messages)], axis=1).tobytes()
 
@@ -232,10 +262,13 @@ class ReportFormat:
         return np.concatenate([content, checks], axis=1)
 
     def parse_reports(self, data: bytes | memoryview) -> Iterator[ReportBatch]:
-        """Yield the records of this task with valid checksums, in batches.
+        """Yield the records of this task that have valid checksums, in batches.
 
-        After damage, parsing continues at the next header of the task; the bytes in between count as one damaged
+        After damage, parsing continues at the next header of the task. The bytes in between count as one damaged
         record.
+
+        Args:
+            data: Any number of parts, one after another.
         """
         view = memoryview(data).cast("B")
         position = 0
@@ -280,8 +313,9 @@ class ReportFormat:
             )
 
     def _parse_header(self, view: memoryview, position: int) -> int | None:
-        """Return the number of records in the header at this position; None if there is no complete header of this
-        task.
+        """Return the number of records that a header announces.
+
+        None if no complete header of this task stands at `position`, or its checksum is wrong.
         """
         header = bytes(view[position : position + len(self.header_prefix) + COUNT_SIZE])
         count = int.from_bytes(header[len(self.header_prefix) : len(self.header_prefix) + 4], "little")
@@ -306,7 +340,7 @@ class ReportFormat:
         return int(differs.argmax()) if differs.any() else rows_in_batch
 
     def _find_header(self, view: memoryview, position: int) -> int:
-        """Return the position of the next header of this task, or the end."""
+        """Return the position of the next header of this task; the length of `view` if there is none."""
         while position < len(view):
             match = bytes(view[position : position + SEARCHED_BYTES + len(self.header_prefix)]).find(self.header_prefix)
             if match >= 0:
@@ -315,7 +349,12 @@ class ReportFormat:
         return len(view)
 
     def _verify_checksums(self, rows: Octets, damaged: int) -> ReportBatch:
-        """Return the records with a valid checksum; others are counted as damaged."""
+        """Return the records with a valid checksum, and the number of damaged ones.
+
+        Args:
+            rows: Records, (records, `record_size`) bytes.
+            damaged: Number of damaged records before these, which is added.
+        """
         content = rows[:, : PSEUDONYM_SIZE + self.message_octets]
         checks = rows[:, PSEUDONYM_SIZE + self.message_octets :].view("<u4")
         is_valid: BoolArray = checks.reshape(-1) == self._compute_checksums(content)
@@ -324,10 +363,10 @@ class ReportFormat:
         return ReportBatch(valid[:, :PSEUDONYM_SIZE], valid[:, PSEUDONYM_SIZE:], damaged + invalid_count)
 
     def _compute_checksums(self, content: Octets) -> NDArray[np.uint32]:
-        """Return the sum of all bytes modulo 2**32, each times an odd weight that the task fixes.
+        """Return a checksum of each row: the sum of its bytes times odd weights, modulo 2**32.
 
-        Any single changed byte changes the sum, because odd weights are invertible; other errors are detected with high
-        probability.
+        Odd weights are invertible, so any single changed byte changes the sum. Other errors are detected with high
+        probability. The task determines the weights, so records of another task fail too.
         """
         weights = self._checksum_weights
         checksums = np.empty(len(content), dtype=np.uint32)
@@ -360,7 +399,14 @@ def _fill_weighted_sums(content: Octets, weights: NDArray[np.uint32], sums: NDAr
 
 
 def map_report_file(path: str | Path) -> memoryview:
-    """Map a file of reports into memory. Raises `ValueError`: the file cannot be read."""
+    """Map a file of reports into memory.
+
+    Args:
+        path: Path of a regular file; it may be empty.
+
+    Raises:
+        ValueError: the file cannot be read.
+    """
     try:
         size = Path(path).stat().st_size
         data: Any = np.memmap(path, dtype=np.uint8, mode="r") if size else b""

@@ -1,4 +1,12 @@
-"""The aggregator over HTTPS: its file of reports, its routes, and the client that sends reports."""
+"""The report server of the local model: it receives reports over HTTPS and appends them to a file.
+
+    ReportStore       an append-only file of reports; each report is on disk before it is acknowledged
+    ReportReceiver    checks the reports of a request and stores the valid ones
+    ReportServer      serves one task until the process is stopped
+    send_reports      the client: sends reports, and can safely send them again
+
+Formal guarantees: devices randomise before they send, so the server handles randomised reports and pseudonyms only.
+"""
 
 from __future__ import annotations
 
@@ -52,18 +60,23 @@ OTHER = "the file holds something other than reports of this task and is not wri
 
 
 class PendingReports(NamedTuple):
-    """Reports of one request that wait to be written to disk."""
+    """The reports of one request, while they wait for the disk.
+
+    Attributes:
+        names: Pseudonyms, (people, 8) bytes.
+        messages: Messages, (people, octets) bytes.
+    """
 
     names: Octets
     messages: Octets
 
 
 class ReportStore:
-    """An append-only file of reports, one-record parts, which `dpcurves local aggregate` reads.
+    """An append-only file of the reports of one task, which `dpcurves local aggregate` reads.
 
-    When `add` returns, the reports have been written and synced: they survive a killed process and a power failure. If
-    a pseudonym repeats, the first report is kept and nothing is written. Requests that wait for the disk share one
-    sync. A record that a crash left incomplete at the end was never acknowledged, and is cut off.
+    Once `add` returns, the reports are synced to disk: they survive a killed process and a power failure. Requests that
+    wait at the same time share one sync (group commit). A pseudonym keeps its first report; a second one is not
+    written. An incomplete record at the end of the file was never acknowledged, so it is cut off at startup.
 
     Attributes:
         most: Capacity, in reports.
@@ -97,10 +110,15 @@ class ReportStore:
         return self._seen.count
 
     def add(self, names: Octets, messages: Octets) -> int:
-        """Store the reports whose pseudonym is new, and return how many were new: these are now on disk.
+        """Store the reports whose pseudonym is new, and return their number. They are on disk when this returns.
+
+        Args:
+            names: Pseudonyms, (people, 8) bytes.
+            messages: Messages, (people, octets) bytes.
 
         Raises:
-            ServerFault: the disk fails or the store is full; none of these reports is guaranteed to be stored.
+            ServerFault: the disk fails; none of these reports is guaranteed to be stored.
+            ProtocolError: the store is full.
         """
         try:
             return self._queue.submit(PendingReports(names, messages)).result()
@@ -119,8 +137,10 @@ class ReportStore:
         os.close(self._file)
 
     def _write_pending(self, offers: Sequence[PendingReports]) -> list[int | Exception]:
-        """Return the number of new reports of each request, which are now on disk and in the set of names; all requests
-        share one sync. Raises `OSError` if the disk fails.
+        """Write the new reports of several requests with one sync, and return the number of new reports of each
+        request.
+
+        Raises `OSError` if the disk fails. Requests that exceed the capacity are written one by one.
         """
         if self._broken:
             raise OSError(EIO, "an earlier report was stored only in part; start the server again")
@@ -139,8 +159,8 @@ class ReportStore:
         return [int(request.sum()) for request in np.split(is_new, ends)]
 
     def _write_until_full(self, offers: Sequence[PendingReports]) -> list[int | Exception]:
-        """Write requests one after another, as long as a whole request fits; return the number of new reports or the
-        error of each.
+        """Write requests one by one while they fit; return for each the number of new reports, or the error that
+        refuses it.
         """
         if len(offers) > 1:
             return [outcome for offer in offers for outcome in self._write_pending([offer])]
@@ -157,8 +177,9 @@ class ReportStore:
         return [ProtocolError("store", rule, 507)]
 
     def _append_bytes(self, content: bytes) -> None:
-        """Write and sync bytes at the end of the valid part of the file. Raises `OSError`; the file then ends where it
-        did.
+        """Write bytes at the end of the valid part of the file, and sync.
+
+        Raises `OSError`; the file is then cut back to its earlier length, if the disk allows it.
         """
         if not content:
             return
@@ -175,8 +196,9 @@ class ReportStore:
         self._end += len(content)
 
     def _recover_file(self) -> None:
-        """Read the names of all stored reports, and cut off an incomplete record at the end. Raises `ValueError` if the
-        file holds anything but reports of this task.
+        """Read the pseudonyms of all stored reports, and cut off an incomplete record at the end.
+
+        Raises `InvalidArgument` if the file holds anything but reports of this task.
         """
         data = map_report_file(self._path)
         valid_size = len(data) - len(data) % self._stride
@@ -194,8 +216,10 @@ class ReportStore:
         self._end = valid_size
 
     def _require_headers(self, heads: Octets, expected_head: bytes) -> None:
-        """Refuse a file whose record headers are neither this task's nor zeros: a power failure leaves zeros in blocks
-        that had not reached the disk. Raises `ValueError`.
+        """Refuse a file with a record header that is not this task's.
+
+        Zeros are accepted: a power failure leaves them in blocks that had not reached the disk. Raises
+        `InvalidArgument`.
         """
         if not np.all((heads == np.frombuffer(expected_head, dtype=np.uint8)) | (heads == 0)):
             os.close(self._file)
@@ -203,8 +227,9 @@ class ReportStore:
 
 
 def _open_locked(path: Path) -> int:
-    """Open or create the file, readable by its owner only, and lock it. Raises `OSError`, or `ValueError` if a running
-    server has locked it.
+    """Open or create the file, readable by its owner only, lock it, and return its descriptor.
+
+    Raises `OSError`; or `InvalidArgument` if a running server has locked the file.
     """
     file = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
     try:
@@ -229,7 +254,7 @@ LARGEST_MESSAGE = 2**20
 
 
 class DeliveryCounts(NamedTuple):
-    """Counts of sent reports: new to the server, known before, and invalid."""
+    """How many sent reports were new to the server, known before, and invalid."""
 
     new: int = 0
     known: int = 0
@@ -240,15 +265,16 @@ def send_reports(
     reports: bytes | memoryview, server: Channel, progress: Callable[[int], object] = lambda gone: None,
     invitation: str = "",
 ) -> DeliveryCounts:  # fmt: skip
-    """Send reports of one task. Reports that the server has acknowledged are on its disk.
+    """Send reports of one task, and return how many were new, known and invalid.
 
-    No randomness is used: after any failure, the same reports can be sent again, and each pseudonym counts once.
+    What the server acknowledged is on its disk. Sending draws no randomness, and the server counts each pseudonym once.
+    So after any failure the same reports can be sent again.
 
     Args:
         reports: One or several results of `Task.randomize`, concatenated.
-        server: The server's channel.
-        progress: Called with the number of bytes that were sent.
-        invitation: Invitation of the person whose report this is, if the task requires it.
+        server: Channel to the server.
+        progress: Called after each message with the number of bytes of records handled so far.
+        invitation: Invitation of the person whose report this is, if the task requires one.
 
     Raises:
         ValueError: there are no valid reports, or the server is unreachable or refuses them.
@@ -277,7 +303,10 @@ def send_reports(
 
 
 def _split_messages(form: ReportFormat, reports: bytes | memoryview) -> Iterator[tuple[bytes, int]]:
-    """Split reports into messages of the size limit, each with the number of invalid reports before it."""
+    """Split reports into messages below the size limit, each with the number of damaged records found before it.
+
+    A number of damaged records comes with an empty message, which is not sent.
+    """
     max_records = max(1, (LARGEST_MESSAGE - len(form.single_header)) // form.record_size)
     for records in form.parse_reports(reports):
         yield b"", records.damaged_count
@@ -300,7 +329,7 @@ class Quota:
 
     @cached_property
     def _rate_limits(self) -> list[tuple[RateLimiter, bool]]:
-        """The limiters in use, each with True if it counts each network address separately."""
+        """The limiters in use; True marks one that counts each network address separately."""
         limits = ((self.per_address, True, "of one address"), (self.total, False, "of all"))
         return [
             (RateLimiter(limit, "reports", "wait a minute, or send fewer at a time", f"taken {whose}"), per_address)
@@ -309,7 +338,15 @@ class Quota:
         ]
 
     def count_reports(self, sender: str, reports: int) -> None:
-        """Count reports of a sender. Raises `ProtocolError`: they exceed the limit of this minute."""
+        """Count the reports of a sender against the limits of this minute.
+
+        Args:
+            sender: Network address of the sender.
+            reports: Number of reports.
+
+        Raises:
+            ProtocolError: a limit is exceeded.
+        """
         for rate, per_address in self._rate_limits:
             rate.count_requests(sender if per_address else "", reports)
 
@@ -318,7 +355,7 @@ NO_QUOTA = Quota()
 
 
 class ReportReceiver:
-    """The receiver of a task's reports: stores valid ones, counts refused and repeated ones.
+    """Receives the reports of one task: stores valid ones, and counts refused and repeated ones.
 
     Attributes:
         task: The task.
@@ -346,17 +383,20 @@ class ReportReceiver:
         return max(LARGEST_MESSAGE, len(self.task.report_format.single_header) + self.task.report_format.record_size)
 
     def encode_status(self) -> bytes:
-        """Return as JSON the task, the number of stored reports, the capacity, and the numbers of repeated and refused
-        reports since the start.
+        """Return the public status as JSON: the task, stored reports, capacity, and repeated and refused reports since
+        the start.
         """
         facts = {"task": self.task_name, "reports": self._store.reports, "most": self._store.most}
         return json.dumps({**facts, "repeated": self.repeated, "refused": self.refused}).encode()
 
     def verify_invitation(self, request: Request) -> bytes | None:
-        """Return the pseudonym of the invitation of a request; None if the task requires no invitations.
+        """Return the pseudonym in the invitation of a request; None if the task requires no invitations.
+
+        Args:
+            request: A request whose ``Authorization`` header holds the invitation.
 
         Raises:
-            ProtocolError: there is no invitation to this task.
+            ProtocolError: the request has no valid invitation to this task.
         """
         if self.task.invitations is None:
             return None
@@ -369,18 +409,20 @@ class ReportReceiver:
             ) from None
 
     def receive_reports(self, message: bytes, sender: str = "", name: bytes | None = None) -> bytes:
-        """Store the valid reports of a message. When this returns, they are on disk.
+        """Store the valid reports of a message, and return the numbers of new, known and refused ones as JSON.
+
+        When this returns, the reports are on disk. A report of a person of an earlier round is stored too, but counted
+        as refused. The server has seen both reports of this person, so the aggregator must know of them: it leaves the
+        later one out, and states the loss of a person who reported twice.
 
         Args:
             message: Reports, as they were sent.
             sender: Network address of the sender; empty if unknown.
             name: The only pseudonym whose report is accepted; None: all.
 
-        A report of a person who reported in an earlier round is refused, but stored: the server has seen both, so the
-        aggregator leaves it out, and states the loss of a person who reported in both.
-
         Raises:
-            ProtocolError: no report is valid, or there are too many in a minute, or the disk fails.
+            ProtocolError: no report is valid, the limit of this minute is exceeded, or the store is full.
+            ServerFault: the disk fails.
         """
         accepted: list[tuple[Octets, Octets]] = []
         repeated_reports: list[tuple[Octets, Octets]] = []
@@ -435,7 +477,7 @@ class ReportReceiver:
 
 
 def create_app(reception: ReportReceiver) -> Starlette:
-    """Return the app of one task: ``GET /task``, ``GET /tasks/NAME``, ``POST /tasks/NAME/reports``."""
+    """Return the web app of one task: ``GET /task``, ``GET /tasks/NAME``, ``POST /tasks/NAME/reports``."""
     # 64: threads that store reports: as many requests share one sync of the disk at most
     threads = ThreadPoolExecutor(64, "report")
 
@@ -466,7 +508,7 @@ def create_app(reception: ReportReceiver) -> Starlette:
 
 @dataclass(frozen=True, slots=True)
 class ReportServer:
-    """The server of one task, before it runs.
+    """The settings of a server for one task. `serve` starts it.
 
     Attributes:
         task: The task.
@@ -476,7 +518,7 @@ class ReportServer:
         limits: Limits for unauthenticated clients.
         max_reports: Capacity in reports; None: ten times the people of the task, and at least 100,000.
         quota: Rate limits.
-        monitoring: How it is monitored.
+        monitoring: Settings of metrics and logs.
     """
 
     task: Task

@@ -1,15 +1,16 @@
-"""Means over pairs of people, each of whom sent one randomised report about a cell: unbiased, with exact variances.
+"""U-statistics over pairs of people in the local model: unbiased means over pairs, with exact variances.
 
-A debiased report z has the expectation e, the unit vector of the true answer, and the covariance ``P (common I + own e
-e') P``. With the sum c of n reports and a kernel K, the sum over ordered pairs of different people is c'Kc minus what a
-report would contribute with itself, and the U-statistic is its mean:
+Each person sent one randomised report about a cell. A report, once debiased, is a vector z. Its expectation is e, the
+unit vector of the true answer. Its covariance is ``P (common I + own e e') P``, where P subtracts the mean.
+
+Let c be the sum of n reports and K a kernel. Then
 
     sum over i != j of z_i' K z_j  =  c' K c - sum_i z_i' K z_i           U = estimate / (n (n - 1))
 
-The second term is replaced by its expectation given the counts (`PairForm.unbiased_sum`), so the estimate needs counts
-alone. Its variance for these people, or for a sample of people (Hoeffding), has a closed form.
+The second term is replaced by its expectation given the counts (`PairForm.unbiased_sum`), so counts suffice. The
+variance has a closed form, both for these people and for a random sample of people (Hoeffding).
 
-Formal guarantees: post-processing of randomised reports.
+Formal guarantees: post-processing of randomised reports, so it costs no budget.
 
 References: Hoeffding 1948; Bell, Bellet, Gascon and Kulkarni 2019, Algorithm 1 and Lemma 1.
 
@@ -31,17 +32,17 @@ from dpcurves.distributions.output_distribution import LEAST_PEOPLE
 
 @dataclass(frozen=True, eq=False)
 class DebiasedReports:
-    """Reports, each debiased to a vector with one number per answer.
+    """The sum of all debiased reports, with the two variances that describe the noise of a single report.
 
-    Debiased vectors are projected to add up to 1. The noise of a report then has the covariance
-    ``P (common I + own e e') P``, where e is the true answer and P subtracts the mean. This holds for every randomiser
-    whose reports support all other answers alike: k-ary, unary, subset and Hadamard responses.
+    Each debiased vector is projected so that it adds up to 1. The noise of a report then has the covariance
+    ``P (common I + own e e') P``, where e is the true answer and P subtracts the mean. This holds for k-ary, unary,
+    subset and Hadamard responses, because their reports support all other answers alike.
 
     Attributes:
-        counts: Unbiased counts of all answers, which add up to `people`; the last answer is "missing".
+        counts: Unbiased counts of all answers; they add up to `people`. The last answer is "missing".
         people: Number of reports.
-        common_variance: Variance of every answer in a report (common in the covariance).
-        extra_true_variance: Additional variance of the true answer (own in the covariance); it can be negative.
+        common_variance: Variance of every answer in a report ("common" above).
+        extra_true_variance: Additional variance of the true answer ("own" above); it can be negative.
     """
 
     counts: FloatArray
@@ -50,17 +51,24 @@ class DebiasedReports:
     extra_true_variance: float
 
     def make_pair_form(self, kernel: FloatArray) -> PairForm:
-        """Return the bilinear form whose sum is that of a kernel ``(cells, cells)`` over ordered pairs of different
-        people with a value.
+        """Return the form that sums a kernel over ordered pairs of different people with a value.
+
+        Args:
+            kernel: Value of each pair of cells, (cells, cells).
         """
         padded = np.zeros((len(self.counts),) * 2)
         padded[:-1, :-1] = kernel
         return PairForm(self, padded)
 
     def mean(self, kernel: FloatArray) -> float:
-        """Return the U-statistic over all pairs of different people with a value (Bell et al. 2019, Algorithm 1).
+        """Return the mean of a kernel over ordered pairs of different people with a value (Bell et al. 2019, Algorithm
+        1).
 
-        It is unbiased if no value is missing: the noises of reports are independent, and no pair repeats a report.
+        The estimate is unbiased if no value is missing: noises of different reports are independent, and no pair has
+        one person twice.
+
+        Args:
+            kernel: Value of each pair of cells, (cells, cells).
         """
         return self.make_pair_form(kernel).unbiased_sum / self.pair_count
 
@@ -81,30 +89,45 @@ class DebiasedReports:
         return sqrt(max(self.people * self.common_variance, 0.0))
 
     def deviation_of_mean(self, kernel: FloatArray, population: bool) -> float:
-        """Return the standard deviation of the U-statistic of a kernel for people whose true answers have the shares
-        that these counts estimate; with `population`, sampling of people included.
+        """Return the standard deviation of `mean`.
+
+        The true answers are assumed to have the shares that these counts estimate.
+
+        Args:
+            kernel: Value of each pair of cells, (cells, cells).
+            population: Whether to add the error of sampling people. False: the noise of the reports alone.
         """
         return self.make_centred_form(kernel, self.mean(kernel)).find_deviation(population) / self.pair_count
 
     def make_centred_form(self, kernel: FloatArray, mean: float) -> PairForm:
-        """Return the form of the kernel minus its mean: the linearised error of a U-statistic with an estimated number
-        of pairs.
+        """Return the form of the kernel minus its mean.
+
+        Its error is the linearised error of a mean whose number of pairs is estimated too.
+
+        Args:
+            kernel: Value of each pair of cells, (cells, cells).
+            mean: The estimate that is subtracted, from `mean`.
         """
         return self.make_pair_form(kernel - mean)
 
     def likely(self, shares: FloatArray) -> DebiasedReports:
-        """Return answers of the same people, with the counts expected if the true answers had these shares."""
+        """Return reports of as many people whose counts are those expected for given true shares.
+
+        Args:
+            shares: Share of each answer, with "missing" last; they add up to 1.
+        """
         return replace(self, counts=self.people * shares)
 
 
 @dataclass(frozen=True, eq=False)
 class PairForm:
-    """A bilinear form of reports: a sum over pairs of different people, computed in time linear in the kernel's
-    entries.
+    """The sum of a kernel over ordered pairs of different people, estimated from debiased reports.
+
+    All results take time linear in the number of entries of the kernel.
 
     Attributes:
         reports: The debiased reports.
-        kernel: The kernel on all answers, zero for missing values.
+        kernel: Value of each pair of answers, (answers, answers); 0 for missing values.
     """
 
     reports: DebiasedReports
@@ -112,7 +135,7 @@ class PairForm:
 
     @property
     def doubly_centred_kernel(self) -> FloatArray:
-        """The kernel minus the means of its rows and columns, to which noise that adds up to 0 is sensitive."""
+        """The kernel minus its row means and column means. Noise that adds up to 0 enters the sum through it alone."""
         rows = self.kernel.mean(axis=1)
         columns = self.kernel.mean(axis=0)
         return np.asarray(self.kernel - columns - rows[:, None] + rows.mean())
@@ -126,7 +149,7 @@ class PairForm:
 
     @property
     def unbiased_sum(self) -> float:
-        """The unbiased sum: the form of the counts, minus the expectation of pairs of a report with itself."""
+        """The unbiased estimate of the sum: ``c' K c`` minus the expected terms in which a report meets itself."""
         debiased, inner = self.reports, self.doubly_centred_diagonal
         itself = np.diag(self.kernel) + debiased.common_variance * inner.sum() + debiased.extra_true_variance * inner
         return float(debiased.counts @ self.kernel @ debiased.counts - debiased.counts @ itself)
@@ -155,7 +178,9 @@ class PairForm:
         return max(4 * float(linear) + 2 * (all_pairs - float(counts @ itself)), 0.0)
 
     def variance_for_population(self) -> float:
-        """Return the variance of the sum for random people: Hoeffding's, of debiased reports (Bell et al., Lemma 1)."""
+        """Return the variance of the sum if people are a random sample: Hoeffding's variance of a U-statistic of
+        debiased reports (Bell et al., Lemma 1).
+        """
         debiased = self.reports
         people = self.reports.people
         shares = debiased.counts / people
@@ -175,7 +200,9 @@ class PairForm:
         return max(2.0 * people * (people - 1) * (2 * (people - 2) * float(linear_variance) + two), 0.0)
 
     def find_deviation(self, population: bool) -> float:
-        """Return the standard deviation of the sum, for these people or, with `population`, for randomly
-        sampled ones.
+        """Return the standard deviation of the sum.
+
+        Args:
+            population: Whether to add the error of sampling people. False: the noise of the reports alone.
         """
         return sqrt(self.variance_for_population() if population else self.variance_for_records())

@@ -1,4 +1,16 @@
-"""ROC areas in two rounds: the first class reports scores, the second a random bit drawn from the published curve."""
+"""The area under the ROC curve (AUC) from two rounds of the local model.
+
+In the first round, one class reports its scores, and their distribution function is published. In the second round,
+each person of the other class draws one bit from it, 1 with the probability that the own score ranks correctly, and
+sends the bit randomised. The debiased share of ones estimates the area.
+
+    publish                   makes the task of the second round from the reports of the first
+    SecondRound               that task; `aggregate` turns its reports into a `TwoRoundArea`
+    compare_area_protocols    forecasts whether one round or two give the smaller error
+
+Formal guarantees: each report has at most the loss of the task. `SecondRound.loss_in_both_rounds` covers a person who
+reported twice.
+"""
 
 from __future__ import annotations
 
@@ -51,18 +63,17 @@ _SIX_DIGITS_UP = Context(prec=6, rounding=ROUND_CEILING)
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class TwoRoundArea(UStatistic):
-    """The area under a ROC curve from two rounds, with the number of people and the privacy loss of each person.
+    """The area under a ROC curve from two rounds, with the privacy loss of each person.
 
     `privacy` states `loss_in_one_round` if repeats were refused, else `loss_in_both_rounds`.
 
     Attributes:
-        people: Number of reports counted in the first round and in the second.
+        people: Number of reports counted in the first and in the second round.
         loss_in_one_round: Privacy loss of a person who reported in one round only.
         loss_in_both_rounds: Privacy loss of a person who reported in both; see `SecondRound.loss_in_both_rounds`.
-        is_exact: Whether `loss_in_both_rounds` is exact given the published curve; if false, it is the sum of both
-            losses.
-        repeats_refused: Whether `privacy` assumes that each person reported in one round only: the names of the first
-            round were known, none of them was random, and no person reported twice.
+        is_exact: Whether `loss_in_both_rounds` is exact given the published curve. False: it is the sum of both losses.
+        repeats_refused: Whether `privacy` assumes that each person reported in one round only. This needs the
+            pseudonyms of the first round, none of them random, and no repeat among the reports.
     """
 
     people: tuple[int, int]
@@ -101,21 +112,22 @@ class SecondRound(Task):
     """The public task of the second round: the published curve of the first class, and the question to the second
     class.
 
-    Labels are public: a person belongs to one class and sends one report, in one of the rounds.
+    Labels are public. A person belongs to one class, and sends one report, in the round of this class.
 
-    Formal guarantees: a person draws one bit, 1 with the published probability of the person's slot, and sends it
-    through a binary randomiser that loses at most `loss`. A report is a mixture of the reports of the two bits, so for
-    any published probabilities it is at most ``exp(epsilon)`` times as likely for one value as for another. A device
-    with a `ReportMemo` makes one report for both rounds together and refuses to report in the other. So does every
-    device that finds the person among `names`, before anything is drawn or sent. `loss_in_both_rounds` is the loss of a
-    person who reported in both rounds nevertheless.
+    Formal guarantees: a person draws one bit, 1 with the published probability of the own slot, and sends it through a
+    binary randomiser that loses at most `loss`. The report is a mixture of the reports of the two bits. So for any
+    published probabilities it is at most exp(epsilon) times as likely for one value as for another.
+
+    Two rules keep a person from reporting twice. A device with a `ReportMemo` makes one report for both rounds
+    together. Every device refuses a person whose pseudonym is among `names`, before anything is drawn or sent.
+    `loss_in_both_rounds` is the loss of a person who reported in both rounds nevertheless.
 
     Attributes:
         first_task_hash: Hash of the task of the first round.
         curve: Distribution function of the first class, as JSON.
         first_class: The class that reported in the first round.
-        one_probabilities: Probability that a person draws a 1, for each slot of the grid, in units of 2**-32. A missing
-            score is tied with all scores and has probability one half.
+        one_probabilities: Probability of drawing a 1 for each slot of the grid, in units of 2**-32. A missing score
+            ties with all scores, so its probability is one half.
         names: Pseudonyms of the people of the first round, 8 bytes each, sorted: salted hashes, or random numbers.
             None: they were not handed over, so repeats cannot be refused.
         earlier: The task of the first round, as JSON. None: unknown, as in documents of earlier versions.
@@ -171,7 +183,8 @@ class SecondRound(Task):
             curve: The curve computed from its reports.
             first_class: The class that reported.
             people: Approximate number of people of the other class who will report.
-            names: The people of the first round, as `Collection.names` returns them.
+            names: Pseudonyms of the people of the first round, as `Collection.names` returns them; None: not handed
+                over.
 
         Raises:
             ValueError: the curve counts values outside its grid apart, or `first_class` is unknown.
@@ -229,11 +242,13 @@ class SecondRound(Task):
     def loss_in_both_rounds(self) -> PrivacyLoss:
         """The privacy loss of a person who reports in both rounds, given the published curve.
 
-        Formal guarantees: both reports are drawn from one value, the second with the published probabilities, which are
-        a function of the first reports. Each outcome with these probabilities is therefore at most
-        exp(`loss_in_both_rounds`) times as likely for one value of the person as for another, and exactly so for some
-        pair (rounded up to six digits). Before publication, only twice the loss is guaranteed. Under a
-        zero-concentrated loss, or if `earlier` is unknown, this is the sum of both losses.
+        For a pure loss it is the logarithm of the largest likelihood ratio of the two reports together, rounded up to
+        six digits. Under a zero-concentrated loss, or if `earlier` is unknown, it is the sum of both losses.
+
+        Formal guarantees: both reports are drawn from one value, and the probabilities of the second are a function of
+        the published curve. Each outcome with these probabilities is at most exp(`loss_in_both_rounds`) times as likely
+        for one value as for another, and exactly so (up to the rounding) for some pair. Before publication, only twice
+        the loss is guaranteed.
         """
         if self.earlier is None or not self.loss.is_pure:
             return self.loss.as_single_release() + self.loss.as_single_release()
@@ -247,10 +262,13 @@ class SecondRound(Task):
     def compute_curve(
         self, reply: Callable[[Step, Allotment], Release], *, repeated_people: int | None = None
     ) -> TwoRoundArea:
-        """Return the area under the ROC curve, estimated from the first round's curve and the aggregated bits of the
-        second.
+        """Return the area under the ROC curve, from the published curve and the aggregated bits.
 
-        Its loss is the loss of one round if repeats were refused and no repeat was found.
+        The stated loss is the loss of one round if repeats were refused and none was found, else that of both rounds.
+
+        Args:
+            reply: Function of a step and its charge that returns the release of the bits.
+            repeated_people: Number of reports left out because their person was in the first round; None: unknown.
         """
         budget = QuestionBudget.from_external_charge(self.hash, self.loss.as_single_release())
         query = self.plan.query
@@ -290,8 +308,13 @@ class SecondRound(Task):
 
     @classmethod
     def from_json(cls, text: str) -> SecondRound:
-        """Parse the output of `to_json`. Raises `ValueError` if the text is no second round, of another version, or
-        damaged.
+        """Parse the output of `to_json`.
+
+        Args:
+            text: A JSON document; every statement in it is checked, because it comes from a server.
+
+        Raises:
+            ValueError: the text is no second round, of another version, or damaged.
         """
         try:
             stored = json.loads(text)
@@ -351,11 +374,11 @@ def _parse_first_round(stored: dict[str, Any]) -> dict[str, Any]:
 
 
 def find_largest_ratio(plan: Plan, second: Plan, one_probabilities: Sequence[int]) -> Fraction:
-    """Return the exact largest likelihood ratio of both reports of a person, over all pairs of values.
+    """Return the exact largest likelihood ratio of both reports of one person, over all pairs of values.
 
-    Two values in different intervals of one level lie in different intervals of all finer levels. The first report is
-    about a single level, so the largest ratio of the levels counts; or about all levels, so their ratios multiply. The
-    second report, given the first, depends only on the probabilities of the two values.
+    Two values in different intervals of one level lie in different intervals of all finer levels. If the first report
+    is about a single level, the largest ratio of these levels counts. If it is about all levels, their ratios multiply.
+    The second report depends only on the probabilities of the two values.
 
     Args:
         plan: Plan of the first report.
@@ -376,10 +399,10 @@ def find_largest_ratio(plan: Plan, second: Plan, one_probabilities: Sequence[int
 
 
 def _list_bit_ratios(chances: Sequence[int], starts: Sequence[int], bit: Fraction) -> Iterator[Fraction]:
-    """Return the ratios of the second report of two values in different intervals, the largest among them.
+    """Yield likelihood ratios of the second report for two values in different intervals; the largest is among them.
 
-    The ratio increases with the first value's probability and decreases with the second's, so the two largest and the
-    two smallest probabilities of intervals suffice.
+    The ratio grows with the first value's probability and shrinks with the second's. So the two largest and the two
+    smallest probabilities of intervals suffice.
     """
     probabilities = np.array(chances, dtype=np.int64)
     largest = np.append(np.maximum.reduceat(probabilities, list(starts)), PROBABILITY_PARTS // 2)
@@ -444,10 +467,16 @@ class FirstClass(StrEnum):
 
 
 def find_one_probabilities(curve: CDF, first_class: FirstClass) -> IntArray:
-    """Return the probability that a score in each slot ranks correctly against a random one of the first class, in 1 /
-    `PROBABILITY_PARTS`.
+    """Return the probability that a score in each slot ranks correctly against a random one of the first class.
 
-    Ties count half. A pair is ranked correctly if the positive has the higher score.
+    A pair is ranked correctly if the positive has the higher score; ties count half.
+
+    Args:
+        curve: Distribution function of the first class, with values outside its grid clipped.
+        first_class: The class of the curve.
+
+    Returns:
+        One integer per slot, in units of ``1 / PROBABILITY_PARTS``.
 
     Raises:
         TypeError: `curve` is not a distribution function.
@@ -489,7 +518,13 @@ class BitCounts(NamedTuple):
         """Draw samples whose lower and upper quantiles are the endpoints of the Clopper-Pearson (1934) interval for
         `mean`.
 
-        The interval assumes people drawn from a population; bits of fixed people vary less.
+        People are taken to be drawn from a population; bits of fixed people vary less.
+
+        Args:
+            draws: Number of samples.
+
+        Returns:
+            Samples for the lower and for the upper endpoint, (draws,) each.
         """
         source = numbered_generator(5)
         zeros = self.reports - self.ones
@@ -499,18 +534,21 @@ class BitCounts(NamedTuple):
 
 
 def estimate_area(curve: CDF, first_class: FirstClass, bits: BitCounts) -> UStatistic:
-    """Estimate the area from the scores of one class and one randomised bit of each person of the other.
+    """Estimate the area from the published curve of one class and one randomised bit of each person of the other.
 
-    The value is the debiased share of ones: its expectation, given the first round, is the probability that the
-    published curve ranks a positive above a negative, a tie counted half. Its error is the error of the published
-    curve, averaged over the scores of the second class, plus the binomial error of the bits. The distribution of the
-    scores of the second class is unknown, so the interval uses the edge at which the curve is least accurate and holds
-    for any scores. `resolution` is half of the largest cell of the published curve.
+    The value is the debiased share of ones. Given the first round, its expectation is the probability that the
+    published curve ranks a positive above a negative, ties counted half. The error has two parts: the error of the
+    published curve, averaged over the scores of the second class, and the binomial error of the bits. The scores of the
+    second class are unknown. So the interval uses the edge at which the curve is least accurate, and holds for any
+    scores.
 
     Args:
         curve: Distribution function of the first class, from which `find_one_probabilities` were published.
         first_class: The class of the curve.
         bits: The bits of the second class.
+
+    Returns:
+        The area; its `resolution` is half of the share in the largest cell of the published curve.
     """
 
     def find_ends(level: float, population: bool) -> tuple[float, float]:
@@ -535,9 +573,16 @@ def estimate_area(curve: CDF, first_class: FirstClass, bits: BitCounts) -> UStat
 
 
 def simulate_edge_errors(curve: CDF, population: bool) -> FloatArray:
-    """Simulate errors of the shares below at most `KERNEL_CELLS` edges, shape (draws, edges).
+    """Simulate errors of the shares below at most `KERNEL_CELLS` + 1 edges.
 
-    Omitted edges can be less accurate, so the errors are scaled to the largest standard deviation of any edge.
+    Edges left out can be less accurate. So the errors are scaled to the largest standard deviation of any edge.
+
+    Args:
+        curve: Distribution function of the first class.
+        population: Whether to add the error of sampling people.
+
+    Returns:
+        Errors, (draws, edges).
     """
     distribution, total = curve.prefixes.evidence.sums, curve.prefixes.evidence.total
     edges = len(distribution.bounds)
@@ -647,10 +692,11 @@ def compare_area_protocols(
 
 
 def predict_scores_variance(distribution: AggregatedReports) -> float:
-    """Return one class's part of the variance of the area, given the scores of the other class, for evenly spread
-    scores.
+    """Return the variance that one class adds to the area, for evenly spread scores.
 
-    It is the variance of the mean of the curve over all cells, for people who report about a single level or all
-    levels; their scores are fixed.
+    It is the variance, from randomisation alone, of the mean of the curve over all cells.
+
+    Args:
+        distribution: Distribution of the aggregated reports of this class.
     """
     return distribution.area_variance() / distribution.people**2

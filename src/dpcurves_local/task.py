@@ -1,4 +1,10 @@
-"""The task: the public document on which people and the aggregator agree."""
+"""The task of a survey in the local model: the public document on which people and the aggregator agree.
+
+`Task` states the question, the loss of a report and the number of people. `Task.randomize` makes the report of one
+person. `choose_grid` chooses the grid of a question about pairs of people.
+
+Formal guarantees: one report loses at most the loss of the task, whatever the aggregator does (see `Task`).
+"""
 
 from __future__ import annotations
 
@@ -60,12 +66,18 @@ _LOSSES = {"epsilon": PrivacyLoss.pure, "rho": PrivacyLoss.zcdp}
 
 
 def choose_grid(kernel: Function, lower: float, upper: float, *, people: int, loss: PrivacyLoss) -> Grid:
-    """Choose the grid with which a `HistogramQuestion` estimates the mean of a kernel over pairs of people best.
+    """Choose the grid that estimates the mean of a kernel over pairs of people best.
 
-    Among 2, 4, ..., 1,024 cells, the grid with the least predicted error is chosen, as in Corollary 1 of Bell, Bellet,
-    Gascon and Kulkarni (2019) for k-ary responses and slopes; here with the randomiser that the task would use, the
-    exact standard deviation for evenly spread values, and the discretisation error of this kernel (its half range, on
-    average). Only public facts are used.
+    The candidates have 2, 4, ..., 1,024 cells. The error of each is predicted as in Corollary 1 of Bell, Bellet, Gascon
+    and Kulkarni (2019), but with the randomiser that the task would use, the exact standard deviation for evenly spread
+    values, and the mean discretisation error of this kernel. Only public facts are used.
+
+    Args:
+        kernel: Symmetric function of two values.
+        lower: Lower bound of the values.
+        upper: Upper bound of the values.
+        people: Number of people.
+        loss: Loss of one report.
 
     Raises:
         TypeError: `loss` is not a `PrivacyLoss`.
@@ -85,8 +97,9 @@ def choose_grid(kernel: Function, lower: float, upper: float, *, people: int, lo
 
 
 def predict_error(kernel: Function, grid: Grid, people: int, loss: PrivacyLoss) -> float:
-    """Return the root mean square error of a kernel's mean over pairs, by noise, sampling and discretisation, for
-    evenly spread values.
+    """Return the root mean square error of a kernel's mean over pairs, for evenly spread values.
+
+    Noise, sampling of people and discretisation are included.
 
     Args:
         kernel: Function of two values.
@@ -110,8 +123,7 @@ def predict_error(kernel: Function, grid: Grid, people: int, loss: PrivacyLoss) 
 
 
 def _list_candidate_grids(lower: float, upper: float) -> Iterator[Grid]:
-    """Yield grids of 2, 4, ..., 1,024 cells of equal width. More cells reduce the discretisation error and add
-    noise."""
+    """Yield grids of 2, 4, ..., 1,024 cells of equal width. More cells discretise less coarsely, and add noise."""
     cells = 2
     # 2**10: cells of the finest candidate grid; the kernel is a table of cells by cells
     while cells <= 2**10:
@@ -142,8 +154,14 @@ class PublicCoinResponses:
     plan: Plan
 
     def randomize_slots(self, names: Octets, slots: IntArray, randomness: Randomness) -> Reports:
-        """SECRET: return the randomised bit of each person, (people, 1), at the level and index of the person's
-        pseudonym. `names` are pseudonyms, (people, 8); `slots` are the slots of the values, (people,).
+        """SECRET: return the randomised bit of each person, (people, 1).
+
+        It is a bit of a Hadamard response at the level and index that the person's pseudonym determines.
+
+        Args:
+            names: Pseudonyms, (people, 8) bytes.
+            slots: Slots of the values, (people,).
+            randomness: Source of the random bits.
         """
         distribution = self.plan.distribution.require_type(AggregatedReports)
         source = randomness.expand()
@@ -318,8 +336,12 @@ class Task(Document):
         return self._stochastic_rounding.round_cells(slots, source.expand())
 
     def randomize_slots(self, names: Octets, slots: IntArray, source: Randomness) -> Octets:
-        """SECRET: return the randomised message of each person, ``(people, octets)``. `names` are pseudonyms,
-        ``(people, 8)``; `slots` are the slots of the values, ``(people,)``.
+        """SECRET: return the randomised message of each person, (people, octets).
+
+        Args:
+            names: Pseudonyms, (people, 8) bytes.
+            slots: Slots of the values, (people,).
+            source: Source of the random bits.
         """
         answers = self._draw_answers(slots, source)
         if self._public_coins is None:
@@ -327,16 +349,16 @@ class Task(Document):
         return self._public_coins.randomize_slots(names, answers, source)
 
     def expand_messages(self, records: ReportBatch) -> Octets:
-        """Return the complete messages of a batch of reports, with the level and index that follow from public
-        coins."""
+        """Return the complete messages of a batch of reports.
+
+        With public coins, level and index are not sent: they follow from the pseudonyms, and are added here.
+        """
         if self._public_coins is None:
             return records.messages
         return self._public_coins.expand_messages(records.names, records.messages)
 
     def mark_repeats(self, names: Octets) -> BoolArray:
-        """Return a mask of the pseudonyms that reported in an earlier round: all False, because a single
-        round has none.
-        """
+        """Return a mask of the pseudonyms that reported in an earlier round: all False for a task of a single round."""
         return np.zeros(len(names), dtype=np.bool_)
 
     def randomize(
@@ -413,8 +435,9 @@ class Task(Document):
         return self._make_report(int(slots[0]), person, memo, Randomness.from_system())
 
     def _find_slots(self, table: Any, column: str | None, delimiter: str) -> IntArray:
-        """SECRET: return the slots of the values of a table's rows; `column` renames the task's only column. Raises
-        `ValueError` if a column is missing or of another type.
+        """SECRET: return the slots of the values of a table's rows.
+
+        `column` renames the task's only column. Raises `InvalidArgument` if a column is missing or of another type.
         """
         axes = self.axes if column is None else self._rename_axis(column)
         # the key ranks the rows of a unit; here each record is a unit, so any key serves
@@ -422,8 +445,9 @@ class Task(Document):
             return records.places(axes)
 
     def _rename_axis(self, column: str) -> Sequence[Axis | Categories]:
-        """Return the task's axes with the table's column name, also in the filter. Raises `ValueError` if the task asks
-        about several columns.
+        """Return the task's axes, and their filter, with the column name of a table.
+
+        Raises `InvalidArgument` if the task asks about several columns.
         """
         if len(self.axes) != 1:
             raise InvalidArgument(
@@ -436,8 +460,9 @@ class Task(Document):
         return (replace(axis, column=column, where=where),)
 
     def _make_report(self, slot: int, person: str | None, memo: ReportMemo | None, source: Randomness) -> bytes:
-        """SECRET: return the report of one value: the memo's first one, or a new one. Raises `ValueError` for a memo
-        without a person, or a person who has reported in another round.
+        """SECRET: return the report of one value: the one in the memo, or a new one.
+
+        Raises `InvalidArgument` for a memo without a person, or a person who has reported in another round.
         """
         if memo is not None and person is None:
             raise InvalidArgument("person", "must be named, because the report of a person is stored")

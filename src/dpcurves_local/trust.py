@@ -1,4 +1,13 @@
-"""The local model: each person randomises an answer about a level of a tree; no other party sees a record."""
+"""The local trust model: each person randomises an answer about a level of a tree; no other party sees a record.
+
+    plan_reports        chooses the levels, their people and their randomisers, from public facts
+    Local               the trust model of a session
+    make_message        the message of one person; SECRET
+    ReportAggregator    adds up the reports of people, level by level
+
+Formal guarantees: the whole message of a person loses at most the loss of the plan, to every observer (see
+`plan_reports`).
+"""
 
 from __future__ import annotations
 
@@ -47,11 +56,10 @@ _EPSILON_PARTS = 2**40
 
 
 class Coins(StrEnum):
-    """The party that draws the random bits that do not depend on the value: the level, and the index of a Hadamard
-    response.
+    """Who draws the random bits that do not depend on the value: the level, and the index of a Hadamard response.
 
-    `PRIVATE`: the person, who sends them. `PUBLIC`: they follow from the person's pseudonym, so that a report is the
-    single bit of a Hadamard response.
+    `PRIVATE`: the person draws and sends them. `PUBLIC`: they follow from the person's pseudonym, so that a report is a
+    single bit.
     """
 
     PRIVATE = "private"
@@ -107,8 +115,9 @@ def plan_reports(query: Query, loss: PrivacyLoss, adjacency: Adjacency, coins: C
 
 
 def convert_to_epsilon(loss: PrivacyLoss) -> Fraction:
-    """Return the pure loss of one report that a loss allows: its epsilon, or for a rho ``sqrt(2 rho)``, rounded down to
-    2**-40.
+    """Return the epsilon that one report may lose under a loss.
+
+    It is the loss's epsilon; for a rho it is ``sqrt(2 rho)``, rounded down to a multiple of 2**-40.
     """
     if loss.epsilon is not None:
         return loss.epsilon
@@ -183,8 +192,9 @@ def _compute_widths(cells: int, levels: int) -> tuple[int, ...]:
 
 
 def _build_tree(table: _LevelTable, widths: tuple[int, ...], tilt: Fraction) -> AggregatedReports:
-    """Return the distribution of a tree with these widths, each person reporting about one level; people are divided in
-    the ratio `tilt`.
+    """Return the distribution of a tree with intervals of these widths, if each person reports about one level.
+
+    `tilt` is the ratio in which people are divided among successive levels.
     """
     reports = _split_people(table.people, len(widths), tilt)
     levels = (_build_level(table, width, count) for width, count in zip(widths, reports, strict=True))
@@ -226,8 +236,9 @@ def _split_people(people: int, levels: int, tilt: Fraction) -> list[int]:
 
 
 def _predict_error(distribution: AggregatedReports, use: CountUse) -> float:
-    """Return what `use` minimises: the mean variance of prefix counts, the variance of their mean, or the variance of a
-    cell's count.
+    """Return the variance that `use` minimises.
+
+    It is the mean variance of prefix counts, the variance of their mean, or the variance of a cell's count.
     """
     if use is CountUse.AREA:
         return distribution.area_variance()
@@ -345,7 +356,12 @@ def make_message(plan: Plan, slot: int, randomness: Randomness) -> bytes:
 
 
 def make_messages(plan: Plan, slots: IntArray, randomness: Randomness) -> Reports:
-    """Return the messages of many people, (people, octets), as if each had drawn one.
+    """SECRET: return the messages of many people, as if each person had drawn one, (people, octets).
+
+    Args:
+        plan: Plan of the reports.
+        slots: SECRET. Slot of each person's value; the number of slots if it is missing.
+        randomness: Source of the random bits.
 
     Raises:
         ValueError: a number is not a slot of the table.

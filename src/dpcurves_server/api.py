@@ -1,4 +1,9 @@
-"""The API for programs, under ``/api/1/``: serialisers, request bodies of bounded depth, and routes."""
+"""The HTTP API for programs, under ``/api/1/``.
+
+It has functions that turn the server's objects into JSON, request bodies of bounded depth, and the routes (`ROUTER`).
+Each route authenticates its caller; the services check the caller's rights. No route opens records: workers do, after
+the charge.
+"""
 
 from __future__ import annotations
 
@@ -33,7 +38,7 @@ from .services import Services
 
 
 def dataset_to_json(dataset: Dataset) -> dict[str, Any]:
-    """Public facts of a dataset."""
+    """Return the public facts of a dataset as a JSON object: its schema, its unit and its cap."""
     account = dataset.account
     return {
         "name": dataset.name, "version": dataset.version, "relation": dataset.relation.value,
@@ -46,7 +51,16 @@ def dataset_to_json(dataset: Dataset) -> dict[str, Any]:
 
 
 def project_to_json(services: Services, who: Principal, name: str) -> dict[str, Any]:
-    """A project, and the principal's remaining budget in it."""
+    """Return a project as a JSON object, with the caller's remaining budget in it.
+
+    Args:
+        services: The services of the server.
+        who: The caller, who must be allowed to see the project.
+        name: Name of the project.
+
+    Raises:
+        ProtocolError: the project does not exist, or is hidden from the caller.
+    """
     project = services.projects.get(who, name)
     remaining = services.projects.remaining(who, name) if name in who.projects else None
     return {
@@ -56,7 +70,7 @@ def project_to_json(services: Services, who: Principal, name: str) -> dict[str, 
 
 
 def remaining_to_json(remaining: MemberBalance | None) -> dict[str, Any] | None:
-    """Remaining budgets of dataset, project and analyst; None if no allowance was set."""
+    """Return the remaining budgets of dataset, project and analyst as a JSON object; None if no allowance was set."""
     if remaining is None:
         return None
     balances: dict[str, Balance | AllowanceBalance] = {
@@ -71,7 +85,7 @@ def remaining_to_json(remaining: MemberBalance | None) -> dict[str, Any] | None:
 
 
 def balance_to_json(balance: Balance | AllowanceBalance) -> dict[str, Any]:
-    """The spent and the remaining part of a budget."""
+    """Return the limit, the spent and the remaining part of a budget as a JSON object."""
     limit = balance.account.limit if isinstance(balance, Balance) else balance.limit
     return {
         "limit": amount_to_json(limit),
@@ -81,12 +95,17 @@ def balance_to_json(balance: Balance | AllowanceBalance) -> dict[str, Any]:
 
 
 def amount_to_json(amount: Amount) -> dict[str, str]:
-    """An amount as digits, in its currency."""
+    """Return an amount as a JSON object: its digits and its currency."""
     return {"amount": amount.digits, "currency": amount.currency.value}
 
 
 def asked_question_to_json(who: Principal, asked: AskedQuestion) -> dict[str, Any]:
-    """The status of a question, with the names that the principal may see."""
+    """Return the status of a question as a JSON object, without names that the caller may not see.
+
+    Args:
+        who: The caller.
+        asked: The question.
+    """
     asked = redact_question(who, asked)
     return {
         "id": asked.id, "project": asked.project or None, "dataset": asked.dataset, "version": asked.version,
@@ -97,7 +116,12 @@ def asked_question_to_json(who: Principal, asked: AskedQuestion) -> dict[str, An
 
 
 def plan_to_json(who: Principal, question_plan: QuestionPlan) -> dict[str, Any]:
-    """The cost and the expected error of a question."""
+    """Return the cost and the expected error of a question as a JSON object.
+
+    Args:
+        who: The caller.
+        question_plan: The plan, which lists earlier answers to the same question, too.
+    """
     earlier = question_plan.earlier_question
     return {
         "id": question_plan.id, "purpose": str(question_plan.question), "loss": loss_to_json(question_plan.loss),
@@ -110,12 +134,12 @@ def plan_to_json(who: Principal, question_plan: QuestionPlan) -> dict[str, Any]:
 
 
 def model_to_json(model: StoredModel) -> dict[str, Any]:
-    """Facts on a stored model: digest, name, owner and date, without coefficients."""
+    """Return the digest, name, owner and date of a stored model as a JSON object, without its coefficients."""
     return {"digest": model.digest, "name": model.name, "person": model.person or None, "made_at": model.made_at}
 
 
 def statement_to_json(statement: Statement) -> dict[str, Any]:
-    """Every charge of an account."""
+    """Return every charge of an account as a JSON object, with the account's allowances."""
     return {
         "dataset": statement.account.dataset, "cap": amount_to_json(statement.account.limit),
         "spent": amount_to_json(statement.spent), "left": amount_to_json(statement.remaining),
@@ -136,7 +160,7 @@ def statement_to_json(statement: Statement) -> dict[str, Any]:
 
 
 def _round_to_json(planned: PlannedRound) -> dict[str, Any]:
-    """A planned round; its error is null if it is not finite."""
+    """Return a planned round as a JSON object. An error that is not finite becomes null."""
     return {
         "query": planned.query, "loss": loss_to_json(planned.loss), "made_by": planned.made_by,
         "error": planned.error if isfinite(planned.error) else None,
@@ -211,10 +235,13 @@ class HeadMessage(BaseModel):
 
 
 def require_plain(value: Any) -> None:
-    """Refuse bodies that are too deep or too large, and texts with lone surrogates or null characters.
+    """Refuse a request body that is nested too deeply, is too large, or has texts that a database cannot store.
+
+    Args:
+        value: The parsed body, or a part of it.
 
     Raises:
-        ProtocolError: Names the limit.
+        ProtocolError: names the limit.
     """
     level = [value]
     part_count = 0
@@ -399,8 +426,8 @@ async def get_release(name: str, who: Who, services: Open, language: str = ENGLI
     headers = {"Content-Security-Policy": OF_PICTURES} if ending in ("svg", "html") else {}
     if media:
         answer = await run_in_threadpool(services.releases.get, who, id)
-        facts = collect_file_inputs([answer], ending, language)
-        drawing = await wait_for_drawing(services.studio.submit(facts, None, who.name))
+        inputs = collect_file_inputs([answer], ending, language)
+        drawing = await wait_for_drawing(services.studio.submit(inputs, None, who.name))
         content = drawing.svg.encode() if ending == "svg" else b64decode(drawing.file)
         return Response(content, media_type=media, headers=headers)
     if ending == "txt":

@@ -1,8 +1,8 @@
-"""The audit log of a verification server: pages of events, for auditors and for stewards of a data set.
+"""The audit log of a verification server, as its auditors and stewards read it.
 
-Events are sealed entries of the ledger's hash chain (`dpcurves.ledger`); `Archive.run_logged` writes each in the
-transaction of the change that it reports. An auditor reads the whole log and verifies it, a steward reads the events of
-one data set, and nobody else reads any (`principals`).
+Events are entries of the ledger's hash chain (`dpcurves.ledger`). `Archive.run_logged` writes each one in the
+transaction of the change that it reports, so no change lacks its event. An auditor reads and verifies the whole log. A
+steward reads the events of one dataset. Nobody else reads any. Events hold no records.
 """
 
 from __future__ import annotations
@@ -23,7 +23,11 @@ MOST_EVENTS = 1000
 
 
 class AuditLog:
-    """Reads the audit log."""
+    """Reads the audit log, after checking the reader's rights.
+
+    Args:
+        archive: The server's database.
+    """
 
     def __init__(self, archive: Archive) -> None:
         self._archive = archive
@@ -31,16 +35,16 @@ class AuditLog:
     def events(
         self, who: Principal, after: int = 0, limit: int = MOST_EVENTS, dataset: str | None = None
     ) -> tuple[EventEntry, ...]:
-        """Return the audit log in order of time: all of it for an auditor, the events of one dataset for its steward.
+        """Return one page of the log, oldest event first.
 
-        Arguments:
-            who: The principal.
-            after: The entry number after which the page begins.
-            limit: Events, at most `MOST_EVENTS`.
-            dataset: The dataset; None for the whole log.
+        Args:
+            who: The reader: an auditor for the whole log, a steward or auditor for a dataset.
+            after: Number of the entry after which the page begins.
+            limit: Largest number of events, at most `MOST_EVENTS`.
+            dataset: The dataset; None: the whole log.
 
         Raises:
-            ProtocolError: The principal may not see the log.
+            ProtocolError: the reader may not see the log.
         """
         if dataset is None:
             require(who, Right.AUDIT, NOTHING)
@@ -49,10 +53,15 @@ class AuditLog:
         return self._archive.ledger.events(after, min(max(limit, 1), MOST_EVENTS), dataset)
 
     def latest_events(self, who: Principal, limit: int, dataset: str) -> tuple[EventEntry, ...]:
-        """Return the last `limit` events of a dataset, in order of time.
+        """Return the latest events of a dataset, oldest first.
+
+        Args:
+            who: The reader, a steward of the dataset or an auditor.
+            limit: Largest number of events.
+            dataset: The dataset.
 
         Raises:
-            ProtocolError: The principal may not see the log.
+            ProtocolError: the reader may not see the log.
         """
         require(who, Right.SEE_LOG, Subject(dataset))
         newest = select(EVENTS.c.entry).where(EVENTS.c.dataset == dataset).order_by(EVENTS.c.entry.desc()).limit(limit)
@@ -60,7 +69,14 @@ class AuditLog:
         return self.events(who, min(entries, default=1) - 1, limit, dataset)
 
     def iterate_lines(self, who: Principal) -> Iterator[str]:
-        """Yield the whole log, a line of JSON per event. Raises `ProtocolError` for other principals than auditors."""
+        """Yield the whole log as lines of JSON, one event each.
+
+        Args:
+            who: The reader, an auditor.
+
+        Raises:
+            ProtocolError: the reader is not an auditor.
+        """
         after = 0
         while events := self.events(who, after):
             for entry in events:
@@ -68,18 +84,27 @@ class AuditLog:
             after = events[-1].entry
 
     def verify(self, who: Principal, head: str | None = None) -> VerificationResult:
-        """Recompute all seals of the hash chain.
+        """Recompute all seals of the hash chain, and return what was verified.
+
+        Args:
+            who: The reader, an auditor.
+            head: Head of the chain that the reader noted earlier; it detects an older copy of the ledger. None: not
+                compared.
 
         Raises:
-            ProtocolError: The principal is not an auditor.
-            ValueError: A row was altered without the key; the message names the first.
+            ProtocolError: the reader is not an auditor.
+            ValueError: a row was altered without the key; the message names the first such row.
         """
         require(who, Right.AUDIT, NOTHING)
         return self._archive.ledger.verify(head)
 
 
 def event_to_json(entry: EventEntry) -> dict[str, object]:
-    """Return a log entry as plain objects."""
+    """Return a log entry as an object for JSON.
+
+    Args:
+        entry: The entry.
+    """
     event = entry.event
     return {
         "entry": entry.entry, "when": entry.when, "actor": event.actor, "action": event.action,

@@ -1,10 +1,10 @@
-"""Authentication of requests: by bearer token or by session cookie, with rate limits.
+"""Authentication of requests: who sends a request, by bearer token or by session cookie.
 
-    bearer token      the principal of the token, within its project
+    bearer token      the holder of the token, with rights in the token's project only
     session cookie    the person who signed in; a request with side effects needs the session's CSRF token
-    neither           no principal; requests of one address are limited
+    neither           nobody; requests of one network address are limited
 
-Requests of one account are limited whichever way they are authenticated (`Authenticator.principal_rate`).
+`Authenticator` also limits the requests of each account, whichever way it signs in. This module touches no records.
 """
 
 from __future__ import annotations
@@ -32,12 +32,12 @@ REQUESTS_PER_MINUTE = 1200
 
 @dataclass(frozen=True, slots=True)
 class Authenticator:
-    """Authentication of requests by session or token, with rate limits.
+    """Finds the account behind a request, and limits the rate of requests.
 
     Attributes:
-        services: The services.
-        principal_rate: The limiter per account.
-        anonymous_rate: The limiter of unauthenticated requests per address.
+        services: The services of the server.
+        principal_rate: Limiter of the requests of each account, by default 1,200 a minute.
+        anonymous_rate: Limiter of unauthenticated requests of each network address, by default 120 a minute.
     """
 
     services: Services
@@ -45,10 +45,14 @@ class Authenticator:
     anonymous_rate: RateLimiter = field(default_factory=lambda: RateLimiter(120))  # requests of one address
 
     def authenticate(self, request: Request) -> Principal:
-        """Return the authenticated principal of an API request. Session requests with side effects need a CSRF token.
+        """Return who sends an API request.
+
+        Args:
+            request: A request with a bearer token or a session cookie. With a cookie, a request with side effects also
+                needs the session's CSRF token.
 
         Raises:
-            ProtocolError: The request is not authenticated, or the rate limit is exceeded.
+            ProtocolError: the request is not authenticated, or a rate limit is exceeded.
         """
         kind, _, token = request.headers.get("authorization", "").partition(" ")
         has_token = kind.lower() == "bearer" and token
@@ -62,10 +66,13 @@ class Authenticator:
         return principal
 
     def find_session(self, request: Request) -> BrowserSession | None:
-        """Return the session of a browser request, or None.
+        """Return the session of a browser request; None if nobody signed in.
+
+        Args:
+            request: A request, perhaps with a session cookie.
 
         Raises:
-            ProtocolError: A rate limit is exceeded.
+            ProtocolError: a rate limit is exceeded.
         """
         cookie = request.cookies.get(COOKIE)
         session = None if cookie is None else self.services.sessions.find(cookie)
@@ -76,8 +83,9 @@ class Authenticator:
         return session
 
     def _authenticate_session(self, request: Request) -> Principal | None:
-        """Return the principal of the session cookie; None without a valid one. Raises `ProtocolError` if the CSRF
-        token is missing or wrong.
+        """Return who signed in with the session cookie; None without a valid one.
+
+        Raises `ProtocolError` if a request with side effects lacks the session's CSRF token.
         """
         cookie = request.cookies.get(COOKIE)
         session = None if cookie is None else self.services.sessions.find(cookie)
@@ -90,6 +98,6 @@ class Authenticator:
 
 
 def client_address(request: Request) -> str:
-    """Return the client address of a request; for IPv6 its /64 network, which a single client may own."""
+    """Return the network address of the sender; for IPv6 the /64 network, because one client may own all of it."""
     host = request.client.host if request.client else ""
     return parse_network(host) or host  # a host name, or ""

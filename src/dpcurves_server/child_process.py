@@ -1,7 +1,7 @@
-"""Processes of this package that answer jobs on their pipes, one at a time, started when there is a job.
+"""Child processes for work that may take too long: plans (`planner`) and pictures (`renderer`).
 
-A process is started when there is a job, and killed to end one. Plans and pictures are made in such processes
-(`planner`, `renderer`), so that one that takes too long does not block the server.
+A child process runs a module of this package, and answers jobs on its pipes, one at a time. It starts with the first
+job. Killing it ends a job that takes too long, so such a job never blocks the server.
 """
 
 from __future__ import annotations
@@ -15,9 +15,12 @@ from typing import IO, cast
 class ChildProcess:
     """A process that runs a module of this package, with pipes for its input and output.
 
+    Args:
+        module: Dotted name of the module.
+
     Attributes:
-        module: The module's dotted name.
-        process: The present process, which may have ended; None before the first job.
+        module: Dotted name of the module.
+        process: The latest process, which may have ended; None before the first job and after `stop`.
     """
 
     def __init__(self, module: str) -> None:
@@ -25,10 +28,10 @@ class ChildProcess:
         self.process: subprocess.Popen[bytes] | None = None
 
     def ensure_running(self) -> subprocess.Popen[bytes]:
-        """Return the running process, after starting it if it is not running.
+        """Return the running process; start one if there is none.
 
         Raises:
-            OSError: The system starts no process now.
+            OSError: the system cannot start a process now.
         """
         if self.process is None or self.process.poll() is not None:
             self.stop()
@@ -40,13 +43,13 @@ class ChildProcess:
         return self.process
 
     def kill(self) -> None:
-        """Kill the process, if any, and so end its present job; do not wait for the end."""
+        """Kill the process, and with it the job that it works on. Returns at once."""
         process = self.process
         if process is not None:
             process.kill()
 
     def stop(self) -> None:
-        """Kill the process, if any, wait for its end, and close its pipes."""
+        """Kill the process, wait until it has ended, and close its pipes."""
         process = self.process
         self.process = None
         if process is not None:

@@ -1,8 +1,10 @@
-"""Views that are stored with a dataset's account: chosen by name in questions, with their derived columns in forms.
+"""Views of a dataset, which are stored with its account: named in questions, and offered in forms.
 
-A question that names a view is stored with the view's text written out (`question_on_view_from_json`), so that its
-fingerprint, charge and answer do not change if the view does. Forms offer derived columns with unknown ranges, because
-nothing public says what they are.
+A view is a filter and derived columns under a name. A question that names a view is stored with the view's text written
+out (`question_on_view_from_json`). So its fingerprint, charge and answer stay the same when somebody changes the view.
+
+Forms offer derived columns with unknown ranges, because nothing public states their ranges. This module touches no
+records.
 """
 
 from __future__ import annotations
@@ -25,18 +27,24 @@ VIEW = "view"
 
 
 def question_on_view_from_json(question_json: Mapping[str, Any], views: Mapping[str, View]) -> Any:
-    """Return the question of plain objects, on the view that its field ``view`` names: with the view's text written
-    out, so that the fingerprint, the charge and the answer have it.
+    """Return the question of a JSON object, with the text of the view that its field ``view`` names.
+
+    Args:
+        question_json: The question; without the field ``view`` it is about the whole table.
+        views: The views of the dataset, by name.
 
     Raises:
-        ValueError: the question is invalid, or none of `views` has this name.
+        ValueError: the question is invalid, or no view has this name.
     """
     question = question_from_json({name: value for name, value in question_json.items() if name != VIEW})
     return find_view(question_json[VIEW], views).apply(question) if VIEW in question_json else question
 
 
 def list_derived_names(view: View) -> tuple[str, ...]:
-    """Return the names of the derived columns of a view, with the columns of its base first.
+    """Return the names of the derived columns of a view; those of its base come first.
+
+    Args:
+        view: The view, which may be based on another one.
 
     >>> list_derived_names(View("employed", columns={"hourly": "wage / hours"}, base=View("all", columns={"a": "b"})))
     ('a', 'hourly')
@@ -46,10 +54,13 @@ def list_derived_names(view: View) -> tuple[str, ...]:
 
 
 def declare_view_columns(columns: Sequence[Declared], view: View | None) -> tuple[Declared, ...]:
-    """Return the public schema as a view shows it: with its derived columns, whose ranges and categories are unknown.
+    """Return the columns that questions on a view may use: declared columns, then derived columns with unknown ranges.
 
-    A derived column that cannot be computed from the declared columns is left out. A derived column replaces a declared
-    column of the same name, as in questions on the view.
+    A derived column hides a declared column of the same name. It is left out if it needs undeclared columns.
+
+    Args:
+        columns: The public schema of the table.
+        view: The view; None: the table itself.
 
     >>> view = View("employed", columns={"hourly": "wage / hours", "lost": "wage / debts"})
     >>> schema = (NumericColumn("wage", 0, 1000), NumericColumn("hours", 0, 80))
@@ -69,7 +80,12 @@ def declare_view_columns(columns: Sequence[Declared], view: View | None) -> tupl
 
 
 def list_form_columns(columns: Sequence[Declared], views: Mapping[str, View]) -> tuple[Declared, ...]:
-    """Return the columns that a form offers: the declared ones, and the derived columns of all views."""
+    """Return the columns that a form offers: the declared ones, then the derived columns of all views.
+
+    Args:
+        columns: The public schema of the table.
+        views: The views of the dataset, by name.
+    """
     offered = {str(column.column): column for column in columns}
     for view in views.values():
         for column in declare_view_columns(columns, view):
@@ -80,12 +96,12 @@ def list_form_columns(columns: Sequence[Declared], views: Mapping[str, View]) ->
 def require_view_of_columns(
     typed: Collection[str], columns: Sequence[Declared], chosen: View | None, views: Mapping[str, View]
 ) -> None:
-    """Refuse a derived column of a view that was not chosen.
+    """Refuse a form that uses a derived column without choosing its view.
 
-    Arguments:
-        typed: The typed texts.
-        columns: The public schema.
-        chosen: The chosen view, or None.
+    Args:
+        typed: The texts typed into the form.
+        columns: The public schema of the table.
+        chosen: The chosen view; None: the table itself.
         views: The views of the dataset, by name.
 
     Raises:
@@ -99,8 +115,9 @@ def require_view_of_columns(
 
 
 def _declare_derived(name: str, text: str, types: Mapping[str, ValueType]) -> Declared | None:
-    """Return a derived column with an unknown range or unknown categories, by the type of its expression; None if the
-    expression reads columns that are not declared, or reads them as another type.
+    """Return a derived column with an unknown range or unknown categories, by the type of its expression.
+
+    None if the expression reads undeclared columns, or reads a column as another type.
     """
     try:
         chain, node = find_monotone_chain(parse_expression(text))

@@ -41,8 +41,9 @@ PLACES = ("data", "table", "delimiter")
 
 
 def _open_records(data: object, delimiter: str, unit: Unit) -> Records:
-    """Open the records of a registered table by their schema. Raises `InvalidArgument`, for a wrong unit without
-    listing the existing columns.
+    """Open the records of a registered table by their schema.
+
+    Raises `InvalidArgument`; for a wrong unit, the message does not list the existing columns.
     """
     from dpcurves.records import open_records
 
@@ -57,8 +58,9 @@ def _open_records(data: object, delimiter: str, unit: Unit) -> Records:
 
 
 def _require_column(records: Records, declared: Declared) -> None:
-    """Refuse records without a declared column of its declared type. Raises `InvalidArgument` without listing the
-    existing columns.
+    """Refuse records without a declared column of its declared type.
+
+    Raises `InvalidArgument`; the message does not list the existing columns.
     """
     name = str(declared.column)
     axis: Axis | Categories
@@ -139,8 +141,9 @@ class Source:
     decimal: str = "."
 
     def records(self) -> object:
-        """Return the data source in the form that `Session` takes: a path, a CSV file with its format, a table of a
-        DuckDB database, or an engine's table.
+        """Return the data in a form that `Session` takes.
+
+        It is a path, a CSV file with its format, a table of a DuckDB database, or a table of an engine.
         """
         if not self.table:
             is_plain = (self.encoding, self.decimal) == ("utf-8", ".")
@@ -213,14 +216,14 @@ class Datasets:
 
         Raises:
             ProtocolError: The principal is not the machine, or the relation contradicts the version or the account.
-            ValueError: The account exists with other facts, or the records lack a declared column or the unit's.
+            ValueError: The account exists with other declarations, or the records lack a declared column or the unit's.
         """
         require(who, Right.KEEP_DATASETS)
         require_name("dataset", name)
         source.require_schema(account.unit, columns)
         self._archive.ledger.create(account)
         stored = json.dumps(asdict(source))
-        facts = {
+        row = {
             "name": name, "account": account.dataset, "relation": relation.name, "source": stored, "units": units,
             "columns": json.dumps(declared_columns_to_json(columns)), "description": description,
             "made_at": format_now(),
@@ -240,7 +243,7 @@ class Datasets:
                     " need a new one; choose accordingly",
                 )
             version = 1 if earlier is None else earlier.version + 1
-            connection.execute(insert(DATASETS), {**facts, "version": version})
+            connection.execute(insert(DATASETS), {**row, "version": version})
             return _require_latest(connection, name)
 
         event = Event(who.name, "registered a version of dataset", name, name)
@@ -254,10 +257,15 @@ class Datasets:
         return tuple(self._dataset_from_row(row) for row in latest.values())
 
     def get(self, who: Principal, name: str, version: int | None = None) -> Dataset:
-        """Return a version of a dataset; None means the current version.
+        """Return the public facts of a version of a dataset.
+
+        Args:
+            who: The caller.
+            name: Name of the dataset.
+            version: The version; None: the current one.
 
         Raises:
-            ProtocolError: The principal may not list datasets, or the version does not exist.
+            ProtocolError: the caller may not list datasets, or the version does not exist.
         """
         require(who, Right.SEE_DATASETS)
         return self._dataset_from_row(
@@ -283,11 +291,16 @@ class Datasets:
         return self._archive.ledger.statement(self._account(name))
 
     def views(self, who: Principal, name: str) -> dict[str, View]:
-        """Return the views that are stored with the account of a dataset's current version, by name. They hold text,
-        never data.
+        """Return the views of a dataset, by name. They hold text, never data.
+
+        They are stored with the account of the current version.
+
+        Args:
+            who: The caller.
+            name: Name of the dataset.
 
         Raises:
-            ProtocolError: The principal may not list datasets, or the dataset does not exist.
+            ProtocolError: the caller may not list datasets, or the dataset does not exist.
         """
         require(who, Right.SEE_DATASETS)
         return parse_view_definitions(self._archive.ledger.view_definitions(self._account(name)))
@@ -295,8 +308,13 @@ class Datasets:
     def source(self, who: Principal, name: str, version: int) -> Source:
         """SECRET. Return the location of the records, for workers.
 
+        Args:
+            who: The caller, the machine.
+            name: Name of the dataset.
+            version: The version.
+
         Raises:
-            ProtocolError: The principal is not the machine, or the version does not exist.
+            ProtocolError: the caller is not the machine, or the version does not exist.
         """
         require(who, Right.KEEP_DATASETS)
         row = self._archive.read_snapshot(lambda connection: _require_version(connection, name, version))

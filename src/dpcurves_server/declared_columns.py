@@ -172,8 +172,9 @@ def pack_table(table: bytes, columns: Sequence[Declared]) -> bytes:
 
 
 def _run_reader(message: bytes) -> bytes:
-    """Return the output of the parsing process for a message. Raises `InvalidArgument` if it refuses the table, fails
-    or takes too long.
+    """Return the output of the parsing process for a message.
+
+    Raises `InvalidArgument` if it refuses the table, fails, or takes too long.
     """
     command = [sys.executable, "-m", "dpcurves_server.declared_columns"]
     try:

@@ -1,7 +1,8 @@
-"""Errors of question forms in the words of the page: the label of the field, and what to enter there.
+"""Errors of question forms, in the words of the page.
 
-An error of the library names an argument and a rule (`InvalidArgument`). A page shows it at the field of that argument,
-with labels of the page instead of names of arguments, and without examples in Python.
+The library's errors name an argument and a rule (`InvalidArgument`), often with an example in Python. A page needs the
+field at which to show the error, and a rule with the labels of the page. `describe_form_error` gives both. Touches no
+records.
 """
 
 from __future__ import annotations
@@ -44,9 +45,9 @@ class FormError:
 
 
 def describe_form_error(form: Form, error: ArgumentError, values: FieldValues, titles: Mapping[str, str]) -> FormError:
-    """Return an error of a question as the field that it concerns and a message in the words of the page.
+    """Return the field at which a page shows an error, and its message in the words of the page.
 
-    Arguments:
+    Args:
         form: The form of the question.
         error: The error.
         values: The typed values, by which the field of an error about a column is found.
@@ -60,7 +61,10 @@ def describe_form_error(form: Form, error: ArgumentError, values: FieldValues, t
 
 
 def _find_field(form: Form, error: ArgumentError, values: FieldValues) -> str:
-    """Return the form field of an error, or a part of it; an empty text if no single field is wrong."""
+    """Return the form field of an error, or a part of it; an empty text if no single field is wrong.
+
+    A field that holds the refused column comes first, then the field named by the argument, then a part of a range.
+    """
     names = {field.name for field in form.fields}
     argument = error.argument.replace("-", "_")
     name = argument.partition(".")[0]
@@ -93,7 +97,7 @@ def _names_column(values: FieldValues, name: str, column: str) -> bool:
 
 
 def _adapt_rule(form: Form, rule: str, titles: Mapping[str, str]) -> str:
-    """Return a rule that names fields by their labels and questions by their titles, without examples in Python."""
+    """Return a rule with labels for options and titles for question classes, without examples in Python."""
     names = {field.name for field in form.fields}
 
     def label_field(match: re.Match[str]) -> str:

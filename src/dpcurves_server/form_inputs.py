@@ -1,6 +1,8 @@
-"""Inputs of question forms, generated from the public schema: columns, default ranges and declared values.
+"""The inputs of question forms, generated from the public schema of a dataset.
 
-Typed values are completed from the schema and then parsed as question fields.
+`build_inputs` chooses for each field a list, a text or a range, with columns, default ranges and declared values from
+the schema. `complete_fields` completes the typed values from the schema, before they are parsed as fields of a
+question. Touches no records.
 """
 
 from __future__ import annotations
@@ -401,8 +403,10 @@ def _label_columns(form: Form, field: Field, columns: Sequence[Declared]) -> lis
 
 
 def _find_usual_label(column: Declared | None, default: str | None) -> Category | None:
-    """Return the label that a question takes if none is chosen: the default, where the schema declares it, or of two
-    declared categories the one that affirms. None if the schema does not tell; empty if the label has no default.
+    """Return the label that a question takes if none is chosen.
+
+    It is the default, if the schema declares it; or of two declared categories the affirmative one. None if the schema
+    does not tell; empty if the label has no default.
 
     >>> [_find_usual_label(Categories("died", pair), "1") for pair in ((0, 1), ("No", "Yes"), ("early", "late"))]
     [1, 'Yes', None]
@@ -523,8 +527,9 @@ def complete_fields(form: Form, values: FieldValues, columns: Sequence[Declared]
 
 
 def _fill_automatic_ranges(form: Form, values: FieldValues, declared: Mapping[str, Declared]) -> FieldValues:
-    """Return the typed fields, with ``auto`` as the range of an expression or of a column with an unknown range, if
-    none is typed and the question can find one privately.
+    """Return the typed fields, with ``auto`` as a range that nobody typed, if the question can find one privately.
+
+    This is done for expressions, and for columns with an unknown range.
     """
     if form.command not in AUTOMATIC:
         return values
@@ -568,11 +573,12 @@ def _list_declared(form: Form, field: Field, values: FieldValues, declared: Mapp
 
 
 def _complete_label(form: Form, field: Field, values: FieldValues, declared: Mapping[str, Declared]) -> list[str]:
-    """Return the typed label or the default, formatted as the schema declares it; of the second class of two, the other
-    label.
+    """Return the class label of a field as the schema declares it: the typed one, or else the default.
+
+    For the second class of a column of two classes, the default is the other label.
 
     Raises:
-        ValueError: The column does not declare this label, or the second class is not clear.
+        ValueError: the column does not declare this label, or the second class is not clear.
     """
     column = declared.get(_field_text(values, _find_label_column(form, field), declared))
     text = _field_text(values, field.name)
@@ -597,8 +603,9 @@ def _complete_label(form: Form, field: Field, values: FieldValues, declared: Map
 
 
 def _complete_label_of(form: Form, name: str, values: FieldValues, declared: Mapping[str, Declared]) -> Category:
-    """Return the class label of another field of the form: the typed text, or else the usual or default label, matched
-    to the categories that the schema declares.
+    """Return the class label of another field of the form, as the schema declares it.
+
+    It is the typed text, or else the usual or default label.
     """
     field = next(member for member in form.fields if member.name == name)
     column = declared.get(_field_text(values, _find_label_column(form, field), declared))

@@ -1,7 +1,7 @@
-"""HTML forms of questions: fields with types, labels and validation.
+"""HTML forms of questions: their fields, and the question that the typed values build.
 
-A `Form` has the fields of one question. `Form.build_question` takes the typed values: empty fields are ignored, and the
-question itself refuses invalid ones.
+A `Form` has the fields of one question. `Form.build_question` parses the typed values; empty fields are ignored, and
+the question itself refuses invalid values. Typed text is never used as a file name. Touches no records.
 """
 
 from __future__ import annotations
@@ -27,18 +27,18 @@ FieldValues = Mapping[str, Sequence[str]]
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """An input field of a question form.
+    """One input of a question form.
 
     Attributes:
-        name: The name of the declared argument.
-        help: The help text.
-        metavar: The form of the value, as ``L:U:N``.
-        default: The default value; None for no default.
+        name: Name of the argument of the question.
+        help: Help text.
+        metavar: Form of the value, as ``L:U:N``.
+        default: Default value; None: no default.
         is_required: Whether the field must be filled in.
         is_repeatable: Whether it takes several values, one per line.
-        choices: The allowed values; empty for free text.
+        choices: The allowed values; empty: free text.
         is_column: Whether the value begins with a column name.
-        allows_model: Whether the value may be a model instead of a column.
+        allows_model: Whether a model may be named instead of a column.
     """
 
     name: str
@@ -53,7 +53,7 @@ class Field:
 
     @property
     def is_numeric_column(self) -> bool:
-        """Return True if the field takes a column of numbers."""
+        """True if the field takes a column of numbers."""
         return self.name in NUMBERS
 
     @property
@@ -64,14 +64,14 @@ class Field:
 
 @dataclass(frozen=True, slots=True)
 class Form:
-    """A question as a form.
+    """The form of one question.
 
     Attributes:
-        command: The command-line word of the question.
+        command: Command-line word of the question.
         title: The question in one line.
         help: Further help.
         fields: The input fields.
-        parse: Builds the question from the values of the fields, texts or models.
+        parse: Function that builds the question from the values of the fields, texts or models.
     """
 
     command: str
@@ -83,13 +83,13 @@ class Form:
     def build_question(self, values: FieldValues, models: Mapping[str, Predictor], columns: Container[str] = ()) -> Any:
         """Build the question from the typed values; empty fields are ignored.
 
-        Arguments:
-            values: The text of each field; never used as a file name.
+        Args:
+            values: Texts of each field; never used as a file name.
             models: The project's models by name.
-            columns: The names of the declared columns, which may begin with a space, or as the name of a model does.
+            columns: Names of the declared columns. Such a name may begin with a space, or with the prefix of models.
 
         Raises:
-            ValueError: A field is missing, unknown, too long or malformed; the message names it.
+            ValueError: a field is missing, unknown, too long or malformed; the message names it.
         """
         return self.parse(
             {field.name: _parse_field(field, values.get(field.name, ()), models, columns) for field in self.fields}
@@ -97,8 +97,13 @@ class Form:
 
 
 def strip_text(text: str, columns: Container[str] = ()) -> str:
-    """Return a typed text without surrounding spaces, unless it is the name of a column, which may begin with one, as
-    in a CSV file whose commas are followed by spaces.
+    """Return a typed text without surrounding spaces, unless it is the name of a column.
+
+    Names of columns may begin with a space, as in a CSV file whose commas are followed by spaces.
+
+    Args:
+        text: The typed text.
+        columns: Names of the declared columns.
 
     >>> strip_text(" age ", ()), strip_text(" age", {" age"})
     ('age', ' age')
@@ -108,8 +113,9 @@ def strip_text(text: str, columns: Container[str] = ()) -> str:
 
 
 def _parse_field(field: Field, values: Sequence[str], models: Mapping[str, Predictor], columns: Container[str]) -> Any:
-    """Return the texts or models of a field, or its default. Raises `InvalidArgument` for a missing required value and
-    for several values.
+    """Return the texts or models of a field, or its default.
+
+    Raises `InvalidArgument` if a required value is missing, or several values were sent for a single one.
     """
     lines = [
         strip_text(line, columns if field.is_column else ())

@@ -122,8 +122,9 @@ def _replace_surrogates(line: str) -> str:
 
 
 def choose_roles(number: int) -> tuple[WorkerRole, ...]:
-    """Return the roles of the workers of a server: one charges, and `number` count; of two or more that count, one
-    takes short questions alone, which no slow question can delay.
+    """Return the roles of the workers of a server: one charges, and `number` count.
+
+    If two or more count, one of them takes short questions alone, so that no slow question delays them.
 
     >>> [role.value for role in choose_roles(2)]
     ['charges', 'counts-short', 'counts']

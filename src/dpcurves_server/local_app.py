@@ -215,8 +215,10 @@ def serve_local_table(
 def _serve_locked(
     table: LocalTable, forms: Mapping[str, Form], port: int, ready: Callable[[LocalAccess], object], language: str
 ) -> None:
-    """Serve the pages of a table until the process ends; the caller holds the ledger's lock. `ready` is called once
-    with the address and the access code, when the socket is open."""
+    """Serve the pages of a table until the process ends. The caller holds the lock of the ledger.
+
+    `ready` is called once with the address and the access code, when the socket is open.
+    """
     # seconds between publication times. One local user owns the table, so they reveal counting times to nobody else.
     publish_seconds = 0.2
     workers = Workers(table.ledger_url, (WorkerRole.ALL,), publish_seconds)

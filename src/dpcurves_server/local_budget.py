@@ -1,7 +1,10 @@
-"""The budget of a table of `dpcurves try`, and its raising: a deliberate step that the ledger records.
+"""The budget of a table in `dpcurves try`, and how a person raises it.
 
-An account of the ledger never changes. So a raise closes the account, by charging its remaining budget to nothing, and
-opens a further one for the rest of the new budget.
+An account of the ledger never changes. So raising the budget takes two steps. The present account is closed: its
+remaining budget is charged to nothing. Then a further account is opened with the rest of the new budget. The ledger
+records both.
+
+Formal guarantees: all answers of all accounts together lose at most the new budget (`raise_budget`).
 """
 
 from __future__ import annotations
@@ -21,11 +24,11 @@ from .services import Services
 
 @dataclass(frozen=True, slots=True)
 class TableBudget:
-    """The budget of a table over all of its accounts.
+    """The budget of a table, over all of its accounts.
 
     Attributes:
-        limit: What all answers may spend together.
-        spent: What all answers have spent together, without what the closing of accounts charged.
+        limit: What all answers together may spend.
+        spent: What all answers together have spent. Charges that only closed an account are not counted.
     """
 
     limit: Amount
@@ -33,7 +36,12 @@ class TableBudget:
 
 
 def find_budget(services: Services, dataset: Dataset) -> TableBudget:
-    """Return the budget of a table: what its closed accounts spent on answers counts as limit and as spent."""
+    """Return the budget of a table over all of its accounts.
+
+    Args:
+        services: The services of the server.
+        dataset: The latest version of the table's dataset.
+    """
     balances = _list_balances(services, dataset)
     earlier = sum(_find_spent(services, balance) for balance in balances[:-1])
     currency = balances[-1].limit.currency
@@ -47,9 +55,14 @@ def find_budget(services: Services, dataset: Dataset) -> TableBudget:
 def raise_budget(services: Services, table: LocalTable, limit: PrivacyLoss) -> None:
     """Raise the budget of a registered table to `limit`.
 
-    Formal guarantees: answers of all accounts together lose at most `limit`. Every earlier account is closed before the
-    further one is opened, so it pays for no further answer; the cap of the further account is `limit` less what the
-    earlier ones paid for answers (basic composition). A step that was interrupted is completed by the next call.
+    Formal guarantees: answers of all accounts together lose at most `limit` (basic composition). Every earlier account
+    is closed before the further one opens, so it pays for no further answer. The cap of the further account is `limit`
+    minus what the earlier ones paid for answers. If a step is interrupted, the next call completes it.
+
+    Args:
+        services: The services of the server.
+        table: The registered table.
+        limit: The new budget for all answers, earlier ones included.
 
     Raises:
         ValueError: `limit` is not above the present budget, or a question was paid meanwhile.
@@ -75,13 +88,18 @@ def raise_budget(services: Services, table: LocalTable, limit: PrivacyLoss) -> N
 
 
 def _copy_views(ledger: Ledger, earlier: str, later: str) -> None:
-    """Store the views of an account with the account that pays from now on. They are texts, which cost nothing."""
+    """Store the views of an account with the account that pays from now on. Views are public texts, so this costs
+    nothing.
+    """
     for name, definition in ledger.view_definitions(earlier).items():
         ledger.change_view(later, lambda _, view=(name, definition): view)  # type: ignore[misc]
 
 
 def _close_account(services: Services, dataset: Dataset, new_limit: Amount) -> None:
-    """Charge the rest of an account's budget to nothing. Raises `InvalidArgument` if a question was paid meanwhile."""
+    """Close an account: charge the rest of its budget to nothing.
+
+    Raises `InvalidArgument` if a question was paid meanwhile, because the rest is then smaller.
+    """
     name = dataset.account.dataset
     ledger = services.archive.ledger
     remaining = ledger.balance(name).remaining
@@ -104,7 +122,7 @@ def _list_balances(services: Services, dataset: Dataset) -> list[Balance]:
 
 
 def _find_spent(services: Services, balance: Balance) -> int:
-    """Return what an account paid for answers, in billionths: all that it spent, without its closing."""
+    """Return what an account paid for answers, in billionths of its currency. The charge that closed it is left out."""
     grant = services.archive.ledger.find_grant(balance.account.dataset, _closing_request(balance.account))
     closing = 0 if grant is None else balance.account.currency.price(grant.loss).billionths
     return balance.spent.billionths - closing

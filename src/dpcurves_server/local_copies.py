@@ -1,4 +1,4 @@
-"""Answers of `dpcurves try` as code that a person would write: Python, a command, and a notebook.
+"""Answers of `dpcurves try` as code that a person can run: a Python script, a notebook, or a shell command.
 
 The code asks the question again, with new noise, and charges the same ledger. It runs from any folder.
 """
@@ -30,11 +30,11 @@ from .tables import ASKED_FORMS
 
 @dataclass(frozen=True, slots=True)
 class AskedForm:
-    """The form by which a question was asked.
+    """The form with which a question was asked.
 
     Attributes:
-        word: The command-line word of the form.
-        fields: The texts of each field, completed from the schema.
+        word: Command-line word of the form.
+        fields: Texts of each field, completed from the schema.
     """
 
     word: str
@@ -42,7 +42,13 @@ class AskedForm:
 
 
 def store_form(archive: Archive, id: str, form: AskedForm) -> None:
-    """Store the form with which the question `id` was asked, unless a form is stored."""
+    """Store the form of a question; a form that is stored already stays.
+
+    Args:
+        archive: The server's database.
+        id: Id of the question.
+        form: The form.
+    """
 
     def insert_form(connection: Connection) -> None:
         """Store the form unless there is one."""
@@ -54,7 +60,12 @@ def store_form(archive: Archive, id: str, form: AskedForm) -> None:
 
 
 def find_form(archive: Archive, id: str) -> AskedForm | None:
-    """Return the form with which the question `id` was asked; None for a question asked without a form."""
+    """Return the form of a question; None if it was asked without one.
+
+    Args:
+        archive: The server's database.
+        id: Id of the question.
+    """
     query = select(ASKED_FORMS).where(ASKED_FORMS.c.id == id)
     row = archive.read_snapshot(lambda connection: connection.execute(query).first())
     return None if row is None else AskedForm(row.word, json.loads(row.fields))
@@ -62,14 +73,14 @@ def find_form(archive: Archive, id: str) -> AskedForm | None:
 
 @dataclass(frozen=True, slots=True)
 class AnswerCopies:
-    """Code of one answer.
+    """Writes the code that asks one answered question again.
 
     Attributes:
         asked: The question.
         dataset: The dataset.
-        source: Where the records are, and their format.
-        ledger_url: The URL of the ledger.
-        views: The views of the account, by name.
+        source: Location and format of the records.
+        ledger_url: URL of the ledger.
+        views: Views of the account, by name.
     """
 
     asked: AskedQuestion
@@ -83,7 +94,11 @@ class AnswerCopies:
         return "\n\n".join((*self._write_cells(), "print(curve)\n"))
 
     def write_notebook(self, language: str = ENGLISH) -> str:
-        """Return a Jupyter notebook that asks the question, as JSON; its text and its plot are in the language."""
+        """Return a Jupyter notebook that asks the question, as JSON.
+
+        Args:
+            language: Language of its text and its plot.
+        """
         with use_language(language):
             explanation = translate(f"The second cell asks again, and spends {self.asked.loss} again.")
         title = f"# {self.asked.purpose}\n\n{explanation}"
@@ -98,8 +113,13 @@ class AnswerCopies:
         return json.dumps(facts, indent=1) + "\n"
 
     def write_command(self, form: Form, asked_form: AskedForm) -> str:
-        """Return a command that asks the question; "" for tables that the command line does not read, and if the view
-        that was chosen has another text now.
+        """Return a shell command that asks the question.
+
+        Empty if the command line cannot read the table, or if the chosen view has another text by now.
+
+        Args:
+            form: The form of the question.
+            asked_form: The form as it was filled in.
         """
         source = self.source
         name_of_view, *text_of_view = asked_form.fields.get(VIEW, ("",))
@@ -125,7 +145,7 @@ class AnswerCopies:
         return _break_lines(words)
 
     def _write_cells(self) -> tuple[str, str]:
-        """Return the code that imports and makes the question, and the code that asks it."""
+        """Return two pieces of Python: imports and the question; and the session that asks it."""
         code = write_question_code(question_from_json(self.asked.question), column=len("question = "))
         imports, table = self._write_table()
         account = self.dataset.account
@@ -140,7 +160,7 @@ class AnswerCopies:
         return question, f"with dp.Session(\n    {session},\n) as session:\n{ask}  # new noise: this is charged again"
 
     def _write_table(self) -> tuple[list[str], str]:
-        """Return the imports and the expression of the table."""
+        """Return the imports, and the Python expression of the table."""
         source = self.source
         path = _quote(self.source.data)
         if source.table and source.data.lower().endswith(DUCKDB_ENDINGS):

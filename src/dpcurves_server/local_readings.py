@@ -1,6 +1,6 @@
-"""Readings of a released distribution function that its page shows on request: quantiles, and shares above a value.
+"""Quantiles and shares that the page of a released distribution function shows on request.
 
-They are computed from the released curve alone and cost no privacy budget.
+Formal guarantees: post-processing. Readings are computed from the released curve alone, so they cost no budget.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ LEVEL = 0.95
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """A number that was read off a curve.
+    """A number computed from a released curve, as a page shows it.
 
     Attributes:
         group: The category; empty for a curve of all records.
-        words: The name of the reading.
-        value: The number with its interval, in words.
+        words: The name of the number, such as ``median``.
+        value: The number with its 95% interval, as text.
     """
 
     group: str
@@ -40,7 +40,14 @@ class Reading:
 
 
 def find_curves(result: Any) -> Mapping[str, CDF]:
-    """Return the distribution functions of a result by category, or under an empty name; none of other results."""
+    """Return the distribution functions in a result.
+
+    Args:
+        result: A released result.
+
+    Returns:
+        Curves by category; a single curve under an empty name; nothing for results of another type.
+    """
     if isinstance(result, CDF):
         return {"": result}
     if isinstance(result, ByCategory):
@@ -50,10 +57,14 @@ def find_curves(result: Any) -> Mapping[str, CDF]:
 
 
 def read_quantiles(curves: Mapping[str, CDF], text: str) -> list[Reading]:
-    """Return a quantile of each curve with its interval.
+    """Return a quantile of each curve, with its interval.
+
+    Args:
+        curves: Curves by category, from `find_curves`.
+        text: The typed probability of the quantile, as 0.5 for the median.
 
     Raises:
-        ValueError: The text is no number between 0 and 1.
+        ValueError: the text is no number between 0 and 1.
     """
     share = parse_number(read_number("share", text))
     if share is None or not 0 < share < 1:
@@ -71,12 +82,16 @@ def read_quantiles(curves: Mapping[str, CDF], text: str) -> list[Reading]:
 
 
 def read_shares_above(curves: Mapping[str, CDF], text: str) -> list[Reading]:
-    """Return the share of the records of each curve that lie at or above a value, with its interval.
+    """Return the share of records at or above a value, for each curve, with its interval.
 
     The interval comes from the simultaneous band at the edges beside the value, so it holds for any value.
 
+    Args:
+        curves: Curves by category, from `find_curves`; at least one.
+        text: The typed value: a number, or a date on an axis of dates or times.
+
     Raises:
-        ValueError: The text is no number; of dates and times, no date.
+        ValueError: the text is no number, or no date on an axis of dates or times.
     """
     value = _parse_value(text, next(iter(curves.values())).label)
     readings = []
@@ -91,8 +106,9 @@ def read_shares_above(curves: Mapping[str, CDF], text: str) -> list[Reading]:
 
 
 def _parse_value(text: str, label: str) -> float:
-    """Return a typed number; on an axis of dates or times, a date as days or seconds since 1970-01-01. Raises
-    `InvalidArgument`.
+    """Return a typed value in units of the axis: days or seconds since 1970-01-01 for a date.
+
+    Raises `InvalidArgument` if the text is no number, or no date on an axis of dates or times.
     """
     if not is_date_axis(label):
         value = parse_number(read_number("above", text))

@@ -101,8 +101,11 @@ NUMBER_WORDS = frozenset({
     "amount", "balance", "cost", "count", "days", "delay", "distance", "duration", "fee", "height", "hours", "income",
     "length", "minutes", "months", "number", "pay", "price", "rate", "salary", "size", "spend", "time", "value",
     "visits", "wage", "weight", "years", *RANGES_BY_WORD,
-    "betrag", "dauer", "gewicht", "größe", "preis", "tage", "durée", "jours", "poids", "prix", "taille",
-    "días", "importe", "peso", "precio",
+    "area", "floorspace", "rent", "revenue", "temperature", "turnover",
+    "anzahl", "betrag", "dauer", "einkommen", "fläche", "flaeche", "gehalt", "gewicht", "größe", "groesse", "jahre",
+    "kosten", "lohn", "miete", "minuten", "monate", "preis", "stunden", "tage", "umsatz", "zeit",
+    "durée", "jours", "loyer", "mois", "montant", "poids", "prix", "revenu", "salaire", "surface", "taille",
+    "alquiler", "días", "horas", "importe", "ingresos", "meses", "peso", "precio", "renta", "salario",
     "chf", "cm", "eur", "euro", "euros", "gbp", "kg", "km", "mg", "min", "ml", "mm", "usd",
 })  # fmt: skip
 """Words in the names of columns of numbers, and units of measurement and currencies, as in ``fee (EUR)``."""
@@ -114,9 +117,11 @@ FLAG_WORDS = frozenset({
 """Words in the names of columns of two classes, such as 0 and 1, or no and yes."""
 SPELLINGS = ("0,1", "no,yes", "No,Yes", "NO,YES", "N,Y", "n,y", "false,true", "False,True", "FALSE,TRUE", "F,T")
 """Usual spellings of two classes. The user chooses one, because a header does not show the spelling of a file."""
-DATE_WORDS = frozenset({"birthday", "birthdate", "date", "datum", "dob", "fecha", "geburtsdatum", "timestamp"})
+DATE_WORDS = frozenset({
+    "birthday", "birthdate", "date", "datum", "dob", "einzug", "fecha", "geburtsdatum", "timestamp",
+})  # fmt: skip
 """Words in the names of columns of dates."""
-DATES_ALONE = frozenset({"admitted", "born", "closed", "discharged", "ended", "opened", "started"})
+DATES_ALONE = frozenset({"admitted", "arrived", "born", "closed", "discharged", "ended", "opened", "started"})
 """Words that are the whole name of a column of dates."""
 DATE_ENDS = frozenset({"on", "at"})
 """Last words of the names of columns of dates, after another word, as in ``borrowed on`` and ``created_at``."""
@@ -132,7 +137,9 @@ CATEGORY_WORDS = frozenset({
     "diagnosis", "district", "ethnicity", "gender", "genre", "grade", "group", "hospital", "kind", "language", "level",
     "occupation", "office", "product", "province", "race", "region", "school", "sex", "site", "state", "status",
     "team", "type", "ward",
-    "geschlecht", "station", "sexe", "sexo", "ville", "ciudad",
+    "neighborhood", "neighbourhood", "quarter", "triage",
+    "abteilung", "beruf", "bezirk", "geschlecht", "gruppe", "kreis", "ort", "schule", "stadt", "stadtteil", "station",
+    "arrondissement", "quartier", "sexe", "ville", "barrio", "ciudad", "distrito", "sexo",
 })  # fmt: skip
 """Words in the names of columns of categories."""
 
@@ -150,6 +157,8 @@ def propose_column(name: str, has_numbers: bool | None) -> ProposedColumn:
     ['numbers', 'numbers', 'categories', 'categories', 'categories', 'categories']
     >>> [propose_column(name, None).use.value for name in ("ruled", "cured", "days recovered", "default rate")]
     ['categories', 'categories', 'numbers', 'numbers']
+    >>> [propose_column(name, None).use.value for name in ("Miete", "Fläche (m2)", "Stadtteil", "loyer", "barrio")]
+    ['numbers', 'numbers', 'categories', 'numbers', 'categories']
     """
     words = _split_name(name)
     bounds = next((RANGES_BY_WORD[word] for word in words if word in RANGES_BY_WORD), ("", ""))
@@ -327,8 +336,9 @@ def _find_csv_format(path: Path, delimiter: str, encoding: str) -> Source:
 
 
 def _find_database_table(path: Path, table: str) -> str:
-    """Return the table of a DuckDB database that is named, or its only one. Raises `InvalidArgument` if there is no
-    such table or no database.
+    """Return the named table of a DuckDB database, or its only one.
+
+    Raises `InvalidArgument` if there is no such table, or no database.
     """
     import duckdb
 
@@ -407,13 +417,18 @@ class TableFacts:
 
 
 def register_table(services: Services, table: LocalTable, facts: TableFacts) -> None:
-    """Register a table with its one user, whose allowance is the whole budget. Under replace-one the number of people
-    is public, and counted here.
+    """Register a table with its one user, whose allowance is the whole budget.
 
-    Each step is skipped if an earlier call has done it, so that a registration that was interrupted is completed.
+    Under replace-one the number of people is public, and is counted here. Each step is skipped if an earlier call has
+    done it, so a call completes a registration that was interrupted.
+
+    Args:
+        services: The services of the server.
+        table: The table.
+        facts: Its columns, unit, adjacency and budget.
 
     Raises:
-        ValueError: The table has no declared column of this type, no record under replace-one, or the account exists
+        ValueError: the table has no declared column of this type, no record under replace-one, or the account exists
             with other facts.
     """
     source = replace(table.source, decimal=facts.decimal)

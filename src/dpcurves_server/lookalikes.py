@@ -1,12 +1,20 @@
-"""A comparison of an uploaded synthetic table with the confidential one, which detects that the wrong file was sent.
+"""Compares an uploaded synthetic table with the confidential one, so that a steward does not publish the wrong file.
 
-A steward who picks the wrong file would publish all records. So an upload is compared with the registered table, in a
-process of its own, because the serving process opens no records. It says one of four words, and never a number.
+A steward who picks the wrong file would publish all records. So `compare_tables` compares each upload with the
+registered table and returns one of four words (`Resemblance`), never a number. It runs in a process of its own, because
+the serving process opens no records.
 
-Formal guarantees: none for the steward who sends tables: whether rows are equal is an exact answer about records. It is
-kept coarse. Equal tables are refused. Of tables of 100 rows or more, those are called `SIMILAR` of which a large share
-are rows of the other one, and the word goes into the log. Schemas of few combinations, where honest tables share nearly
-every row, and where a refusal could be found by trying, are called `UNCLEAR` whatever their records are.
+Formal guarantees: none towards the steward. Whether rows are equal is an exact answer about records, so it is kept
+coarse:
+
+    EQUAL        the same file, or the same rows; the upload is refused
+    SIMILAR      the upload has 100 rows or more, and at least half of its rows, or of the confidential rows (of 100 or
+                 more), are equal
+    UNCLEAR      the schema has few combinations of values, so that honest tables share most rows; or no comparison ran
+    DIFFERENT    every other upload
+
+A schema of few combinations is UNCLEAR whatever its records are, so nobody finds a record by trying uploads. The word
+goes into the log.
 """
 
 from __future__ import annotations
@@ -33,7 +41,7 @@ MEMORY_BYTES = 3 * 2**30
 
 
 class Resemblance(Enum):
-    """How a synthetic table resembles the confidential one."""
+    """How an uploaded table resembles the confidential one; the module docstring says when each word is used."""
 
     EQUAL = "equal"
     SIMILAR = "similar"
@@ -42,13 +50,15 @@ class Resemblance(Enum):
 
 
 def compare_tables(upload: bytes, packed: bytes, columns: Sequence[Declared], source: Source) -> Resemblance:
-    """Return how an uploaded table resembles the registered one. Opens no record in this process.
+    """Return how an uploaded table resembles the registered one.
 
-    Arguments:
+    Opens no record in this process. `UNCLEAR` if the comparing process fails or takes more than 120 seconds.
+
+    Args:
         upload: The file as it was sent.
         packed: Its declared columns as Parquet, from `pack_table`.
         columns: The public schema.
-        source: The location of the records.
+        source: The location of the confidential records.
     """
     facts = {
         "source": asdict(source), "columns": declared_columns_to_json(columns), "length": len(upload),
@@ -65,7 +75,13 @@ def compare_tables(upload: bytes, packed: bytes, columns: Sequence[Declared], so
 
 
 def judge_rows(uploaded: int, registered: int, common: int, columns: Sequence[Declared]) -> Resemblance:
-    """Return the resemblance of tables with these numbers of rows, of which `common` are equal.
+    """Return the resemblance of two tables, from numbers of rows.
+
+    Args:
+        uploaded: Rows of the upload.
+        registered: Rows of the confidential table.
+        common: Rows that are in both, each as often as in the table where it is rarer.
+        columns: The public schema.
 
     >>> judge_rows(8, 8, 8, ()), judge_rows(99, 200, 99, ())
     (<Resemblance.UNCLEAR: 'unclear'>, <Resemblance.UNCLEAR: 'unclear'>)
@@ -88,7 +104,7 @@ def judge_rows(uploaded: int, registered: int, common: int, columns: Sequence[De
 
 
 def _has_many_combinations(columns: Sequence[Declared]) -> bool:
-    """Return True for a schema with a column of numbers, or with more than 10,000 combinations of categories."""
+    """Return True if the schema has a column of numbers or of unlisted categories, or more than 10,000 combinations."""
     if any(not isinstance(column, Categories) or has_unknown_categories(column) for column in columns):
         return True
     # 10_000: combinations of declared categories up to which honest tables share nearly every row
@@ -109,10 +125,16 @@ def main() -> None:
 
 
 def _compare(source: Source, columns: Sequence[Declared], packed: bytes, length: int, digest: str) -> Resemblance:
-    """SENSITIVE: return how an uploaded file resembles the registered table; unclear for tables in an engine, and if
-    the columns have too few combinations of values to tell copies from chance.
+    """SENSITIVE: return how an uploaded file resembles the registered table.
 
-    `packed` is the upload as Parquet; `length` (bytes) and `digest` (SHA-256) are of the upload as it was sent.
+    `UNCLEAR` if the table is in an engine, or the columns have too few combinations to tell copies from chance.
+
+    Args:
+        source: The location of the confidential records.
+        columns: The public schema.
+        packed: The upload as Parquet.
+        length: Length of the upload as it was sent, in bytes.
+        digest: SHA-256 of the upload as it was sent, in hexadecimal digits.
     """
     path = Path(source.data)
     if source.table or not path.is_file():  # in an engine, where its rows stay
@@ -132,7 +154,7 @@ ROUNDINGS = "TRY_CAST({} AS FLOAT)", "printf('%.4e', {} + 0.0)"
 def _count_rows(
     path: Path, delimiter: str, columns: Sequence[Declared], packed: bytes, rounding: str
 ) -> tuple[int, int, int]:
-    """Return the rows of the upload, the rows of the registered table, and how many are in both (as multisets)."""
+    """SENSITIVE: return the rows of the upload, of the registered table, and of both (as multisets)."""
     from io import BytesIO
 
     import duckdb
@@ -157,7 +179,7 @@ def _count_rows(
 
 
 def _normalise(column: Declared, rounding: str) -> str:
-    """Return SQL for a column: rounded numbers, and composed texts without blanks around them, of any type."""
+    """Return SQL for a column in comparable form: rounded numbers, and NFC texts without blanks around them."""
     name = _quote(str(column.column), '"')
     text = f"nfc_normalize(trim(CAST({name} AS VARCHAR)))"
     if isinstance(column, Categories) and has_text_categories(column):

@@ -1,4 +1,4 @@
-"""ASGI middleware before every route: bounded bodies, same origin, security headers.
+"""ASGI middleware that runs before every route: size limits, same-origin checks, security headers.
 
 A request is refused before routing if it is
 
@@ -6,8 +6,8 @@ A request is refused before routing if it is
     oversized     a body above `LARGEST_REQUEST`, or `LARGEST_FILE` for an upload     413
     cross-site    not `SAFE`, without a bearer token, not known to come from here     403
 
-A body without a true Content-Length is cut off at the same limit. Responses get the headers of `HEADERS`, and a content
-policy by their media type unless the route sets one.
+A body that is longer than its Content-Length says is cut off at the same limit. Responses get the headers of `HEADERS`,
+and a content security policy by their media type unless the route sets one.
 """
 
 from __future__ import annotations
@@ -50,13 +50,23 @@ Send = Callable[[Any], Awaitable[None]]
 
 
 class SecurityMiddleware:
-    """ASGI middleware: security headers, size limits and same-origin checks."""
+    """ASGI middleware that limits bodies, refuses cross-site requests, and adds security headers.
+
+    Args:
+        app: The ASGI app that serves accepted requests.
+    """
 
     def __init__(self, app: Any) -> None:
         self._app = app
 
     async def __call__(self, scope: Any, receive: Receive, send: Send) -> None:
-        """Serve one request."""
+        """Serve one request, or refuse it before the app sees it.
+
+        Args:
+            scope: Facts of the connection and the request.
+            receive: Returns the next part of the body.
+            send: Sends a part of the response.
+        """
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
@@ -73,7 +83,7 @@ SAFE = frozenset({"GET", "HEAD", "OPTIONS"})
 
 
 def _find_refusal(scope: Scope) -> tuple[str, int] | None:
-    """Return the refusal of a malformed or oversized request, before routing; None if the request is valid."""
+    """Return the error line and the status of a request to refuse; None if the request is acceptable."""
     headers = Headers(scope=scope)  # type: ignore[arg-type]
     path = str(scope["path"])
     if len(path) > 2000 or not path.isprintable():  # characters
@@ -87,7 +97,7 @@ def _find_refusal(scope: Scope) -> tuple[str, int] | None:
 
 
 def _is_same_origin(scope: Scope, headers: Headers) -> bool:
-    """Return True if a request with side effects has the same origin or a bearer token."""
+    """Return True if a request cannot come from another site: it has a bearer token, or this server's origin."""
     if headers.get("authorization", "").lower().startswith("bearer "):
         return True
     origin = headers.get("origin")
@@ -102,7 +112,9 @@ def _body_limit(scope: Scope) -> int:
 
 
 def _limit_body(receive: Receive, limit: int) -> Receive:
-    """Disconnect a body that exceeds the limit, regardless of its Content-Length."""
+    """Return a `receive` that reports a disconnection once a body exceeds `limit` bytes, whatever its Content-Length
+    says.
+    """
     received = 0
 
     async def receive_limited() -> Mapping[str, Any]:
@@ -118,7 +130,7 @@ def _limit_body(receive: Receive, limit: int) -> Receive:
 
 
 def _add_headers(scope: Scope, send: Send) -> Send:
-    """Add security headers to a response; a route may set its own content policy and caching."""
+    """Return a `send` that adds the security headers; a route may set its own content policy and caching."""
 
     async def send_with_headers(message: Any) -> None:
         """Send a message of the response, with the security headers if it is the first."""

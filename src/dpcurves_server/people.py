@@ -1,4 +1,12 @@
-"""Accounts, roles and passwords (Argon2id); sessions and tokens, stored as hashes only; rate limiters."""
+"""Accounts, roles, sign-in, browser sessions and API tokens of a verification server.
+
+    People              accounts, roles and passwords (Argon2id)
+    Sessions            sign-in by password, and browser sessions of 12 hours
+    Tokens              API tokens of programs
+    SignInThrottle      a growing wait after failed attempts to sign in
+
+Cookies and tokens are stored as hashes only. This module holds no records.
+"""
 
 from __future__ import annotations
 
@@ -121,12 +129,17 @@ class People:
     def add(self, who: Principal, name: str, password: str) -> None:
         """Create an account without roles.
 
+        Args:
+            who: The caller, an operator.
+            name: Name of the account.
+            password: Its password.
+
         Raises:
-            ProtocolError: The principal may not, the name exists, or the password is too short.
+            ProtocolError: the caller may not do this, the name exists, or the password is too short.
         """
         require(who, Right.KEEP_PEOPLE)
         require_name("person", name)
-        facts = {
+        row = {
             "name": name,
             "password": self._passwords.hash_password(password),
             "locked": False,
@@ -137,7 +150,7 @@ class People:
             """Store the account. Raises `ProtocolError` if the name is in use."""
             if has_row(connection, PEOPLE, name=name):
                 raise ProtocolError("person", "this name is in use; choose another", 409)
-            connection.execute(insert(PEOPLE), facts)
+            connection.execute(insert(PEOPLE), row)
 
         self._archive.run_logged(Event(who.name, "made person", name), insert_person)
 
@@ -159,14 +172,14 @@ class People:
             self._require_password(name, old_password)
         else:
             require(who, Right.KEEP_PEOPLE)
-        facts = {"password": self._passwords.hash_password(password)}
+        changes = {"password": self._passwords.hash_password(password)}
 
         def update_password(connection: Connection) -> None:
             """Store the new hash. Raises `ProtocolError` if the principal may not change this account."""
             _require_person(connection, name)
             if not is_own and KEEPERS & _find_roles(connection, name):
                 require(who, Right.NAME_KEEPERS)
-            _update_person(connection, name, facts)
+            _update_person(connection, name, changes)
 
         self._archive.run_logged(Event(who.name, "gave a new password to", name), update_password)
 
@@ -236,8 +249,14 @@ class People:
     def give_role(self, who: Principal, name: str, role: Role, dataset: str = "") -> None:
         """Make an account operator, auditor, or steward of a dataset. Analysts are added to projects instead.
 
+        Args:
+            who: The caller.
+            name: Name of the account.
+            role: The role.
+            dataset: Name of the dataset, for a steward; empty for other roles.
+
         Raises:
-            ProtocolError: The principal may not, the account does not exist, the role cannot be given here, or the
+            ProtocolError: the caller may not do this, the account does not exist, the role cannot be given here, or the
                 account would combine operator with steward or auditor.
         """
         _require_may_assign(who, role)
@@ -258,7 +277,17 @@ class People:
         self._archive.run_logged(Event(who.name, f"gave role {role.value}", name, dataset), insert_role)
 
     def remove_role(self, who: Principal, name: str, role: Role, dataset: str = "") -> None:
-        """Remove a role. Raises `ProtocolError` if the principal may not, or the account does not exist."""
+        """Remove a role of an account.
+
+        Args:
+            who: The caller.
+            name: Name of the account.
+            role: The role.
+            dataset: Name of the dataset, for a steward; empty for other roles.
+
+        Raises:
+            ProtocolError: the caller may not do this, or the account does not exist.
+        """
         _require_may_assign(who, role)
         _require_assignable(role, dataset)
 
@@ -280,13 +309,13 @@ class People:
 
         return self._archive.read_snapshot(select_people)
 
-    def _set_locked(self, who: Principal, name: str, action: str, facts: Mapping[str, object]) -> None:
+    def _set_locked(self, who: Principal, name: str, action: str, changes: Mapping[str, object]) -> None:
         """Lock or unlock an account, end its sessions and tokens, and log the action."""
 
         def update_lock(connection: Connection) -> None:
             """Store whether the account is locked."""
             _require_person(connection, name)
-            _update_person(connection, name, facts)
+            _update_person(connection, name, changes)
 
         self._archive.run_logged(Event(who.name, action, name), update_lock)
 
@@ -316,9 +345,9 @@ def _load_person(connection: Connection, name: str, locked: bool, made_at: str) 
     return Person(name, bool(locked), is_operator, is_auditor, stewards, tuple(sorted(projects)), made_at)
 
 
-def _update_person(connection: Connection, name: str, facts: Mapping[str, object]) -> None:
+def _update_person(connection: Connection, name: str, changes: Mapping[str, object]) -> None:
     """Change an account, and end all of its sessions and tokens."""
-    connection.execute(update(PEOPLE).where(PEOPLE.c.name == name).values(**facts))
+    connection.execute(update(PEOPLE).where(PEOPLE.c.name == name).values(**changes))
     _end_sessions(connection, name)
 
 
@@ -341,9 +370,7 @@ def _require_may_assign(who: Principal, role: Role) -> None:
 
 
 def _require_assignable(role: Role, dataset: str) -> None:
-    """Refuse analyst as a role, and a dataset that is missing or does not belong to the role. Raises
-    `ProtocolError`.
-    """
+    """Refuse the role analyst, and a dataset that is missing or does not belong to the role. Raises `ProtocolError`."""
     if role is Role.ANALYST:
         raise ProtocolError(
             "role", "only the steward of the dataset adds analysts, on the page of the project; choose another role"
@@ -503,13 +530,19 @@ class Sessions:
         self._failures = FailureLog(archive)
 
     def sign_in(self, name: str, password: str, address: str) -> BrowserSession:
-        """Begin a session of 12 hours.
+        """Begin a session of 12 hours, by name and password.
 
-        Failed attempts are throttled per name and address; and per name, whether it exists or not, over all addresses
-        from which nobody has signed in under it. So strangers cannot lock a person out who comes from a known address.
+        Failed attempts are throttled per name and address. They are also throttled per name over all addresses from
+        which nobody has signed in under it, whether the name exists or not. So strangers cannot lock out a person who
+        comes from a known address.
+
+        Args:
+            name: Name of the account.
+            password: The typed password.
+            address: Network address of the browser.
 
         Raises:
-            ProtocolError: Wrong name or password, or a locked account: all give the same message in the same time.
+            ProtocolError: wrong name or password, or a locked account: all give the same message in the same time.
         """
         key = (name[:200], address)
         digest = hash_secret(f"{name}\n{address}")
@@ -587,7 +620,7 @@ class Sessions:
         csrf = secrets.token_urlsafe(32)
         # 12 * 3600 seconds: lifetime of a browser session
         ends = int(time.time()) + 12 * 3600
-        facts = {
+        row = {
             "digest": hash_secret(cookie),
             "person": principal.name,
             "csrf": csrf,
@@ -598,7 +631,7 @@ class Sessions:
         def insert_session(connection: Connection) -> None:
             """Delete ended sessions and store the new one."""
             connection.execute(delete(SESSIONS).where(SESSIONS.c.ends <= time.time()))
-            connection.execute(insert(SESSIONS), facts)
+            connection.execute(insert(SESSIONS), row)
 
         self._archive.run_logged(Event(principal.name, action, principal.name), insert_session)
         return BrowserSession(cookie, csrf, principal)
@@ -611,10 +644,16 @@ class Tokens:
         self._archive = archive
 
     def make(self, who: Principal, project: str, label: str, days: int) -> str:
-        """Create a token and return its secret, which is not stored.
+        """Create a token, and return its secret, which is not stored.
+
+        Args:
+            who: The caller, an analyst of the project.
+            project: The project to which the token is restricted.
+            label: A name by which its owner recognises the token.
+            days: Lifetime in days, 1 to 366.
 
         Raises:
-            ProtocolError: The principal is not an analyst of the project, or `days` is out of range.
+            ProtocolError: the caller is not an analyst of the project, or `days` is out of range.
         """
         require(who, Right.KEEP_TOKENS, Subject(project=project))
         require_name("label", label)
@@ -624,7 +663,7 @@ class Tokens:
         secret = secrets.token_urlsafe(32)
         name = secrets.token_hex(8)
         # 24 * 3600: seconds in a day
-        facts = {
+        row = {
             "digest": hash_secret(secret), "id": name, "person": who.name, "project": project, "label": label,
             "made_at": format_now(), "ends": int(time.time()) + days * 24 * 3600,
         }  # fmt: skip
@@ -635,7 +674,7 @@ class Tokens:
             most_tokens = 100  # tokens per account
             if len(_find_tokens(connection, who.name)) >= most_tokens:
                 raise ProtocolError("token", f"an account has at most {most_tokens} tokens; revoke one first", 409)
-            connection.execute(insert(TOKENS), facts)
+            connection.execute(insert(TOKENS), row)
 
         self._archive.run_logged(Event(who.name, "made token", f"{name} for {project}"[:200]), insert_token)
         return secret
@@ -656,8 +695,9 @@ class Tokens:
         self._archive.run_logged(Event(who.name, "took back token", token[:200] or "none"), delete_token)
 
     def find(self, secret: str) -> Principal | None:
-        """Return the principal a token acts for, restricted to its project; None if it does not exist or has
-        expired."""
+        """Return the principal for whom a token acts, restricted to its project; None if it does not exist or has
+        expired.
+        """
 
         def find_principal_of_token(connection: Connection) -> Principal | None:
             """Return the token's person with rights in its project only; None if it has expired."""

@@ -1,7 +1,8 @@
-"""Plans of questions: made in a process with limits, for people in turn, and cached for each project.
+"""Plans of questions: what a question would cost, and its expected error.
 
-Planning is free and may take seconds of work and a gigabyte. So it happens in the serving process for small questions
-alone; others wait in a queue that holds none of the threads which answer requests.
+Planning costs no budget, but may take seconds and a gigabyte of memory. Small questions are planned in the serving
+process. Others wait in a queue for a process with limits, where people take turns. Plans are cached for each project.
+Touches no records.
 """
 
 from __future__ import annotations
@@ -445,8 +446,9 @@ def _require_numbers(declared: Declared, axis: Axis) -> None:
 
 
 def _is_declared(value: Category, declared: Declared) -> bool:
-    """Return True for a declared category, for any if the schema does not list them, or for a number in the declared
-    range of a column of numbers.
+    """Return True if the schema allows a value.
+
+    It allows declared categories, any value if it does not list them, and numbers in the declared range.
     """
     if has_unknown_categories(declared):
         return True

@@ -77,8 +77,8 @@ class Projects:
                 raise not_found("dataset")
             if has_row(connection, PROJECTS, name=name):
                 raise ProtocolError("project", "a project of this name exists already; choose another name", 409)
-            facts = {"name": name, "dataset": dataset, "description": description, "made_at": format_now()}
-            connection.execute(insert(PROJECTS), facts)
+            row = {"name": name, "dataset": dataset, "description": description, "made_at": format_now()}
+            connection.execute(insert(PROJECTS), row)
 
         self._archive.run_logged(Event(who.name, "made project", name, dataset), insert_project)
 

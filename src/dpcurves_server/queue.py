@@ -230,9 +230,9 @@ class Queue:
             lambda connection: connection.execute(update(QUESTIONS).where(is_leased).values(worker=None)).rowcount
         )
 
-    def _update_queued(self, job: Job, **facts: object) -> None:
+    def _update_queued(self, job: Job, **changes: object) -> None:
         """Update a queued question if the lease is still valid."""
-        change = update(QUESTIONS).where(*_leased_by(job), _has_state(State.QUEUED)).values(**facts)
+        change = update(QUESTIONS).where(*_leased_by(job), _has_state(State.QUEUED)).values(**changes)
         self._database.write(lambda connection: connection.execute(change).rowcount)
 
 

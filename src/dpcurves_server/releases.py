@@ -204,11 +204,11 @@ class Releases:
         require(who, Right.PUBLISH, Subject(answer.asked_question.dataset))
         if answer.published_at is not None:
             return
-        facts = {"published_at": format_now(), "published_by": who.name}
+        changes = {"published_at": format_now(), "published_by": who.name}
         is_unpublished = (RELEASES.c.id == id, RELEASES.c.published_at.is_(None))
         event = Event(who.name, "published", id, answer.asked_question.dataset)
         self._archive.run_logged(
-            event, lambda one: one.execute(update(RELEASES).where(*is_unpublished).values(**facts)).rowcount
+            event, lambda one: one.execute(update(RELEASES).where(*is_unpublished).values(**changes)).rowcount
         )
 
 
@@ -309,7 +309,7 @@ class Models:
         """
         dataset_project = find_project_for(self._archive, who, project, Right.ASK)
         model = predictor_from_json(text)
-        facts = {
+        row = {
             "project": project, "digest": model.digest, "name": model.name, "model": model.to_json(),
             "person": who.name, "made_at": format_now(),
         }  # fmt: skip
@@ -333,8 +333,8 @@ class Models:
                     f"a project has at most {most_models} models; use a stored model, or ask in another project",
                     409,
                 )
-            connection.execute(insert(MODELS), facts)
-            return StoredModel(model.digest, model.name, who.name, facts["made_at"], facts["model"])
+            connection.execute(insert(MODELS), row)
+            return StoredModel(model.digest, model.name, who.name, row["made_at"], row["model"])
 
         words = escape_for_terminal(f"{model.name} {model.digest[:16]}: {project}")[:LONGEST_ACCOUNT_NAME]
         return self._archive.run_logged(

@@ -1,4 +1,9 @@
-"""The renderer: a process that draws sketches, comparisons and files, its cache, and the queue of requests."""
+"""The renderer: draws sketches, comparisons and files of released answers, in a process of its own.
+
+`Renderer` has the cache and the queue of requests. `draw` makes one picture or file.
+
+Formal guarantees: post-processing; only released answers and public facts are drawn.
+"""
 
 from __future__ import annotations
 
@@ -69,7 +74,7 @@ SYNTHETIC = "the synthetic table"
 SKETCH = "sketch"
 BESIDE = "beside"
 FILE = "file"
-Facts = Mapping[str, Any]
+DrawingInputs = Mapping[str, Any]
 """Inputs of a drawing except its table: plain objects, public or released."""
 MADE = {
     "png": "image/png", "pdf": "application/pdf",
@@ -103,7 +108,7 @@ class Drawing:
         return read_alternative_text(self.svg)
 
 
-def collect_sketch_inputs(question_plan: QuestionPlan) -> Facts:
+def collect_sketch_inputs(question_plan: QuestionPlan) -> DrawingInputs:
     """Return what a sketch is drawn from, as plain objects: question, loss, plan and schema, which are public."""
     dataset = question_plan.dataset
     account = question_plan.dataset.account
@@ -117,7 +122,7 @@ def collect_sketch_inputs(question_plan: QuestionPlan) -> Facts:
     }  # fmt: skip
 
 
-def collect_comparison_inputs(release: Answer) -> Facts:
+def collect_comparison_inputs(release: Answer) -> DrawingInputs:
     """Return the inputs of a comparison with a synthetic table: released numbers only."""
     return {"draw": BESIDE, "question": dict(release.asked_question.question), "curve": release.json}
 
@@ -128,11 +133,16 @@ def _release_label(release: Answer) -> str:
 
 
 def find_drawn_type(form: str, language: str) -> str:
-    """Return the media type of a file that the renderer draws on request; "" for files that are stored."""
+    """Return the media type of a file that is drawn on request; empty for a file that is stored.
+
+    Args:
+        form: Ending of the file, such as ``pdf``.
+        language: Language of the file; in English fewer formats are drawn on request.
+    """
     return MADE.get(form, "") or (TRANSLATED.get(form, "") if language != ENGLISH else "")
 
 
-def collect_file_inputs(releases: Sequence[Answer], form: str, language: str = ENGLISH) -> Facts:
+def collect_file_inputs(releases: Sequence[Answer], form: str, language: str = ENGLISH) -> DrawingInputs:
     """Return the inputs of a file of releases: released numbers only.
 
     Arguments:
@@ -149,23 +159,23 @@ def is_comparable(release: Answer) -> bool:
     return _COMPARED.get_or_compute(release.id, lambda: isinstance(result_from_json(release.json), tuple(MEASURES)))
 
 
-def draw(facts: Facts, table: Any | None) -> Drawing:
+def draw(inputs: DrawingInputs, table: Any | None) -> Drawing:
     """Draw a sketch, a comparison or a file.
 
     Arguments:
-        facts: From `collect_sketch_inputs` or `collect_comparison_inputs`.
+        inputs: From `collect_sketch_inputs` or `collect_comparison_inputs`.
         table: The synthetic table; None draws a sketch from the dummy table.
     """
-    if facts["draw"] == FILE:
-        return _draw_file(facts)
-    return _draw_comparison(facts, table) if facts["draw"] == BESIDE else _draw_sketch(facts, table)
+    if inputs["draw"] == FILE:
+        return _draw_file(inputs)
+    return _draw_comparison(inputs, table) if inputs["draw"] == BESIDE else _draw_sketch(inputs, table)
 
 
-def _draw_file(facts: Facts) -> Drawing:
+def _draw_file(inputs: DrawingInputs) -> Drawing:
     """Draw a picture, a page or a workbook of releases, in the language of the reader; several share a picture."""
-    curves = [result_from_json(text) for _, text in facts["curves"]]
-    names = [name for name, _ in facts["curves"]]
-    with DRAWING, use_language(facts["language"]):
+    curves = [result_from_json(text) for _, text in inputs["curves"]]
+    names = [name for name, _ in inputs["curves"]]
+    with DRAWING, use_language(inputs["language"]):
         if len(curves) == 1:
             (curve,) = curves
             axes = curve.plot(ax=headless_axes(getattr(curve, "SIZE", LANDSCAPE)))
@@ -175,9 +185,9 @@ def _draw_file(facts: Facts) -> Drawing:
                 f"{name} ({position})" if names.count(name) > 1 else name for position, name in enumerate(names, 1)
             ]
             axes = plot_results_together(dict(zip(labels, curves, strict=True)), LEVEL, population=False)
-        if facts["form"] == "svg":
+        if inputs["form"] == "svg":
             return Drawing(to_standalone_svg(svg_text(axes)))
-        return Drawing("", file=b64encode(_write_file(curves[0], axes, facts["form"])).decode())
+        return Drawing("", file=b64encode(_write_file(curves[0], axes, inputs["form"])).decode())
 
 
 def _write_file(curve: Any, axes: Axes, form: str) -> bytes:
@@ -195,36 +205,36 @@ SKETCH_KEY = b"public key of the noise in sketches"
 """Public: the tables of sketches are no confidential records."""
 
 
-def _draw_sketch(facts: Facts, table: Any | None) -> Drawing:
+def _draw_sketch(inputs: DrawingInputs, table: Any | None) -> Drawing:
     """Draw the question's answer on a public table, with noise of the planned scale from a public key.
 
     With a typed share of rows, that share of the table's rows passes the filter, whatever their values.
 
     Formal guarantees: none is needed, because the table is public. The picture is marked as one of made-up data.
     """
-    loss = loss_from_text(**facts["loss"])
-    unit = facts["unit"]
-    trial = _build_trial_table(facts, table)
-    question = question_from_json(facts["question"])
+    loss = loss_from_text(**inputs["loss"])
+    unit = inputs["unit"]
+    trial = _build_trial_table(inputs, table)
+    question = question_from_json(inputs["question"])
     shown_filter = ""
-    if facts["row_share"] is not None and hasattr(question, "where"):
-        share = f"a share of {facts['row_share']:g} of the rows"
+    if inputs["row_share"] is not None and hasattr(question, "where"):
+        share = f"a share of {inputs['row_share']:g} of the rows"
         shown_filter = f"{question.where}, as if {share} passed" if question.where else f"{share} passes"
-        trial, condition = _choose_passing_rows(trial, facts["row_share"])
+        trial, condition = _choose_passing_rows(trial, inputs["row_share"])
         question = replace(question, where=condition)
     with (
         catch_warnings(action="ignore", category=CurveWarning),
         Session(
-            trial, budget=Currency(facts["currency"]).smallest_cap(loss),
-            adjacency=Neighbours(facts["adjacency"]), unit=unit or None,
-            rows_per_unit=facts["rows_per_unit"] if unit else None,
+            trial, budget=Currency(inputs["currency"]).smallest_cap(loss),
+            adjacency=Neighbours(inputs["adjacency"]), unit=unit or None,
+            rows_per_unit=inputs["rows_per_unit"] if unit else None,
             # reloading a page shows the same sketch; a seed would mark it as a release that is not private
             randomness=Randomness.from_key(SKETCH_KEY, "sketch"),
         ) as session,
     ):  # fmt: skip
         curve = session.ask(question, loss)
         with made_up_data(shown_filter):
-            return Drawing(to_standalone_svg(_render_sketch(question, curve, facts["cells"])))
+            return Drawing(to_standalone_svg(_render_sketch(question, curve, inputs["cells"])))
 
 
 def _render_sketch(question: Any, curve: Any, cells: int) -> str:
@@ -248,9 +258,9 @@ def _describe_half_width(question: Any, curve: Any) -> str:
     return f"95% for these records: ± {format_number(half, half)}, {kind.interval_label}"
 
 
-def _draw_comparison(facts: Facts, table: Any) -> Drawing:
+def _draw_comparison(inputs: DrawingInputs, table: Any) -> Drawing:
     """Draw a released curve and the exact curve of a synthetic table."""
-    comparison = compare(result_from_json(facts["curve"]), question_from_json(facts["question"]), table)
+    comparison = compare(result_from_json(inputs["curve"]), question_from_json(inputs["question"]), table)
     with DRAWING:
         axes = comparison.plot(ax=headless_axes(comparison.private.SIZE), names=("confidential", "synthetic"))
         return Drawing(to_standalone_svg(svg_text(axes)), comparison.verdict, comparison.differs)
@@ -267,15 +277,15 @@ def to_standalone_svg(svg: str) -> str:
     return svg.replace("<svg", '<svg xmlns="http://www.w3.org/2000/svg"', 1)
 
 
-def _build_trial_table(facts: Facts, table: Any | None) -> Any:
+def _build_trial_table(inputs: DrawingInputs, table: Any | None) -> Any:
     """Return the table that a sketch is computed on: the synthetic table, repeated, or the dummy table; with a column
     of units.
     """
     if table is not None:
-        trial = _repeat_rows(table.select(facts["wanted"]), facts)
+        trial = _repeat_rows(table.select(inputs["wanted"]), inputs)
     else:
-        trial = dummy_table(columns_from_json(facts["columns"]), facts["rows"], facts["wanted"])
-    unit = facts["unit"]
+        trial = dummy_table(columns_from_json(inputs["columns"]), inputs["rows"], inputs["wanted"])
+    unit = inputs["unit"]
     if not unit or unit in trial.column_names:
         return trial
     return trial.append_column(unit, pa.array(np.arange(trial.num_rows)))  # each row is a unit
@@ -290,11 +300,11 @@ def _choose_passing_rows(trial: Any, share: float) -> tuple[Any, str]:
     return trial.append_column(name, pa.array(np.diff(ends))), f'"{name}" = 1'
 
 
-def _repeat_rows(table: Any, facts: Facts) -> Any:
+def _repeat_rows(table: Any, inputs: DrawingInputs) -> Any:
     """Repeat the rows of a table up to the public number of units, so that relative noise is realistic."""
-    if not facts["is_counted"] or not table.num_rows:
+    if not inputs["is_counted"] or not table.num_rows:
         return table
-    return table.take(pa.array(np.arange(facts["rows"]) % table.num_rows))
+    return table.take(pa.array(np.arange(inputs["rows"]) % table.num_rows))
 
 
 # The drawing process, its cache, and waiting requests.
@@ -335,15 +345,15 @@ class Renderer:
             thread_pool.shutdown(wait=False, cancel_futures=True)
         self._child.stop()
 
-    def find(self, facts: Facts, table: SyntheticTable | None) -> Drawing | None:
-        """Return the cached drawing of these facts and this table, or None."""
-        return self._kept.peek(_cache_key(facts, table))
+    def find(self, inputs: DrawingInputs, table: SyntheticTable | None) -> Drawing | None:
+        """Return the cached drawing of these inputs and this table, or None."""
+        return self._kept.peek(_cache_key(inputs, table))
 
-    def submit(self, facts: Facts, table: SyntheticTable | None, person: str = "") -> Future[Drawing]:
+    def submit(self, inputs: DrawingInputs, table: SyntheticTable | None, person: str = "") -> Future[Drawing]:
         """Queue a drawing unless it is cached. A sketch cancels the person's earlier waiting sketch.
 
         Arguments:
-            facts: The inputs.
+            inputs: The inputs.
             table: The synthetic table, or None.
             person: The person who waits: for one sketch at a time, and for `MOST_OF_ONE` other drawings; empty is the
                 server itself.
@@ -351,16 +361,16 @@ class Renderer:
         Raises:
             ProtocolError: Too many requests wait, of this person or of all.
         """
-        is_sketch = facts["draw"] == SKETCH
+        is_sketch = inputs["draw"] == SKETCH
         earlier = self._last.pop(person, None) if is_sketch else None
         if earlier is not None:
             earlier.cancel()
-        queue = self._hands[facts["draw"]]
+        queue = self._hands[inputs["draw"]]
         if queue._work_queue.qsize() >= 128:  # requests per queue
             raise ProtocolError("picture", NO_PICTURE, 503)
         if person and not is_sketch:
             self._count_waiting(person)
-        future = queue.submit(self._kept.get_or_compute, _cache_key(facts, table), lambda: self._draw(facts, table))
+        future = queue.submit(self._kept.get_or_compute, _cache_key(inputs, table), lambda: self._draw(inputs, table))
         if person and is_sketch:
             self._last[person] = future
             future.add_done_callback(lambda future: self._forget_last(person, future))
@@ -392,12 +402,12 @@ class Renderer:
         with self._turn:
             self._child.ensure_running()
 
-    def _draw(self, facts: Facts, table: SyntheticTable | None) -> Drawing:
+    def _draw(self, inputs: DrawingInputs, table: SyntheticTable | None) -> Drawing:
         """Return a drawing when the process is free; requests of both queues take turns."""
         with self._turn:  # alternates between the queues
-            return self._draw_now(facts, table)
+            return self._draw_now(inputs, table)
 
-    def _draw_now(self, facts: Facts, table: SyntheticTable | None) -> Drawing:
+    def _draw_now(self, inputs: DrawingInputs, table: SyntheticTable | None) -> Drawing:
         """Return the drawing that the process makes. Raises `ProtocolError` (status 503) if it fails or takes too
         long.
         """
@@ -405,7 +415,7 @@ class Renderer:
         ending = threading.Timer(60.0, self._child.kill)
         ending.start()
         try:
-            answer = self._send_job(self._child.ensure_running(), facts, table)
+            answer = self._send_job(self._child.ensure_running(), inputs, table)
         except (OSError, ValueError):
             self._child.stop()
             raise ProtocolError("picture", NO_PICTURE, 503) from None
@@ -415,23 +425,25 @@ class Renderer:
             raise ProtocolError("picture", answer["wrong"] or NO_PICTURE, 503)
         return Drawing(**answer)
 
-    def _send_job(self, process: subprocess.Popen[bytes], facts: Facts, table: SyntheticTable | None) -> Facts:
+    def _send_job(
+        self, process: subprocess.Popen[bytes], inputs: DrawingInputs, table: SyntheticTable | None
+    ) -> DrawingInputs:
         """Send a job to the process and return its answer. Raises `OSError` or `ValueError` if it has ended."""
         table_bytes = b"" if table is None or self._sent == (process, table.digest) else table.parquet_bytes
-        line = json.dumps({**facts, "octets": len(table_bytes), "has_table": table is not None})
+        line = json.dumps({**inputs, "octets": len(table_bytes), "has_table": table is not None})
         request_pipe = cast("IO[bytes]", process.stdin)
         answer_pipe = cast("IO[bytes]", process.stdout)
         request_pipe.write(line.encode() + b"\n" + table_bytes)
         request_pipe.flush()
         if table_bytes and table is not None:
             self._sent = process, table.digest
-        return cast("Facts", json.loads(answer_pipe.readline()))
+        return cast("DrawingInputs", json.loads(answer_pipe.readline()))
 
 
-def _cache_key(facts: Facts, table: SyntheticTable | None) -> bytes:
+def _cache_key(inputs: DrawingInputs, table: SyntheticTable | None) -> bytes:
     """Return the cache key of a picture; a synthetic table enters by its digest."""
     table_digest = "" if table is None else table.digest
-    return sha256(f"{table_digest}\n{json.dumps(facts)}".encode()).digest()
+    return sha256(f"{table_digest}\n{json.dumps(inputs)}".encode()).digest()
 
 
 # Waiting for pictures that other processes draw. Waiting requests hold no thread, because pages need the threads.
@@ -464,7 +476,7 @@ async def wait_for_drawing(drawing: Future[Drawing]) -> Drawing:
         raise
 
 
-# The process that draws sketches and comparisons: it reads facts and public tables, and writes pictures.
+# The process that draws sketches and comparisons: it reads inputs and public tables, and writes pictures.
 #
 # It gets no database URL, so it cannot open records. It ends when its standard input closes.
 
@@ -482,17 +494,17 @@ def main() -> None:
     svg_text(headless_axes())
     table: Any = None
     while line := sys.stdin.buffer.readline():
-        facts = json.loads(line)
-        if facts["octets"]:
-            table = parquet.read_table(BytesIO(sys.stdin.buffer.read(facts["octets"])))
-        answers.write(json.dumps(answer_job(facts, table if facts["has_table"] else None)).encode() + b"\n")
+        inputs = json.loads(line)
+        if inputs["octets"]:
+            table = parquet.read_table(BytesIO(sys.stdin.buffer.read(inputs["octets"])))
+        answers.write(json.dumps(answer_job(inputs, table if inputs["has_table"] else None)).encode() + b"\n")
         answers.flush()
 
 
-def answer_job(facts: Facts, table: Any | None) -> Facts:
+def answer_job(inputs: DrawingInputs, table: Any | None) -> DrawingInputs:
     """Return the picture as plain objects, or the error message, which may quote the inputs of the person who asked."""
     try:
-        drawing = draw(facts, table)
+        drawing = draw(inputs, table)
     except ArgumentError as error:
         return {"wrong": str(error)}
     except Exception as error:

@@ -1,8 +1,10 @@
-"""Questions in the terms of the public schema: categories of their declared type, and both classes by name.
+"""Completes questions from the public schema of a dataset: types of categories, and the names of both classes.
 
-A file of text declares no types, so a question that leaves a class to its usual value, 0 or 1, is refused there. The
-schema of a dataset does declare it. A question that was completed by the schema is answered from any file that has the
+A CSV file declares no types, so a question there must name the labels of both classes. The schema of a dataset declares
+the labels. `align_with_schema` writes them into the question, which can then be answered from any file with the
 declared columns.
+
+Formal guarantees: only the public schema is used; no records are read.
 """
 
 from __future__ import annotations
@@ -34,8 +36,15 @@ USUAL_LABELS = (0, 1)
 
 
 def align_with_schema(question: Any, dataset: str, columns: Sequence[Declared]) -> Any:
-    """Return a question with the declared categories of unlisted columns, labels of their declared type, and the second
-    class of each column of two classes.
+    """Return a question completed from the schema.
+
+    Columns without listed categories get the declared ones, labels get their declared type, and a column of two classes
+    gets its second class.
+
+    Args:
+        question: The question.
+        dataset: Name of the dataset, for errors.
+        columns: The public schema.
 
     Raises:
         ValueError: the schema declares no categories of a column that the question does not list.
@@ -55,7 +64,11 @@ def align_with_schema(question: Any, dataset: str, columns: Sequence[Declared]) 
 
 
 def find_other_class(declared: Declared, label: Category) -> Category | None:
-    """Return the second class of a declared column of two classes; None if the schema does not say which it is.
+    """Return the second class of a column of two classes; None if the schema does not determine it.
+
+    Args:
+        declared: The declared column.
+        label: The first class.
 
     >>> find_other_class(Categories("late", ("no", "yes")), "yes")
     'no'
@@ -73,7 +86,11 @@ def find_other_class(declared: Declared, label: Category) -> Category | None:
 
 
 def find_declared(declared: Declared | None, label: Category) -> Category:
-    """Return a label as the schema declares it; a label that it does not declare is returned unchanged.
+    """Return a label with the type that the schema declares, as 2 for the text "2"; an undeclared label is unchanged.
+
+    Args:
+        declared: The declared column; None: undeclared.
+        label: The label.
 
     >>> find_declared(Categories("code", (1, 2)), "2")
     2
@@ -97,7 +114,10 @@ def _align_label(label: Any, declared: Declared | None) -> Any:
 
 
 def _align_value(value: Any, declared: Mapping[str, Declared]) -> Any:
-    """Return a part of a question in which all listed categories have their declared type."""
+    """Return a value of a question, in which all listed categories have their declared type.
+
+    Nested questions and tuples are completed part by part.
+    """
     if isinstance(value, UnlistedCategories | Predictor):
         return value
     if isinstance(value, Categories):
@@ -117,11 +137,10 @@ def _find_column(question: Any, field: str, declared: Mapping[str, Declared]) ->
 
 
 def _list_categories(question: Any, dataset: str, declared: Mapping[str, Declared]) -> Any:
-    """Return a question with the declared categories of the column whose categories it does not list, or with the
-    universe in which they are found, if the schema does not list them either.
+    """Return a question with the declared categories of the column whose categories it does not list.
 
-    Raises:
-        ValueError: the schema declares no categories of the column.
+    A column with unlisted categories stays as it is if the question names the universe in which to find them (partition
+    selection). Raises `InvalidArgument` if the schema declares no categories.
     """
     unlisted = find_unlisted(question)
     if unlisted is None:

@@ -1,11 +1,11 @@
-"""The services of a verification server: what its pages, its API and its commands can do, over one database.
+"""The services of a verification server, which its pages, its API and its commands share.
 
     people, sessions, tokens           accounts and roles, browser sessions, API tokens
     datasets, projects, synthetic      data sets with their budgets, projects with their allowances, synthetic tables
     questions, stewardship, releases   plans and the queue, waiting questions, released answers
     models, audit, studio              predictive models, the audit log, pictures
 
-Services open no records: workers do, after the charge (`worker`).
+Each method checks the rights of its caller. Services open no records; workers do, after the charge (`worker`).
 """
 
 from __future__ import annotations
@@ -25,15 +25,14 @@ from .synthetic import SyntheticTables
 
 
 class Services:
-    """The services of one server, over one database. They open no records.
+    """All services of one server, over one database.
 
-    Each method checks the rights of its principal.
-
-    Arguments:
+    Args:
         url: The database: ``sqlite:///server.db``, or ``postgresql+psycopg://...``. It holds ledger and queue.
         notify: Called when there is work for workers.
 
     Attributes:
+        archive: The database.
         people: Accounts and roles.
         sessions: Browser sessions.
         tokens: API tokens.

@@ -1,4 +1,4 @@
-"""Tables of a verification server, in the database of its ledger: people, data sets, questions and releases.
+"""Database tables of a verification server (SQLAlchemy), in the same database as its ledger.
 
     PEOPLE, ROLES, SUBJECTS, SESSIONS, TOKENS, ADDRESSES     who signs in, by password or by an identity provider
     DATASETS, PROJECTS, MEMBERS, MODELS                      what is asked about, and by whom

@@ -1,7 +1,7 @@
-"""Numbers that people type into forms: with a point or a comma before the decimals, and no thousands separator.
+"""Numbers that people type into forms, with a point or a comma before the decimals.
 
-Browsers of many languages show and type a decimal comma, so a comma is read as one wherever it cannot separate
-thousands. A text that may mean two numbers is refused with both.
+Browsers of many languages type a decimal comma. So a comma is read as one wherever it cannot separate thousands. A text
+that may mean two numbers, such as 1,250, is refused, and the error names both. Touches no records.
 
 >>> read_number("bound", "2,5"), read_number_list("shares", "0,25; 0,5")
 ('2.5', '0.25,0.5')
@@ -24,14 +24,14 @@ LIST_SEPARATOR = ";"
 
 
 def read_number(field: str, text: str) -> str:
-    """Return the text of a number with a point before its decimals; another text as it is.
+    """Return the text of a number with a point before its decimals. Text that is no number is returned unchanged.
 
-    Arguments:
+    Args:
         field: The field of the form, which an error names.
         text: The typed text.
 
     Raises:
-        ValueError: The number has separators between thousands, or its comma may be one.
+        ValueError: the number has separators between thousands, or its comma may be one.
 
     >>> read_number("amount", "0,5"), read_number("amount", "0.5"), read_number("amount", "about 3")
     ('0.5', '0.5', 'about 3')
@@ -53,10 +53,15 @@ def read_number(field: str, text: str) -> str:
 
 
 def read_number_list(field: str, text: str) -> str:
-    """Return a list of numbers with commas between them; semicolons separate numbers with decimal commas.
+    """Return a list of numbers with commas between them. In the typed text, semicolons separate numbers with decimal
+    commas.
+
+    Args:
+        field: The field of the form, which an error names.
+        text: The typed text; without a semicolon it is returned unchanged.
 
     Raises:
-        ValueError: A number between semicolons has separators between thousands, or its comma may be one.
+        ValueError: a number has separators between thousands, or its comma may be one.
 
     >>> read_number_list("quantiles", "0,25; 0,5"), read_number_list("quantiles", "0.25,0.5")
     ('0.25,0.5', '0.25,0.5')

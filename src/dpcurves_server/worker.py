@@ -87,8 +87,9 @@ class Worker:
         return job is not None or (self._does is not WorkerRole.CHARGES and self._draw_next())
 
     def _draw_next(self) -> bool:
-        """Draw and store one answer without picture, if any; a failed drawing is left to the serving process. Return
-        False without such an answer.
+        """Draw and store one answer that has no picture. Return False if there is none.
+
+        A drawing that fails is left to the serving process.
         """
         waiting = (id for id in self._queue.find_undrawn() if id not in self._left)
         chosen = next((id for id in waiting if self._queue.lease_drawing(self._worker, id)), None)
@@ -100,8 +101,9 @@ class Worker:
         return True
 
     def _work_on(self, job: Job) -> None:
-        """Charge a leased question and, unless this worker only charges, count and answer it; refuse it or schedule a
-        retry after an error.
+        """Charge a leased question and, unless this worker only charges, count and answer it.
+
+        After an error the question is refused, or a retry is scheduled.
         """
         try:
             dataset = self._datasets.get(MACHINE, job.dataset, job.version)

@@ -1,7 +1,7 @@
-"""Exact model of the ledger: acknowledged and shown values, compared with the databases after every event.
+"""A model of the ledger that checks a simulated run: what the ledger acknowledged must stay in its database.
 
-A simulated process tells the model what it was told (`acknowledge_charge`, `acknowledge_answer`) and what it shows
-(`show`); after every commit the database must satisfy
+A simulated process tells the model which replies it received (`acknowledge_charge`, `acknowledge_answer`) and which
+values it shows (`show`). After every commit the database must satisfy
 
     account      spent = sum of its grants <= cap
     allowance    spent = sum of its payments <= limit
@@ -9,7 +9,7 @@ A simulated process tells the model what it was told (`acknowledge_charge`, `ack
     answer       belongs to a grant; acknowledged answers stay unchanged
     shown        one value for each name, whose request is paid
 
-A failure is a `Violation`, which ends the schedule. After an older copy of the ledger was put back on purpose, the
+A failure raises `Violation`, which ends the run. If a schedule restores an older copy of the ledger on purpose, the
 model forgets what that copy lacks (`forget_later`).
 """
 
@@ -24,16 +24,20 @@ from .world import Violation, World
 
 
 class LedgerAudit:
-    """Compares a ledger's file with the replies that processes received, whenever a transaction ends.
+    """Compares the file of a ledger with the replies that processes received, whenever a transaction ends.
 
-    Invariants: an account has spent the sum of its grants, and at most its cap; a request has one grant; acknowledged
-    charges and answers stay, unchanged; an answer belongs to a grant; what is shown under one name is always the same,
-    and is paid and stored when it is shown.
+    The invariants are in the module docstring.
 
-    Arguments:
-        world: The world.
+    Args:
+        world: The world; `check` becomes one of its invariants.
         path: The file of the ledger.
         disk: Its disk, which counts commits, so that an unchanged file is not read again.
+
+    Attributes:
+        charges: Acknowledged amount of each request, in billionths.
+        answers: Acknowledged answer of each (request, round, part).
+        shown: Shown value of each name.
+        is_stale: Whether an older copy of the ledger is in place, so that nothing is compared.
     """
 
     def __init__(self, world: World, path: Path, disk: SimulatedDisk) -> None:
@@ -50,14 +54,22 @@ class LedgerAudit:
         return self._disk.read(self._path, query, *values)
 
     def check(self) -> None:
-        """Compare the ledger with the model. Raises `Violation`."""
+        """Compare the ledger with the model if anything was written since the last check.
+
+        Raises:
+            Violation: an invariant does not hold.
+        """
         if self.is_stale or self._disk.commits == self._seen:
             return
         self._seen = self._disk.commits
         self.check_now()
 
     def check_now(self) -> None:
-        """Compare the ledger with the model, even if nothing was written. Raises `Violation`."""
+        """Compare the ledger with the model, even if nothing was written.
+
+        Raises:
+            Violation: an invariant does not hold.
+        """
         with self._disk.read_snapshot(self._path) as exists:
             if exists:
                 self._compare()
@@ -110,7 +122,9 @@ class LedgerAudit:
                 raise Violation(f"the acknowledged answer {key} is missing or was changed")
 
     def forget_later(self) -> None:
-        """Forget what the ledger's file lacks, after an older copy was put back on purpose, and all shown values."""
+        """Forget all shown values, and what the ledger's file lacks. Use it after an older copy was restored on
+        purpose.
+        """
         grants = {request for (request,) in self._read("SELECT request FROM dpcurves_grants")}
         answers = {(request, round_number, part) for request, round_number, part in self._read(
             'SELECT g.request, a.round, a.part FROM dpcurves_answers a JOIN dpcurves_grants g ON a."grant" = g.entry'
@@ -120,7 +134,15 @@ class LedgerAudit:
         self.shown.clear()
 
     def acknowledge_charge(self, request: str, amount: int) -> None:
-        """Record the reply that a request is paid. Raises `Violation` if the ledger lacks it."""
+        """Record the reply that a request is paid.
+
+        Args:
+            request: Request id.
+            amount: Amount in billionths.
+
+        Raises:
+            Violation: the ledger lacks the charge, or the request was charged another amount before.
+        """
         rows = self._read("SELECT amount FROM dpcurves_grants WHERE request = ?", request)
         if not rows and not self.is_stale:
             raise Violation(f"a charge of {request!r} was acknowledged before it was committed")
@@ -128,8 +150,15 @@ class LedgerAudit:
             raise Violation(f"{request!r} was charged {amount}, and {self.charges[request]} before")
 
     def show(self, name: Hashable, value: Hashable, request: str) -> None:
-        """Record a published value. Raises `Violation` for an uncharged request, or a value unlike an earlier one of
-        the same name.
+        """Record a value that a process shows.
+
+        Args:
+            name: Name of the value, which has one value for ever.
+            value: The value.
+            request: Request that pays for it.
+
+        Raises:
+            Violation: the request is not paid, or another value was shown under this name.
         """
         if not self._read("SELECT entry FROM dpcurves_grants WHERE request = ?", request):
             raise Violation(f"{name} was shown before it was paid")
@@ -137,7 +166,17 @@ class LedgerAudit:
             raise Violation(f"{name} was shown twice, with different noise")
 
     def acknowledge_answer(self, request: str, round_number: int, part: int, answer: str) -> None:
-        """Record a stored answer that a process received."""
+        """Record a stored answer that a process received.
+
+        Args:
+            request: Request id.
+            round_number: Round of the question.
+            part: Part of the round.
+            answer: The answer as it is stored.
+
+        Raises:
+            Violation: the answer is not stored, or another one was given before.
+        """
         if self.answers.setdefault((request, round_number, part), answer) != answer:
             raise Violation(f"answer {round_number} of {request!r} was given twice, with different noise")
         query = (

@@ -158,8 +158,9 @@ class SimulatedDisk:
         files = {path: read_file(path) for folder in folders for path in self._list_files(folder)}
 
         def finish() -> None:
-            """Restore the files as they were at the kill, so that nothing that cleanup code did remains; after a loss
-            of power also drop or tear what was not flushed. Called once, when the killed code has ended.
+            """Restore the files as they were at the kill, so that nothing remains of what cleanup code did.
+
+            After a loss of power, also drop or tear what was not flushed. Called once, when the killed code has ended.
             """
             for folder in folders:
                 for path in self._list_files(folder):

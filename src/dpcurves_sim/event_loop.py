@@ -1,8 +1,8 @@
-"""A simulated event loop: HTTP applications run under the simulated clock, without sockets and threads.
+"""A simulated asyncio event loop: HTTP applications run by a simulated clock, without sockets and threads.
 
-All requests of one server process share its loop, as in the product. Callbacks never let other processes run: a
-callback that waits for a disk, a lock or a peer would keep all clients of the server waiting, and is reported. Work for
-threads runs in the simulated thread of the request that needs it, which may wait.
+All requests of one server process share one loop, as in the product. A callback must not wait for a disk, a lock or
+another process, because all clients of the server would wait too. The loop reports such a callback as a `Violation`.
+Work for a thread pool runs in the simulated thread of the request that needs it, which may wait.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ if TYPE_CHECKING:
 class SimulatedLoop(asyncio.AbstractEventLoop):
     """The event loop of one server process.
 
-    Arguments:
-        world: The world.
+    Args:
+        world: The world, which keeps the clock.
     """
 
     def __init__(self, world: World) -> None:
@@ -39,10 +39,13 @@ class SimulatedLoop(asyncio.AbstractEventLoop):
         self._works: dict[asyncio.Task[Any], deque[tuple[Callable[[], Any], asyncio.Future[Any]]]] = {}
 
     def run(self, coroutine: Coroutine[Any, Any, Any]) -> Any:
-        """Run a coroutine in the thread of its request, which also runs its calls of `run_in_executor`.
+        """Run a coroutine to its end, in the simulated thread of its request; return its result.
+
+        Args:
+            coroutine: The application's work on one request. Its calls of `run_in_executor` run in this thread, too.
 
         Raises:
-            Violation: A callback of the application let other processes run.
+            Violation: a callback of the application let other processes run.
         """
         task = self.create_task(coroutine)
         works = self._works[task] = deque()
@@ -72,7 +75,7 @@ class SimulatedLoop(asyncio.AbstractEventLoop):
                 future.set_result(result)
 
     def _run_ready(self) -> None:
-        """Run all callbacks that are due, of all requests. They wait for nothing."""
+        """Run all callbacks that are due, of all requests. They must not wait."""
         with self._enter():
             while True:
                 while self._timers and self._timers[0][0] <= self._world.now:
@@ -85,7 +88,7 @@ class SimulatedLoop(asyncio.AbstractEventLoop):
 
     @contextmanager
     def _enter(self) -> Iterator[None]:
-        """Be the running loop until the context ends, in which no process may wait."""
+        """Make this the running loop. Until the context ends, waiting is a violation."""
         before = events._get_running_loop()
         events._set_running_loop(self)
         self._world.waits_for_nothing = True
@@ -163,7 +166,11 @@ class SimulatedLoop(asyncio.AbstractEventLoop):
         return future
 
     def call_exception_handler(self, context: dict[str, Any]) -> None:
-        """Report an error of a callback. Raises `Violation`."""
+        """Report an error of a callback or a task.
+
+        Raises:
+            Violation: always, but for a task of a killed server, which the garbage collector finds later.
+        """
         error = context.get("exception")
         if error is None:  # a task of a killed server, which the garbage collector finds later
             return

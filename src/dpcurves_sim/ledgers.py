@@ -1,4 +1,8 @@
-"""Scenario: analysts and followers of a stream share one ledger on one machine, whose disk and power fail."""
+"""A simulated scenario: analysts and followers of a stream share one ledger, whose disk and power fail.
+
+The scenario uses the product's code on a simulated disk and clock. `LedgerAudit` checks after every commit that nothing
+was charged twice, lost, or shown before it was paid.
+"""
 
 from __future__ import annotations
 
@@ -70,8 +74,10 @@ TRANSIENT = frozenset({"ledger", "key"})
 
 @lru_cache
 def make_empty_ledger(number: int) -> tuple[tuple[str, bytes], ...]:
-    """Return ends of names and contents of the files of a new ledger, made once for all schedules. Ledgers of other
-    numbers have other names, as random names do."""
+    """Return the files of a new ledger, made once for all schedules: the end of each name, and the content.
+
+    Ledgers of other numbers have other names, as random names do.
+    """
     with simulate_disk(World(Schedule("ledger", number))) as disk:
         folder = disk.make_folder(MACHINE)
         Ledger.open(f"sqlite:///{folder / 'budget.db'}")
@@ -191,8 +197,10 @@ class LedgerScenario:
             self._ask(ledger, request, noise)
 
     def _ask(self, ledger: Ledger, request: str, noise: Callable[[int], bytes]) -> None:
-        """Charge a request, find or draw its answer, store it, and show it: as `Session` does. Answers are looked for
-        only to a charge that an earlier attempt may have made."""
+        """Charge a request, find or draw its answer, store it, and show it, as `Session` does.
+
+        A stored answer is looked for only if an earlier attempt may have made the charge.
+        """
         try:
             grant, balance, is_new = self._retry(
                 lambda: ledger.charge_and_read_balance(
@@ -367,8 +375,10 @@ class LedgerScenario:
         self._audit.is_stale = False
 
     def _put_copy_back(self) -> dict[str, bytes] | None:
-        """Take a copy of the ledger, put it back later, and see that it is refused. Return the latest ledger; None if
-        the copy is not older."""
+        """Take a copy of the ledger, put it back later, and check that it is refused.
+
+        Return the latest ledger; None if the copy is not older.
+        """
         world, disk = self._world, self._disk
         world.sleep(world.draw("backup") * 2)
         world.wait_until(lambda: self._path.exists() or world.is_calm, 0.5)

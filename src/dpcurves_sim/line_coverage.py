@@ -78,8 +78,9 @@ def measure_lines(scenario: str, run: Callable[[], object]) -> dict[str, Coverag
         return trace_line
 
     def trace_call(frame: FrameType, event: str, _: Any) -> Any:
-        """Return the function that traces the lines of a call, or None outside of the protocol modules: the global
-        trace function of `sys.settrace`."""
+        """Return the function that traces the lines of a call; None outside of the protocol modules. For
+        `sys.settrace`.
+        """
         return trace_line if frame.f_code.co_filename in executed else None
 
     sys.settrace(trace_call)
@@ -95,8 +96,13 @@ def measure_lines(scenario: str, run: Callable[[], object]) -> dict[str, Coverag
 
 
 def list_function_lines(file: Path) -> Iterator[tuple[int, str]]:
-    """Yield the numbers of the lines inside the functions of a file that schedules can run, each with the name of its
-    function. Lines of modules and classes run at the import."""
+    """Yield the numbers of the lines that schedules can run, each with the name of its function.
+
+    Only lines inside functions are listed; lines of modules and classes run at the import.
+
+    Args:
+        file: A Python file.
+    """
     left_out = tuple(name for names in NOT_SIMULATED.values() for name in names)
     pending = [compile(file.read_text(encoding="utf-8"), str(file), "exec")]
     while pending:

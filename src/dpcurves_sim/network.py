@@ -1,7 +1,7 @@
-"""A simulated network: requests to HTTP applications that are lost, late, slow, repeated, cut off or partitioned.
+"""A simulated network for HTTP applications, with faults that a seed chooses.
 
-Clients are the product's `Channel` without its socket, and servers the product's applications on a simulated event
-loop: between them lie messages of ASGI, as an HTTP server passes them.
+Clients are the product's `Channel` without its socket. Servers are the product's ASGI applications on a simulated event
+loop. Requests between them can be lost, late, slow, repeated, cut off or partitioned:
 
     request lost, connection reset    it does not arrive; the client waits, or sees it at once
     request delayed, body slow        it, or the rest of its body, arrives up to 30 seconds later
@@ -9,7 +9,7 @@ loop: between them lie messages of ASGI, as an HTTP server passes them.
     answer lost                       it is answered, and the client sees a reset
     partition                         nothing arrives between two machines for up to 20 seconds
 
-The world chooses faults by its seed (`World.step`).
+The world chooses a fault at each request (`World.step`). So one seed repeats one run exactly.
 """
 
 from __future__ import annotations
@@ -45,14 +45,14 @@ App = Callable[[Any, Any, Any], Awaitable[None]]
 
 
 class Request(NamedTuple):
-    """A request as it is sent.
+    """An HTTP request as a client sends it.
 
     Attributes:
         method: GET or POST.
-        path: The path.
+        path: Path on the server.
         body: The body.
-        headers: The headers by name.
-        certificate: The certificate of the client in DER; empty for a client without one.
+        headers: Headers by name.
+        certificate: The client's certificate in DER; empty for a client without one.
     """
 
     method: str
@@ -63,11 +63,11 @@ class Request(NamedTuple):
 
     @property
     def label(self) -> str:
-        """Name of the request in traces: the path below the task, without hashes."""
+        """Short name of the request in traces: the path below the task, with hashes replaced."""
         return "/".join("round" if len(part) >= 43 else part for part in self.path.split("/")[3:]) or "status"
 
     def to_scope(self) -> dict[str, Any]:
-        """Return the request's head as an HTTP server passes it to an application."""
+        """Return the head of the request as an ASGI scope, as an HTTP server would build it."""
         return {
             "type": "http", "asgi": {"version": "3.0", "spec_version": "2.3"}, "http_version": "1.1",
             "method": self.method, "scheme": "https", "path": self.path, "raw_path": self.path.encode(),
@@ -78,7 +78,13 @@ class Request(NamedTuple):
 
 
 async def call_app(app: App, request: Request, pause: float) -> tuple[int, bytes]:
-    """Return status and body of an application's response to a request, whose second half comes after a pause."""
+    """Return the status and the body of an application's response to a request.
+
+    Args:
+        app: An ASGI application.
+        request: The request.
+        pause: Seconds between the two halves of the request's body; 0: the body arrives at once.
+    """
     half = len(request.body) // 2 if pause else len(request.body)
     chunks = [request.body[:half], *([request.body[half:]] if pause else [])]
     status = 0
@@ -116,10 +122,13 @@ class _Answer:
 
 
 class SimulatedNetwork:
-    """The network of a world.
+    """The network of a simulated world.
 
-    Arguments:
-        world: The world.
+    Args:
+        world: The world, which chooses faults and keeps the clock.
+
+    Attributes:
+        faults: Faults that may happen when a request is sent.
     """
 
     longest_delay = 30.0
@@ -139,26 +148,36 @@ class SimulatedNetwork:
         self._waiting = 0
 
     def serve(self, process: Process) -> None:
-        """Deliver requests to a process while the process lives and has an application."""
+        """Deliver requests to a process as long as it lives and has an application.
+
+        Args:
+            process: The server's process.
+        """
         self._servers[process.name] = process
 
     def open_app(self, server: str, app: App | None) -> None:
-        """Let an application answer the requests to a server; None while the server starts."""
+        """Let an application answer requests to a server.
+
+        Args:
+            server: Name of the server's process.
+            app: An ASGI application; None while the server starts.
+        """
         if app is None:
             self._apps.pop(server, None)
         else:
             self._apps[server] = app, SimulatedLoop(self._world)  # type: ignore[abstract]
 
     def exchange(self, server: str, request: Request, patience: float) -> tuple[int, bytes]:
-        """Send a request to a server; return status and body of the response.
+        """Send a request to a server, and return the status and body of the response.
 
-        Arguments:
-            server: The name of the server's process.
+        Args:
+            server: Name of the server's process.
             request: The request.
-            patience: Seconds until the client gives up.
+            patience: Simulated seconds until the client gives up.
 
         Raises:
-            OSError: No response arrived.
+            OSError: no response arrived.
+            Violation: the server failed with an internal error, or works on too many requests at a time.
         """
         world = self._world
         process = self._servers[server]
@@ -187,7 +206,9 @@ class SimulatedNetwork:
         return answer.response
 
     def _deliver(self, process: Process, request: Request, delay: float, pause: float) -> _Answer:
-        """Let a thread of a server answer a request after some seconds; return the coming answer."""
+        """Start a server thread that answers a request after `delay` seconds; return the answer, which may still be
+        missing.
+        """
         world = self._world
         answer = _Answer()
         starts = process.starts
@@ -226,12 +247,12 @@ class _Socket:
 
 
 class SimulatedChannel(Channel):
-    """The product's client of one server, on a simulated network.
+    """The product's client of one server, on a simulated network instead of a socket.
 
-    Arguments:
+    Args:
         network: The network.
-        server: The name of the server's process.
-        timeout: Seconds that an answer may take.
+        server: Name of the server's process.
+        timeout: Simulated seconds that an answer may take.
         certificate: The client's certificate in DER; empty for a client without one.
     """
 
@@ -251,11 +272,11 @@ class SimulatedChannel(Channel):
 
 
 class Channels:
-    """Stands for the class `Channel` in product code that connects to one server.
+    """Replaces the class `Channel` in product code that connects to one server.
 
-    Arguments:
+    Args:
         network: The network.
-        server: The name of the server's process.
+        server: Name of the server's process.
         timeout: Seconds that an answer may take; None: as the product asks.
     """
 
@@ -265,5 +286,5 @@ class Channels:
         self._timeout = timeout
 
     def from_certificate(self, url: str, certificate: str, timeout: float = ANSWER_SECONDS) -> SimulatedChannel:
-        """Return a simulated channel to the server; the certificate is not looked at."""
+        """Return a simulated channel to the server. The URL and the certificate are ignored."""
         return SimulatedChannel(self._network, self._server, self._timeout or timeout)

@@ -189,8 +189,9 @@ class _Search:
         )
 
     def leave_out_faults(self) -> None:
-        """Shrink the schedule: leave out groups of faults, then single ones, until leaving out any other fault makes
-        the violation vanish.
+        """Shrink the schedule by leaving out faults: first groups, then single ones.
+
+        In the end, leaving out any other fault makes the violation vanish.
         """
         parts = 2
         while active := [event for event in self.outcome.struck if event not in self.outcome.schedule.skipped]:
@@ -205,8 +206,10 @@ class _Search:
                 parts = min(2 * parts, len(active))
 
     def cut_processes(self) -> None:
-        """Cut off each process after as few events as possible. If the schedule fails because it does not end, cut off
-        those alone that nobody waits for: without any other it would not end either.
+        """Shrink the schedule by cutting off each process after as few events as possible.
+
+        If the schedule fails because it does not end, only processes for which nobody waits are cut off: without any
+        other, it would not end either.
         """
         for name, number in self.outcome.processes:
             may_be_cut = name.startswith(self._independent) or not self._invariant.startswith(WAITS)

@@ -1,4 +1,7 @@
-"""Scenario: owners send reports to two servers, which close the task together and answer analysts."""
+"""A simulated scenario: owners send reports to two servers, which close the task together and answer analysts.
+
+The scenario uses the product's code on a simulated network, disk and clock, with faults that a seed chooses.
+"""
 
 from __future__ import annotations
 
@@ -421,8 +424,10 @@ class ServersScenario:
         return SimulatedChannel(self._network, f"server-{1 - party}", PATIENCE, certificate)
 
     def _repeat(self, party: int, what: str, message: bytes, token: str) -> bytes | None:
-        """Repeat a request every second until it is answered. Return the answer; None once the server refuses because
-        the task is closed."""
+        """Repeat a request every second until it is answered; return the answer.
+
+        None once the server refuses because the task is closed.
+        """
         line = self._connect(party)
         while True:
             try:

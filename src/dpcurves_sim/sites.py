@@ -1,4 +1,7 @@
-"""Scenario: sites sum masked vectors through a coordinator that may lie, with a site that may cheat."""
+"""A simulated scenario: sites sum masked vectors through a coordinator that may lie, with a site that may cheat.
+
+The scenario uses the product's code on a simulated network, disk and clock, with faults that a seed chooses.
+"""
 
 from __future__ import annotations
 
@@ -295,8 +298,10 @@ class SitesScenario:
             self._world.note(f"no answer: {error.rule[:60]}")
 
     def _run_careless_analyst(self) -> None:
-        """Send requests that are signed with another key, changed or cut off, with the ticket of an analyst. The
-        coordinator must refuse them. A lying one passes them on; sites must refuse them then (see `_check_site`)."""
+        """Send invalid requests with an analyst's ticket: signed with another key, changed, or cut off.
+
+        The coordinator must refuse them. A lying one passes them on; then sites must refuse them (see `_check_site`).
+        """
         world, federation = self._world, self._federation
         token = federation.analyst_ticket.derive_bearer_token(0)
         request = RoundRequest(QUESTION, PRICE, CARELESS, ())

@@ -1,4 +1,4 @@
-"""Players without rights: a server must refuse their requests, without an internal error."""
+"""Simulated attackers without rights: a server must refuse their requests, without an internal error."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ PUBLIC = ("/hpke_config", "/tasks/{task}")
 
 
 class Stranger:
-    """A client without a ticket, with tickets of another role, or with a valid ticket and malformed messages.
+    """A client with no ticket, with tickets of another role, or with malformed messages.
 
-    Arguments:
-        world: The world.
+    Args:
+        world: The world, which chooses each request by its seed.
         network: The network.
-        server: The name of the attacked server.
-        task: The hash of its task.
+        server: Name of the attacked server.
+        task: Hash of its task.
         paths: Function that returns the paths below the task that the application has.
         tokens: Bearer tokens that give no right at this server.
     """
@@ -41,7 +41,11 @@ class Stranger:
         self._tokens = ("", "x", "\xe9" * 64, *tokens)
 
     def run(self) -> None:
-        """Send some requests, each of which must be refused, if an answer arrives."""
+        """Send 12 random requests.
+
+        Raises:
+            Violation: the server answered a request that it must refuse.
+        """
         world = self._world
         for _ in range(12):
             world.sleep(world.draw("pause") * 2)

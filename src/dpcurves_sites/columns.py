@@ -1,10 +1,11 @@
-"""SENSITIVE. The columns of a task, which each site must have, under any local name.
-
-A question may read declared columns alone:
+"""SENSITIVE. The columns of a federation's task, which the table of each site must have.
 
     parse_schema             columns and types of a task, as in ``age:number,sex:category``
-    require_known_columns    a question names columns of the task alone, categories never as numbers
-    require_task_columns     a site's table has all columns of the task; only its schema is looked at
+    require_known_columns    refuses a question on other columns, or on categories as numbers
+    require_task_columns     refuses a site's table that lacks a column of the task
+    count_used_rows          the number of records that a site uses; SECRET
+
+Formal guarantees: all functions but `count_used_rows` read schemas only, so their errors reveal no record.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ class ColumnKind(Enum):
 
     @property
     def axis_builders(self) -> Sequence[Callable[[str], Axis | Categories]]:
-        """Constructors of axes on a column of this type; a site must support at least one."""
+        """Functions that make an axis on a column of this type. A site must accept at least one of these axes."""
         if self is ColumnKind.NUMBER:
             return (lambda name: Axis(name, Grid(0, 1, cells=1)),)
         return (lambda name: Categories(name, ("a",)), lambda name: Categories(name, (0,)))
@@ -41,10 +42,13 @@ Schema = Mapping[str, ColumnKind]
 
 
 def parse_schema(text: str) -> Schema:
-    """Parse columns and types, as in ``age:number,sex:category``.
+    """Parse the columns and types of a task.
+
+    Args:
+        text: Entries NAME:TYPE separated by commas, as in ``age:number,sex:category``.
 
     Raises:
-        ValueError: The form is wrong, or a column is repeated.
+        ValueError: the form is wrong, or a column is repeated.
     """
     schema: dict[str, ColumnKind] = {}
     kinds = {kind.value: kind for kind in ColumnKind}
@@ -61,8 +65,12 @@ def parse_schema(text: str) -> Schema:
 def require_known_columns(schema: Schema, axes: Axes) -> None:
     """Refuse axes on columns that the task does not have, or numeric axes on categories.
 
+    Args:
+        schema: Columns of the task; empty: any column is allowed.
+        axes: Axes of a question.
+
     Raises:
-        ValueError: Names the column.
+        ValueError: names the column.
     """
     if not schema:
         return
@@ -76,7 +84,7 @@ def require_known_columns(schema: Schema, axes: Axes) -> None:
 
 
 def _iterate_columns(axes: Axes, names: Container[str]) -> Iterator[tuple[str, bool]]:
-    """Yield the columns that axes read, inputs of models included, each with True if it is read as numbers."""
+    """Yield the columns that axes read, each with True if it is read as numbers. Inputs of models are included."""
     for axis in axes:
         if isinstance(axis.column, Predictor):
             yield from ((model_input.column, model_input.values is None) for model_input in axis.column.inputs)
@@ -91,10 +99,14 @@ def _iterate_columns(axes: Axes, names: Container[str]) -> Iterator[tuple[str, b
 
 
 def require_task_columns(records: Records, schema: Schema) -> None:
-    """Refuse a table that lacks a column of the task or has it with another type. Reads the schema only.
+    """Refuse a table that lacks a column of the task, or has it with another type. Reads the table's schema only.
+
+    Args:
+        records: The site's table.
+        schema: Columns of the task.
 
     Raises:
-        ValueError: Names the first column that is missing or has another type.
+        ValueError: names the first column that is missing or has another type.
     """
     for name, kind in schema.items():
         refusals = [error for axis in kind.axis_builders if (error := _find_refusal(records, axis(name))) is not None]
@@ -105,11 +117,17 @@ def require_task_columns(records: Records, schema: Schema) -> None:
 
 
 def count_used_rows(records: Records, schema: Schema, unit: Unit) -> int:
-    """SECRET. Return the number of records that the site uses: all records, or, under a contribution bound, those that
-    remain after bounding.
+    """SECRET. Return the number of records that the site uses.
+
+    These are all records; under a contribution bound, those that remain after bounding.
+
+    Args:
+        records: The site's table.
+        schema: Columns of the task.
+        unit: The unit and its contribution bound.
 
     Raises:
-        ValueError: No column can count them.
+        ValueError: no column can count the records.
     """
     if unit == EACH_RECORD:
         return records.units()

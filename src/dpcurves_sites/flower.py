@@ -1,10 +1,11 @@
 """Transport of a federation's messages by Flower: a ServerApp beside the coordinator, a ClientApp beside each site.
 
-This file is the app, together with `transport.py`; `dpcurves federation app flower` writes it to a folder. It imports
-only Flower and the standard library, because SuperNodes do not have dpcurves installed. It reads no records and holds
-no keys: the site's process listens at a socket, set by ``--node-config 'dpcurves="/run/site.sock"'``, and keeps all
-secrets. The app stores nothing in its context. The federation's messages bring their own masks, signatures and ids;
-Flower's secure aggregation is not used.
+This file and `transport.py` are the app; `dpcurves federation app flower` writes both to a folder. SuperNodes do not
+have dpcurves installed, so it imports only Flower and the standard library. The site's process listens at a socket, set
+by ``--node-config 'dpcurves="/run/site.sock"'``.
+
+Formal guarantees: the app reads no records, holds no keys, and stores nothing in its context. All secrets stay in the
+site's process. Messages bring their own masks, signatures and ids; Flower's secure aggregation is not used.
 """
 
 from __future__ import annotations
@@ -30,7 +31,10 @@ server = ServerApp()
 
 @client.query()  # type: ignore[untyped-decorator]
 def answer_query(message: Message, context: Context) -> Message:
-    """Pass an answer to this node's site and return its next batch; empty if the site's socket is unreachable."""
+    """Hand an answer to the site beside this node, and return the site's next batch.
+
+    The batch is empty if nothing listens at the site's socket.
+    """
     answer = _read_octets(message)
     try:
         messages = exchange_batch(str(context.node_config[SOCKET]), answer)
@@ -41,7 +45,7 @@ def answer_query(message: Message, context: Context) -> Message:
 
 @server.main()  # type: ignore[untyped-decorator]
 def run_server(grid: Grid, context: Context) -> None:
-    """Transport batches until the coordinator is gone. Query a node again if it does not answer in time."""
+    """Forward batches until the coordinator is gone. A node that does not answer in time is queried again."""
     patience = float(context.run_config[PATIENCE])
     stopped: list[bool] = []
     forwarder = Forwarder(str(context.run_config[TASK]), lambda: bool(stopped), patience)

@@ -1,9 +1,10 @@
 """Transport of a federation's messages by NVFlare: a Controller beside the coordinator, an Executor beside each site.
 
-`dpcurves federation app --by nvflare` writes a job that names both. They read no records and hold no keys: the site's
-process listens at a socket and keeps all secrets. The environment variable ``DPCURVES_SOCKET`` has the socket's path,
-in which ``{site}`` is replaced by NVFlare's name of the site. This file imports only NVFlare, `transport.py` and the
-standard library.
+`dpcurves federation app --by nvflare` writes a job that names both. The site's process listens at a socket; the
+environment variable ``DPCURVES_SOCKET`` has its path, in which ``{site}`` stands for NVFlare's name of the site. This
+file imports only NVFlare, `transport.py` and the standard library.
+
+Formal guarantees: both classes read no records and hold no keys. All secrets stay in the site's process.
 """
 
 from __future__ import annotations
@@ -29,10 +30,20 @@ SOCKET = "DPCURVES_SOCKET"
 
 
 class TransportExecutor(Executor):  # type: ignore[misc]
-    """Passes answers to this client's site and returns its next batch; empty if the site's socket is unreachable."""
+    """Hands answers to the site beside this client, and returns the site's next batch.
+
+    The batch is empty if nothing listens at the site's socket.
+    """
 
     def execute(self, task_name: str, shareable: Shareable, fl_ctx: FLContext, abort_signal: Signal) -> Shareable:
-        """Pass the coordinator's answer to the site and return its next batch. Called by NVFlare."""
+        """Hand the coordinator's answer to the site, and return its next batch. NVFlare calls this.
+
+        Args:
+            task_name: Name of the task; not used.
+            shareable: Message with the answer.
+            fl_ctx: Context of NVFlare, which knows the site's name.
+            abort_signal: Not used.
+        """
         socket_path = os.environ.get(SOCKET, "").replace("{site}", fl_ctx.get_identity_name())
         reply = Shareable()
         try:
@@ -44,11 +55,11 @@ class TransportExecutor(Executor):  # type: ignore[misc]
 
 
 class TransportController(Controller):  # type: ignore[misc]
-    """Transports batches until the coordinator is gone. Sends a task again if a client does not answer in time.
+    """Forwards batches until the coordinator is gone. A client that does not answer in time gets its task again.
 
     Args:
-        task: The task document, on the server.
-        patience: Seconds. Timeout of a client's reply, and of the connection to the coordinator.
+        task: Path of the task document, on the server.
+        patience: Seconds to wait for a client's reply, and for the coordinator while it is down.
     """
 
     def __init__(self, task: str, patience: float = 300.0) -> None:

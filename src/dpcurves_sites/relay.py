@@ -1,7 +1,8 @@
-"""The coordinator of a federation: a message board for sites and analysts. It holds no secret keys of theirs.
+"""The coordinator of a federation: a message board for sites and analysts.
 
-Guests with a ticket have budgets: of waiting polls, of rounds, and of bytes, which follow from the plan of a round.
-Waiting holds no thread, and messages lie in files of a temporary folder, not in memory.
+It passes signed messages on, stage by stage. It holds no secret keys of sites and reads no records. Each holder of a
+ticket has limits: of waiting polls, of rounds, and of bytes, which follow from the plan of a round. Waiting holds no
+thread, and messages lie in files of a temporary folder, not in memory.
 """
 
 from __future__ import annotations
@@ -176,8 +177,14 @@ class MessageBoard:
             return pack_parts([bytes([number]) + consent for number, consent in sorted(self._consents.items())])
 
     def describe_status(self, task: str) -> bytes:
-        """Return as JSON the names of the sites that have signed, and the numbers of sites and rounds, to anyone who
-        knows the task's hash. Raises `ProtocolError` for another hash.
+        """Return the public state of the task as JSON: names of the sites that have signed, and numbers of sites and
+        rounds.
+
+        Args:
+            task: Hash of the task, which the caller must know.
+
+        Raises:
+            ProtocolError: another hash was given.
         """
         if task != self.task.hash:
             raise ProtocolError("task", "is not served here; ask the coordinator that the task document names", 404)
@@ -215,9 +222,11 @@ class MessageBoard:
             self.notify()
 
     def _plan_for(self, analyst: int, signed_request: bytes) -> tuple[str, int]:
-        """Return the request id of an analyst's round, and the integers per vector. Planning is work that nobody has
-        paid for, so an analyst has one request at a time planned, and a quarter of the time. Raises `ProtocolError`
-        with status 429 for more, and with 403 or 400 for a request that no analyst has signed.
+        """Return the request id of an analyst's round, and the number of integers in a site's vector.
+
+        Planning is work that nobody has paid for. So only one request of an analyst is planned at a time, and for at
+        most a quarter of the time. Raises `ProtocolError` with status 429 for more, and with 403 or 400 for an unsigned
+        request.
         """
         with self._changed:
             wait = self._next_plans.get(analyst, 0.0) - monotonic()
@@ -279,14 +288,17 @@ class MessageBoard:
         return min(2**26, LARGEST_WITHOUT_VECTOR + 8 * vector_length)
 
     def post_message(self, name: str, stage: int, site: int, message: bytes) -> bytes:
-        """Store a site's message of a stage; return nothing. Raises `ProtocolError` if the round is unknown or over,
-        the stage was handed out, or the site sent another message before.
+        """Store a site's message of a stage; return an empty answer.
 
         Args:
             name: Name of the round.
             stage: Number of the stage.
             site: Number of the site.
             message: Signed message of the site.
+
+        Raises:
+            ProtocolError: the round is unknown or over, the stage was handed out, or the site sent another message
+                before.
         """
         with self._changed:
             open_round = self._find_round(name)
@@ -311,8 +323,7 @@ class MessageBoard:
         return b""
 
     def refuse_round(self, name: str, site: int, line: str) -> bytes:
-        """End a round that a site cannot answer, with the site's reason in one line; all later requests about the round
-        get it.
+        """End a round that a site cannot answer. All later requests about the round get the site's reason.
 
         Args:
             name: Name of the round.
@@ -341,8 +352,9 @@ class MessageBoard:
             return pack_parts([open_round.messages[stage][site].read(receipt=is_receipt) for site in sites])
 
     def _close_stage(self, open_round: OpenRound, stage: int) -> tuple[int, ...] | None:
-        """Return the sites of a stage whose messages are handed out; None while it still waits. Raises `ProtocolError`
-        if too few messages arrived in time.
+        """Return the sites of a stage whose messages are handed out; None while it still waits.
+
+        Raises `ProtocolError` if too few messages arrived in time.
         """
         if stage not in open_round.closed_stages:
             messages = open_round.messages[stage]
@@ -391,8 +403,9 @@ class MessageBoard:
             self._left_out[open_round.request_id] = open_round.name, sites
 
     def _count_required(self, stage: int) -> int:
-        """Return the number of messages that a stage needs: all but the absent sites up to the masked vectors, all but
-        the possible failures afterwards.
+        """Return the number of messages that a stage needs.
+
+        Up to the masked vectors, as many sites as allowed may be absent; afterwards, as many as allowed may fail.
         """
         roster = self.task.terms.roster
         return len(roster.keys) - (roster.max_dropouts if stage <= MASKED else roster.max_failures)
@@ -449,11 +462,15 @@ class Polls:
     async def wait_for(
         self, ticket: tuple[Role, int], look: Callable[[], bytes], pause: float = POLL_SECONDS
     ) -> Response:
-        """Return what `look` finds, or nothing after `POLL_SECONDS` seconds; it looks at each change, and after each
-        `pause`.
+        """Return what `look` finds; an empty answer after `POLL_SECONDS` seconds.
+
+        Args:
+            ticket: Role and number of the caller.
+            look: Function that returns an answer, empty for no news. It is called at each change, and after each pause.
+            pause: Seconds between two calls without a change.
 
         Raises:
-            ProtocolError: The ticket has too many polls already.
+            ProtocolError: the ticket has too many polls already.
         """
         if self._waiting[ticket] >= MOST_POLLS:
             raise ProtocolError(
@@ -486,7 +503,7 @@ def create_app(board: MessageBoard) -> Starlette:
     planners = ThreadPoolExecutor(1, "planning")  # its own thread: sites that post and poll wait for no plan
 
     def authenticate_member(task: str, request: Request, role: Role) -> int:
-        """Return the number of a site (role owner) or an analyst from the request's bearer token. Raises
+        """Return the number of a site (role owner) or an analyst, from the bearer token of a request. Raises
         `ProtocolError`.
         """
         if task != board.task.hash:
@@ -525,7 +542,7 @@ def create_app(board: MessageBoard) -> Starlette:
         return await respond_from_thread(lambda: board.describe_status(task))
 
     async def send_messages(task: str, name: str, stage: str, request: Request) -> Response:
-        """Answer with the messages of a stage: to analysts whole masked vectors, to sites their receipts."""
+        """Answer with the messages of a stage. Analysts get whole masked vectors, sites get receipts."""
         role = Role.ANALYST
         try:
             number = authenticate_member(task, request, role)

@@ -297,13 +297,15 @@ class Transport(Protocol):
     """Interface of connections to a coordinator, by HTTPS or another messaging system."""
 
     def post(self, path: str, body: bytes, token: str = "") -> bytes:
-        """Send a request to a path of the coordinator, and return the body of its answer. Raises `ProtocolError` if it
-        refuses or cannot be reached.
+        """Send a request to the coordinator, and return the body of its answer.
 
         Args:
             path: Path below the coordinator's address.
             body: Body of the request.
             token: Bearer token; empty: none.
+
+        Raises:
+            ProtocolError: the coordinator refuses or cannot be reached.
         """
         ...
 

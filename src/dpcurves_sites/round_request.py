@@ -1,10 +1,9 @@
-"""The request of a round: an analyst's signed message, from which every recipient computes the same plan.
+"""The request of a round in a federation: an analyst's signed message, from which every site computes the same plan.
 
     request = the question, the answers of earlier rounds, the round, and the analyst's signature
 
-Every recipient computes the plan itself (`RoundRequest.plan_round`), so a coordinator cannot change what sites count.
-
-Formal guarantees: a site trusts the signature alone; the loss is that of the plan that it computed.
+Formal guarantees: every recipient computes the plan itself (`RoundRequest.plan_round`), and trusts the signature alone.
+So a coordinator cannot change what sites count, and the loss is that of the plan.
 """
 
 from __future__ import annotations
@@ -32,16 +31,15 @@ from .trust import rebuild_release
 class RoundRequest:
     """An analyst's request for one round of a question.
 
-    Formal guarantees: sites trust only its signature. They compute the plan themselves, from the question and the
-    stated earlier answers. If these were false, the plan would be of another query at the same price, and the price of
-    a round holds for any query. Sites that receive different requests compute different plans, and reject each other's
-    messages.
+    Formal guarantees: sites trust only its signature, and compute the plan from the question and the stated earlier
+    answers. If these answers were false, the plan would be of another query with the same loss, and this loss holds for
+    any query. Sites that receive different requests compute different plans, and reject each other's messages.
 
     Attributes:
         question: The question.
         loss: The privacy loss of all rounds.
         request: The request id under which sites charge it.
-        answers: The released numbers of the earlier rounds.
+        answers: The released numbers of the earlier rounds, one tuple per round.
     """
 
     question: Any
@@ -50,7 +48,12 @@ class RoundRequest:
     answers: tuple[tuple[int, ...], ...]
 
     def to_signed_bytes(self, task: FederationTask, key: Ed25519PrivateKey) -> bytes:
-        """Return the analyst's signature, 64 bytes, and the request as JSON."""
+        """Return the analyst's signature (64 bytes), followed by the request as JSON.
+
+        Args:
+            task: The task, whose hash is signed as well.
+            key: The analyst's private key.
+        """
         facts = {
             "task": task.hash, "question": question_to_json(self.question), "loss": STORED.encode(self.loss),
             "request": self.request, "answers": self.answers, "analyst": key.public_key().public_bytes_raw().hex(),
@@ -60,10 +63,14 @@ class RoundRequest:
 
     @classmethod
     def from_signed_bytes(cls, octets: bytes, task: FederationTask) -> RoundRequest:
-        """Parse and verify the message of an analyst of this task.
+        """Parse a request and verify its signature.
+
+        Args:
+            octets: Result of `to_signed_bytes`.
+            task: The task, which names the analysts' public keys.
 
         Raises:
-            ProtocolError: The message is invalid, or its author is not an analyst of the task.
+            ProtocolError: the message is invalid, or its author is not an analyst of the task.
         """
         try:
             signature, text = octets[:64], octets[64:]
@@ -91,11 +98,16 @@ class RoundRequest:
             ) from None
 
     def plan_round(self, task: FederationTask) -> tuple[Plan, Allotment]:
-        """Plan this round from the question and the earlier answers.
+        """Return the plan of this round and its charge. Touches no records.
+
+        The question is replayed with the stated answers of the earlier rounds, up to this round.
+
+        Args:
+            task: The task.
 
         Raises:
-            UnsupportedQuery: Secure sums cannot answer the question.
-            ProtocolError: The question ends before this round.
+            UnsupportedQuery: secure sums cannot answer the question.
+            ProtocolError: the question ends before this round.
         """
         terms = task.terms
         earlier = list(self.answers)
@@ -120,7 +132,7 @@ class RoundRequest:
 
 
 class _StopAtRound(Exception):
-    """Ends a rehearsal at the requested round, and carries its plan."""
+    """Ends the replay of a question at the requested round, and carries the plan of that round."""
 
     def __init__(self, plan: Plan, allotment: Allotment) -> None:
         super().__init__()

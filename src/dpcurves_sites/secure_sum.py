@@ -89,8 +89,9 @@ class Roster:
 
     @property
     def degree(self) -> int:
-        """The number of neighbours of a site, with which it shares pairwise masks: all other sites, or an even number
-        in a sparse graph.
+        """The number of neighbours with which a site shares pairwise masks.
+
+        They are all other sites; in a sparse graph, an even number of them.
         """
         sites = len(self.keys)
         few = 16  # neighbours per site in a sparse graph, unless `collusion_threshold` and `max_dropouts` require more
@@ -173,13 +174,13 @@ class Signer:
     key: Ed25519PrivateKey
 
     def sign_message(self, sum_round: SumRound, stage: int, body: bytes) -> bytes:
-        """Return the message of a stage: the round's header, stage, site, body, and the site's Ed25519 signature over
-        all of these.
+        """Return a signed message of a stage: round header, stage, site, body, and the site's Ed25519 signature of all
+        these.
 
         Args:
             sum_round: The round.
             stage: Number of the stage.
-            body: What the message says.
+            body: Content of the message.
         """
         message = sum_round.header + bytes([stage]) + self.site.to_bytes(2, "little") + body
         return message + self.key.sign(message)
@@ -351,8 +352,9 @@ def _derive_key(sum_round: SumRound, secret: bytes, purpose: str, *sites: int) -
 
 
 def _exchange_keys(mine: bytes, theirs: bytes, site: int) -> bytes:
-    """SECRET: return the X25519 shared secret of two sites. Raises `ProtocolError`, which names the site, if its public
-    key is invalid.
+    """SECRET: return the X25519 shared secret of two sites.
+
+    Raises `ProtocolError`, which names the other site, if its public key is invalid.
     """
     try:
         return X25519PrivateKey.from_private_bytes(mine).exchange(X25519PublicKey.from_public_bytes(theirs))
@@ -445,8 +447,8 @@ Step = tuple[bytes, bytes]
 
 
 def advertise_keys(sum_round: SumRound, signer: Signer, randomness: RandomSource) -> Step:
-    """Draw a site's secrets of a round; return its first state, and the message of stage `KEYS` with
-    their public keys.
+    """Draw a site's secrets of a round; return its first state, and its message of stage `KEYS` with the public
+    keys.
 
     Args:
         sum_round: The round.
@@ -465,10 +467,11 @@ def advertise_keys(sum_round: SumRound, signer: Signer, randomness: RandomSource
 def share_keys(
     sum_round: SumRound, signer: Signer, state: bytes, keys: Iterable[bytes], randomness: RandomSource
 ) -> Step:
-    """Return the new state, and the message of stage `SHARES`: for each holder an encrypted share of the self mask's
-    seed and of the masking key.
+    """Return the new state, and the site's message of stage `SHARES`.
 
-    Arguments:
+    The message holds, encrypted for each holder, a share of the self mask's seed and of the masking key.
+
+    Args:
         sum_round: The round.
         signer: The site.
         state: The state after `advertise_keys`.
@@ -476,7 +479,7 @@ def share_keys(
         randomness: Source of the shares.
 
     Raises:
-        ProtocolError: Too few sites are present, or a message is invalid.
+        ProtocolError: too few sites are present, or a message is invalid.
     """
     old_state = SiteState.from_bytes(state)
     roster = sum_round.roster
@@ -517,10 +520,11 @@ SEALED_SHARE_SIZE = 2 + 2 * SHARE_SIZE + 16
 
 
 def mask_vector(sum_round: SumRound, signer: Signer, state: bytes, shares: Iterable[bytes], vector: Vector) -> Step:
-    """Return the new state with other sites' shares, and the message of stage `MASKED`: a signed receipt, then the
-    masked vector.
+    """Return the new state, and the site's message of stage `MASKED`: a signed receipt, then the masked vector.
 
-    Arguments:
+    The state then has the shares of other sites.
+
+    Args:
         sum_round: The round.
         signer: The site.
         state: The state after `share_keys`.
@@ -528,7 +532,7 @@ def mask_vector(sum_round: SumRound, signer: Signer, state: bytes, shares: Itera
         vector: SECRET. The site's summand, integers modulo 2**64 of shape ``(vector_length,)``.
 
     Raises:
-        ProtocolError: Too few sites are present, a message is invalid, or another site received other keys.
+        ProtocolError: too few sites are present, a message is invalid, or another site received other keys.
     """
     old_state = SiteState.from_bytes(state)
     if vector.shape != (sum_round.vector_length,):
@@ -578,18 +582,19 @@ def cut_receipt(sum_round: SumRound, masked: bytes) -> bytes:
 
 
 def sign_list(sum_round: SumRound, signer: Signer, state: bytes, receipts: Iterable[bytes]) -> Step:
-    """Return the new state, and the message of stage `SIGNED`: the signed list of the sites in the sum and of their
-    vectors; one list per round.
+    """Return the new state, and the site's message of stage `SIGNED`: the signed list of the sites in the sum.
 
-    Arguments:
+    The list covers their vectors, too. A site signs one list per round.
+
+    Args:
         sum_round: The round.
         signer: The site.
         state: The state after `mask_vector`.
         receipts: The receipts of all vectors that arrived.
 
     Raises:
-        ProtocolError: Too few sites are present, a message is invalid, another site received other shares, or this
-            site has signed another list.
+        ProtocolError: too few sites are present, a message is invalid, another site received other shares, or this site
+            has signed another list.
     """
     old_state = SiteState.from_bytes(state)
     messages = _parse_stage(sum_round, MASKED, receipts, 2 * HASH_SIZE)
@@ -611,17 +616,18 @@ def sign_list(sum_round: SumRound, signer: Signer, state: bytes, receipts: Itera
 
 
 def unmask(sum_round: SumRound, signer: Signer, state: bytes, signed: Iterable[bytes]) -> Step:
-    """Return the state, and the message of stage `OPENED`: shares of the self-mask seed of each site in the sum, and of
-    the masking key of each other site.
+    """Return the state, and the site's message of stage `OPENED`, with the shares that remove masks from the sum.
 
-    Arguments:
+    These are shares of the self mask's seed of each site in the sum, and of the masking key of each other site.
+
+    Args:
         sum_round: The round.
         signer: The site.
         state: The state after `sign_list`.
         signed: The messages of all sites in stage `SIGNED`.
 
     Raises:
-        ProtocolError: Fewer than a quorum signed the list that this site signed.
+        ProtocolError: fewer than a quorum signed the list that this site signed.
     """
     old_state = SiteState.from_bytes(state)
     included, digest = old_state.signed_list
@@ -656,8 +662,9 @@ def _find_non_neighbours(sum_round: SumRound, site: int, state: SiteState) -> li
 
 
 def _open_sealed_share(sum_round: SumRound, site: int, state: SiteState, message: SignedMessage) -> tuple[bytes, bytes]:
-    """SECRET: return another site's shares of its seed and masking key for this site. Raises `ProtocolError` if they
-    are missing or cannot be decrypted.
+    """SECRET: return another site's shares of its seed and its masking key, which it encrypted for this site.
+
+    Raises `ProtocolError` if they are missing or cannot be decrypted.
     """
     body = message.body[HASH_SIZE:]
     for start in range(0, len(body), SEALED_SHARE_SIZE):
@@ -743,8 +750,9 @@ def sum_vectors(sum_round: SumRound, messages: RoundMessages) -> Vector:
 def _parse_opened_shares(
     sum_round: SumRound, opened: Sequence[bytes], digest: bytes
 ) -> dict[tuple[int, int], dict[int, bytes]]:
-    """Return the revealed shares by site and share type (0: self-mask seed, 1: masking key), then by holder. Raises
-    `ProtocolError` if a message is about another list.
+    """Return the revealed shares: by site and type (0: seed of the self mask, 1: masking key), then by holder.
+
+    Raises `ProtocolError` if a message is about another list.
     """
     shares: dict[tuple[int, int], dict[int, bytes]] = {}
     for holder, message in _parse_stage(sum_round, OPENED, opened).items():

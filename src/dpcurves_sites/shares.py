@@ -210,14 +210,15 @@ def _sample_acceptances(
 
 
 def decide_acceptance(distribution: PolyaBlocks, block: int, integer: int, word: int, randomness: Randomness) -> bool:
-    """Return True if a uniform number with leading bits `word` is below the acceptance probability of a point; exact,
-    by further random bits where needed.
+    """Return True if a uniform number is below the acceptance probability of a point. The decision is exact.
+
+    Further random bits are drawn only where the first do not decide.
 
     Args:
         distribution: The blocks, with their acceptance probabilities.
         block: Number of the block.
         integer: The proposed integer in it.
-        word: First binary digits of a uniform number.
+        word: First binary digits of the uniform number.
         randomness: Source of further digits.
     """
     bits = WORD_BITS

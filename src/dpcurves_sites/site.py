@@ -1,4 +1,11 @@
-"""SECRET. A site of a federation, which answers round by round; and the federation as analysts see it."""
+"""SECRET. A site of a federation, which answers round by round; and the federation as analysts see it.
+
+    Site          checks a plan, charges its ledger, counts, adds its shares of noise, and masks (`Site.answer`)
+    RoundStore    stores each state before its message is sent, so that a repeated request gets the stored message
+    Federation    asks questions of many sites
+
+Formal guarantees: each site charges its own ledger for a round before it counts, and answers a round once.
+"""
 
 from __future__ import annotations
 
@@ -150,8 +157,9 @@ class RoundStore:
     def _answer_once(
         self, connection: Connection, sum_round: SumRound, stage: int, previous_messages: Sequence[bytes], payment: str
     ) -> bytes:
-        """Return the stored message of a stage, or take the step and store state and message in this transaction.
-        Raises `ProtocolError` if the request differs from the stored one or is out of order.
+        """Return the stored message of a stage; or take the step, and store state and message in this transaction.
+
+        Raises `ProtocolError` if the request differs from the stored one, or is out of order.
         """
         messages_digest = _digest_messages(previous_messages)
         answered = _find_message(connection, sum_round, stage, messages_digest)
@@ -180,8 +188,8 @@ class RoundStore:
     def _take_step(
         self, connection: Connection, sum_round: SumRound, stage: int, state: bytes, previous_messages: Sequence[bytes]
     ) -> SecureSumStep:
-        """SECRET: return the new state and the message of a stage. Raises `ProtocolError` if a message of another site
-        is invalid.
+        """SECRET: return the new state and the message of a stage. Raises `ProtocolError` for an invalid message of
+        another site.
         """
         if stage == KEYS:
             return advertise_keys(sum_round, self._signer, self._randomness)
@@ -196,8 +204,9 @@ class RoundStore:
 
 
 def _require_same_sites(connection: Connection, sum_round: SumRound, payment: str, sites: Sequence[int]) -> None:
-    """Refuse a list of other sites than in an earlier round under this payment, which may have the same noise; store
-    the first list. Raises `ProtocolError`.
+    """Refuse a list of other sites than in an earlier round under this payment, which may have the same noise.
+
+    The first list is stored. Raises `ProtocolError`.
     """
     task = sum_round.roster.task.hex()
     sites_json = json.dumps(list(sites))
@@ -227,8 +236,9 @@ def _digest_messages(messages: Sequence[bytes]) -> str:
 
 
 def _find_message(connection: Connection, sum_round: SumRound, stage: int, messages_digest: str) -> bytes | None:
-    """Return the stored message of a stage; None if it was not answered. Raises `ProtocolError` if it was answered to
-    other messages, or the round began with another plan or roster.
+    """Return the stored message of a stage; None if it was not answered.
+
+    Raises `ProtocolError` if it was answered to other messages, or the round began with another plan or roster.
     """
     steps = _load_steps(connection, sum_round)
     if any(header != sum_round.header.hex() for header, *_ in steps.values()):
@@ -248,8 +258,9 @@ def _find_message(connection: Connection, sum_round: SumRound, stage: int, messa
 
 
 def _load_steps(connection: Connection, sum_round: SumRound) -> dict[int, tuple[str, str, bytes, bytes]]:
-    """SECRET: return the answered stages of a round by number: for each its header, the digest of the messages that it
-    answers, the site's state after it, and the message.
+    """SECRET: return the answered stages of a round, by number.
+
+    Each has its header, the digest of the messages that it answers, the site's state after it, and the message.
     """
     rows = connection.execute(select(STEPS).where(*_round_conditions(STEPS, sum_round)).order_by(STEPS.c.stage))
     return {row.stage: (row.header, row.messages_digest, row.state, row.message) for row in rows}
@@ -412,15 +423,20 @@ class Site:
             self._records = None
 
     def answer(self, plan: Plan, allotment: Allotment, stage: int, previous_messages: Sequence[bytes]) -> bytes:
-        """Return this site's signed message of a stage of the round that answers the plan; a repeated request gets the
-        stored message.
+        """Return this site's signed message of one stage of a round. A repeated request gets the stored message.
 
-        Stage `KEYS` checks the budget and the columns; stage `MASKED` charges, counts and adds noise, once.
+        Stage `KEYS` checks the budget and the columns. Stage `MASKED` charges, counts and adds noise, once.
+
+        Args:
+            plan: Plan of the round.
+            allotment: The loss of the round, and the request that pays for it.
+            stage: Number of the stage.
+            previous_messages: Messages of all sites in the stage before.
 
         Raises:
-            BudgetExceeded: The remaining budget is too small; nothing was charged.
-            UnsupportedQuery, ValueError: The plan is not of this task, or the records lack a column of it.
-            ProtocolError: See `RoundStore.answer_stage`.
+            BudgetExceeded: the remaining budget is too small; nothing was charged. UnsupportedQuery, ValueError: the
+                plan is not of this task, or the records lack a column of it.
+            ProtocolError: see `RoundStore.answer_stage`.
         """
         own_plan = self._terms.plan_query(plan.query, allotment.loss)
         if own_plan.fingerprint != plan.fingerprint:
@@ -440,8 +456,9 @@ class Site:
         )
 
     def _build_vector(self, plan: Plan, allotment: Allotment) -> Vector:
-        """SECRET: charge the site's ledger, then return its summand of the round: exact sums of its records plus its
-        shares of the noise, modulo 2**64.
+        """SECRET: charge the site's ledger, then return its summand of the round.
+
+        The summand has exact sums of its records plus its shares of the noise, modulo 2**64.
         """
         grant = self._charge_round(plan, allotment)
         memory = self._ledger.memory_of(grant, allotment.part)
@@ -502,8 +519,10 @@ class Site:
         return self._records
 
     def _require_agreed_records(self, records: Records) -> None:
-        """Refuse records that lack a column of the task, or have another number of units or more records than were
-        declared. Raises `ValueError`.
+        """Refuse records that do not fit the task: a column is missing, or the numbers of units or records are not as
+        declared.
+
+        Raises `ValueError`.
         """
         terms = self._terms
         require_task_columns(records, terms.columns)

@@ -1,10 +1,10 @@
 """The task of a federation: the public document on which sites, coordinator and analysts agree.
 
-A site takes part by signing the hash of a document that it has read:
-
     Member            the public facts of a site, with its verification key
     FederationTask    model, sites, adjacency, unit, budget, columns and row bound; it never changes
-    consent           a site's signature of the task's hash; nothing is answered before all have signed
+    consent           a site's signature of the task's hash
+
+A site takes part by signing the hash of a document that it has read. Nothing is answered before all sites have signed.
 """
 
 from __future__ import annotations
@@ -40,9 +40,9 @@ class Member:
     """The public facts of a site.
 
     Attributes:
-        name: The display name.
-        key: The Ed25519 public key.
-        units: The number of its units, if public.
+        name: Display name.
+        key: Ed25519 public key, 32 bytes.
+        units: Number of the site's units; None: private.
     """
 
     name: str
@@ -51,15 +51,15 @@ class Member:
 
     @classmethod
     def create(cls, folder: Path, name: str, units: int | None) -> Self:
-        """Create a site: write a new signing key and the public facts into a folder.
+        """Create a site: write a new signing key and the public facts into its folder.
 
         Args:
-            folder: Folder of the site.
+            folder: Folder of the site; created if missing.
             name: Name of the site.
             units: Public number of units; None: private.
 
         Raises:
-            ValueError: The folder has a key already, or cannot be written.
+            ValueError: the folder has a key already, or cannot be written.
         """
         key = Ed25519PrivateKey.generate()
         try:
@@ -77,8 +77,11 @@ class Member:
     def load(cls, file: Path) -> Self:
         """Load the public facts of a site.
 
+        Args:
+            file: A file that `create` wrote.
+
         Raises:
-            ValueError: The file does not describe a site.
+            ValueError: the file does not describe a site.
         """
         try:
             return STORED.decode_fields(cls, json.loads(file.read_text(encoding="utf-8")))
@@ -93,8 +96,11 @@ class Member:
 def read_key(file: Path) -> Ed25519PrivateKey:
     """SECRET. Load a signing key.
 
+    Args:
+        file: The key's file, in hexadecimal digits.
+
     Raises:
-        ValueError: The file holds no key; the message contains nothing of the file.
+        ValueError: the file holds no key; the message contains nothing of the file.
     """
     try:
         return Ed25519PrivateKey.from_private_bytes(bytes.fromhex(file.read_text().strip()))
@@ -213,11 +219,27 @@ def create_federation_task(
     unit: Unit, budget: PrivacyLoss, coordinator: Server, analysts: int, columns: Schema | None = None,
     max_rows: int | None = None,
 ) -> FederationTask:  # fmt: skip
-    """Write the document of a new task, a ticket for each site, each analyst and the coordinator, and a signing key for
-    each analyst; return the task.
+    """Write the document of a new task, a ticket for each participant, and a signing key for each analyst; return the
+    task.
+
+    Participants are the sites, the analysts and the coordinator.
+
+    Args:
+        members: The sites.
+        model: The trust model.
+        document: Path of the document.
+        tickets: Folder of the tickets and keys.
+        name: Display name of the task.
+        neighbours: Add-remove or replace-one.
+        unit: The protected unit, and its contribution bound at one site.
+        budget: The total privacy loss of each site.
+        coordinator: Address and certificate of the coordinator.
+        analysts: Number of analysts.
+        columns: Columns that questions may use; None: any.
+        max_rows: Promised bound on the records of a site; None: no bound.
 
     Raises:
-        ValueError: A file exists, a folder cannot be written, or the terms are inconsistent.
+        ValueError: a file exists, a folder cannot be written, or the terms are inconsistent.
     """
     from dpcurves_parties.serving.task_document import create_task
 

@@ -1,10 +1,12 @@
-"""Transport of sites' messages in batches by another system, such as Flower or NVFlare. It holds no keys.
+"""Transport of sites' messages by another system, such as Flower or NVFlare.
 
-A site with another transport does not connect to its coordinator. A process beside the site fetches its requests in
-batches; a process beside the coordinator sends them and returns the answers. Batches are numbered and kept until the
-next one, so that lost batches are repeated and duplicates are harmless.
+A site that uses another transport does not connect to its coordinator. A process beside the site fetches its requests
+in batches (`exchange_batch`). A process beside the coordinator forwards them and returns the answers (`Forwarder`).
+Batches are numbered and kept until the next one, so lost batches are repeated, and duplicates do no harm.
 
-This file imports the standard library only, as it runs where dpcurves is not installed.
+This file runs where dpcurves is not installed, so it imports the standard library only.
+
+Formal guarantees: it holds no keys and reads no records; messages are signed and masked before they get here.
 """
 
 from __future__ import annotations
@@ -31,7 +33,10 @@ OVER = b"over"
 
 
 def pack_parts(parts: Sequence[bytes]) -> bytes:
-    r"""Return `parts` as one byte string, each preceded by its length in 8 bytes.
+    r"""Return parts as one byte string, each after its length in 8 bytes, little-endian.
+
+    Args:
+        parts: Byte strings, which may be empty.
 
     >>> pack_parts([b"a", b""])
     b'\x01\x00\x00\x00\x00\x00\x00\x00a\x00\x00\x00\x00\x00\x00\x00\x00'
@@ -42,8 +47,11 @@ def pack_parts(parts: Sequence[bytes]) -> bytes:
 def unpack_parts(octets: bytes) -> list[bytes]:
     """Return the parts that `pack_parts` joined.
 
+    Args:
+        octets: Result of `pack_parts`.
+
     Raises:
-        ValueError: The message is truncated.
+        ValueError: the message is truncated.
 
     >>> unpack_parts(pack_parts([b"a", b""]))
     [b'a', b'']
@@ -62,8 +70,11 @@ def unpack_parts(octets: bytes) -> list[bytes]:
 def receive_part(connection: socket.socket) -> bytes:
     """Return the next part of a stream, without its length.
 
+    Args:
+        connection: A connected socket.
+
     Raises:
-        OSError: The stream ended early, or the part is too long.
+        OSError: the stream ended early, or the part is longer than `LARGEST_PART`.
     """
     head = _receive_exactly(connection, LENGTH_SIZE)
     size = int.from_bytes(head, "little")
@@ -84,14 +95,14 @@ def _receive_exactly(connection: socket.socket, size: int) -> bytes:
 
 
 def exchange_batch(socket_path: str, answer: bytes) -> bytes:
-    """Pass the answer to a site's batch over the site's socket, and return the site's next batch.
+    """Hand the answer to a site's last batch to the site, and return its next batch.
 
-    Arguments:
-        socket_path: The socket of the site's process.
-        answer: The result of `Forwarder.forward_batch`, or b"" at first.
+    Args:
+        socket_path: The socket at which the site's process listens.
+        answer: The result of `Forwarder.forward_batch`; b"" at first.
 
     Raises:
-        OSError: The site's process is not running, or its message was truncated.
+        OSError: the site's process is not running, or its message was truncated.
     """
     with socket.socket(socket.AF_UNIX) as connection:
         connection.settimeout(SITE_SECONDS)
@@ -101,10 +112,10 @@ def exchange_batch(socket_path: str, answer: bytes) -> bytes:
 
 
 class Forwarder:
-    """Sends requests of sites to their coordinator, authenticated by the certificate in the task document.
+    """Sends requests of sites to their coordinator, which the certificate in the task document authenticates.
 
-    Arguments:
-        task: The path of the task document.
+    Args:
+        task: Path of the task document.
         is_over: Returns True when the forwarder must stop.
         timeout: Seconds that the coordinator may be down.
     """
@@ -122,10 +133,15 @@ class Forwarder:
         self._context.load_verify_locations(cadata=coordinator["certificate"])
 
     def forward_batch(self, batch: bytes) -> bytes:
-        """Send the requests of a batch, and return the answer to the last one, or to the first that was refused.
+        """Send the requests of a batch in order, until one is refused, and return the answer to the last one sent.
 
-        The answer has the batch number, the status, the number of unsent requests, and the body. An empty body means no
-        news, and the request is repeated. `OVER` means that the coordinator was down too long, or that `is_over` holds.
+        Args:
+            batch: A site's batch, from `exchange_batch`.
+
+        Returns:
+            The batch number, the status, the number of unsent requests, and the body, joined by `pack_parts`. An empty
+            body means no news; the site then repeats the request. `OVER` if the coordinator was down too long or
+            `is_over` is true.
         """
         number, token, *requests = unpack_parts(batch)
         unsent = len(requests) // 2
@@ -138,8 +154,10 @@ class Forwarder:
         return OVER if status == 0 else pack_parts([number, *(str(value).encode() for value in (status, unsent)), body])
 
     def _post_request(self, path: str, content: bytes, token: str, *, wait: bool) -> tuple[int, bytes]:
-        """Send one request until the coordinator answers; return status and body. With `wait`, an empty answer is asked
-        again. Status 0: the coordinator was down too long, or the forwarder must stop.
+        """Send one request until the coordinator answers; return status and body.
+
+        With `wait`, an empty answer is asked again. Status 0: the coordinator was down too long, or the forwarder must
+        stop.
         """
         last_contact = time.monotonic()
         while not self._over():

@@ -351,8 +351,9 @@ class SecureSum:
         return shares.sample_gaussian_share(noise.parameter, self.honest_sites, size, randomness)
 
     def _share_noise(self, noise: Noise, loss: PrivacyLoss) -> Noise:
-        """Return the distribution of the sum of all sites' noise shares, given a curator's noise. Raises
-        `UnsupportedQuery` if it does not fit 64 bits or differs too much from a discrete Gaussian.
+        """Return the distribution of the sum of all sites' noise shares, for the noise that a curator would add.
+
+        Raises `UnsupportedQuery` if it does not fit 64 bits, or differs too much from a discrete Gaussian.
         """
         laplace = noise.family is Family.LAPLACE
         if noise.parameter > (LARGEST_DEVIATION if laplace else LARGEST_DEVIATION**2):

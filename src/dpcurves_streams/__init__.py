@@ -1,4 +1,10 @@
-"""Streams under differential privacy: questions, a release at every time step, plots, and estimates of counts."""
+"""Streams under differential privacy (continual observation): a release at every time step.
+
+A `StreamQuestion` asks for counts per time step, running totals or window sums. `follow` reads tuples, releases each
+step and yields its reading; `plot` draws the readings over time.
+
+Formal guarantees: all time steps of a stream together lose at most the loss of its plan (`CentralStream`).
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Command line of streams: the command, its options, its plan and its output."""
+"""The command ``dpcurves stream``, which follows a stream, and its plan.
+
+Options are fields of the classes. `stream` reads tuples and writes each step; `plan` reads no data.
+"""
 
 from __future__ import annotations
 

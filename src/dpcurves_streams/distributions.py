@@ -1,5 +1,13 @@
-"""Distributions of stream releases: groups of steps, hierarchies, pruned hierarchies, and totals by buffers or
-trees."""
+"""Distributions of stream releases, which `dpcurves` reads to compute intervals, and stores with each release.
+
+    GroupedCounts                      counts of groups of steps (PeGaSus)
+    HierarchyCounts, PrunedCounts      counts of a forest of states, whole or pruned
+    TreeCounts, BufferedPrefixes       running totals, by trees or by buffers
+    PIdentityPrefixes                  running totals of a matrix mechanism
+    CountsAndUncountedTotals           any of these, with totals of uncounted tuples
+
+Each class has the variance of every released number, and an estimator of counts. Touches no data.
+"""
 
 from __future__ import annotations
 
@@ -100,8 +108,11 @@ class PrefixDistribution(TimeStepDistribution):
 
     @abstractmethod
     def variance(self, time_step: int, window: int | None = None) -> float:
-        """Return the noise variance of the total after step `time_step`, or of the sum over the last `window` steps, in
-        squared tuples.
+        """Return the noise variance of a running total, or of a sum over a window, in squared tuples.
+
+        Args:
+            time_step: Last step of the total or the window.
+            window: Number of steps of the window; None: all steps so far.
         """
 
 
@@ -238,10 +249,10 @@ class NodeEstimates:
 
 @dataclass(frozen=True, slots=True)
 class PrunedCounts(TimeStepDistribution):
-    """Distribution of a pruned tree: each step releases for each aggregation whether it was divided (1), then a count
-    per node.
+    """The distribution of a pruned tree of states.
 
-    A node is counted if all aggregations above it were divided and it is not divided; other nodes have a 0.
+    A step releases for each aggregation whether it was divided (1) or not (0), then one number per node. A node has a
+    noisy count if all aggregations above it were divided, and it was not; other nodes have a 0.
 
     Attributes:
         parents: Parent of each node, which comes before the node; -1 for roots. Aggregations come first.
@@ -318,8 +329,8 @@ class CountsAndUncountedTotals(TimeStepDistribution):
 
     @property
     def size(self) -> int:
-        """Number of values of a step: counts, totals by reason, and the total of users beyond the cap if there is
-        one.
+        """Number of values of a step: counts, totals by reason, and the total of users beyond the cap, if there
+        is one.
         """
         size_beyond_cap = 0 if self.users_beyond_cap is None else self.users_beyond_cap.size
         return self.size_of_counts + self.uncounted.size + size_beyond_cap
@@ -413,8 +424,11 @@ class BufferedPrefixes(PrefixDistribution):
         return BufferedEstimator(self)
 
     def variance(self, time_step: int, window: int | None = None) -> float:
-        """Return the variance of the total after step `time_step`, or of the sum over the last `window` steps, in
-        squared tuples.
+        """Return the noise variance of a running total, or of a sum over a window, in squared tuples.
+
+        Args:
+            time_step: Last step of the total or the window.
+            window: Number of steps of the window; None: all steps so far.
         """
         if window is None or window >= time_step:
             return float(self._covariance(time_step)[-1, -1]) * self.value_variance
@@ -561,7 +575,13 @@ class BufferedMoments(NamedTuple):
 
     @classmethod
     def of_step(cls, decays: tuple[Fraction, ...], weights: tuple[int, ...], run: WeightedSteps) -> BufferedMoments:
-        """Return the moments of one time step with the weight and the inputs of `run`."""
+        """Return the moments of one time step.
+
+        Args:
+            decays: Factor by which each buffer decays in a step.
+            weights: Weight of each buffer.
+            run: Weight and inputs of the step.
+        """
         fading = np.append([float(decay) for decay in decays], 1.0)
         loads = fading * np.append(weights, 0) / 2.0**LATTICE_BITS
         gains = np.append(np.broadcast_to(_buffer_inputs(run), len(decays)), 2.0**LATTICE_BITS) / run.weight
@@ -655,8 +675,11 @@ class PIdentityPrefixes(PrefixDistribution):
         return IdentityEstimator()
 
     def variance(self, time_step: int, window: int | None = None) -> float:
-        """Return the variance of the total after step `time_step`, or of the sum over the last `window` steps, in
-        squared tuples.
+        """Return the noise variance of a running total, or of a sum over a window, in squared tuples.
+
+        Args:
+            time_step: Last step of the total or the window.
+            window: Number of steps of the window; None: all steps so far.
         """
         first = time_step - window if window is not None and window < time_step else 0
         if first == 0:
@@ -729,7 +752,7 @@ class PrefixTree:
 
     @cached_property
     def block_denominator(self) -> int:
-        """Denominator of the noise of the whole block: a power of `WEIGHT_PARTS`, with one factor per level of inner
+        """Denominator of the noise of the whole block: `WEIGHT_PARTS` to the power of the number of levels of inner
         nodes.
         """
         return prod(WEIGHT_PARTS for _ in self.radices)
@@ -797,9 +820,7 @@ class PrefixTree:
         return variances
 
     def _relative_variance(self, level: int) -> Fraction:
-        """Return the exact variance of a node's noise on this level, up to a factor that all levels of the family
-        share.
-        """
+        """Return the exact variance of a node's noise on one level, up to a factor that all levels share."""
         noise = self.noises[level]
         return noise.parameter**2 if noise.family is Family.LAPLACE else noise.parameter
 
@@ -888,8 +909,11 @@ class TreeCounts(PrefixDistribution):
         return Block(start + (time_step - start - 1) // width * width, epoch.tree)
 
     def variance(self, time_step: int, window: int | None = None) -> float:
-        """Return the variance of the total after step `time_step`, or of the sum over the last `window` steps, in
-        squared tuples.
+        """Return the noise variance of a running total, or of a sum over a window, in squared tuples.
+
+        Args:
+            time_step: Last step of the total or the window.
+            window: Number of steps of the window; None: all steps so far.
         """
         position = time_step - window if window is not None and window < time_step else 0
         total = ROUNDING_VARIANCE * (1 if position == 0 else 2)
@@ -937,15 +961,16 @@ class TreeCounts(PrefixDistribution):
 
 
 def prefix_noise(tree: PrefixTree, noises: Sequence[Any]) -> tuple[Any, Any]:
-    """SECRET if the noises are: return the noises of a block's prefixes, as numerators, and the noise of the whole
-    block.
+    """Return the noises of a block's prefixes, and the noise of the whole block. SECRET if the noises are.
 
-    The result is linear in the noises and exact: integers over ``prefix_denominator(tree)``, and over
-    ``WEIGHT_PARTS**depth`` for the whole block.
+    The result is linear in the noises and exact.
 
     Args:
         tree: Tree of the block.
         noises: Noises of the nodes of each level, (nodes, keys), as integers that can hold the results.
+
+    Returns:
+        Integers over ``prefix_denominator(tree)``, and integers over ``WEIGHT_PARTS**depth`` for the whole block.
     """
     depth = len(tree.radices)
     estimates = [noises[-1]]
@@ -977,7 +1002,7 @@ def prefix_denominator(tree: PrefixTree) -> int:
 
 
 class RunningTotalEstimator:
-    """Unbiased estimator of the number of counted tuples so far, from released counts under any distribution of
+    """An unbiased estimator of the number of counted tuples so far, from released counts under any distribution of
     streams.
 
     Args:

@@ -1,13 +1,13 @@
-"""Central model of streams: a curator sees the tuples and adds noise to their counts at every time step.
+"""The central model of streams: a curator sees the tuples, and adds noise to their counts at every time step.
 
-    plan           public: distribution and loss of all steps, before any tuple
-    open_stream    the state before the first step, or from the store
+    plan           public: noise distribution and loss of all steps, before any tuple
+    open_stream    the state before the first step, or a stored state
     step           the release of the next closed window, and the state after it
 
-The caller stores release and state of a step in one transaction before it shows the release or takes the next step; so
-a step is never released twice with different noise.
+The caller stores the release and the state of a step in one transaction, before it shows the release or takes the next
+step. So no step is ever released twice with different noise.
 
-Formal guarantees: all steps together lose ``plan.loss``; conditions at `CentralStream`.
+Formal guarantees: all steps together lose at most ``plan.loss``, under the conditions at `CentralStream`.
 """
 
 from __future__ import annotations
@@ -28,29 +28,31 @@ from dpcurves_streams.queries import TimeStepQuery
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
 class StreamMechanismState:
-    """SECRET. State of a stream's mechanism after a time step. It has no repr."""
+    """SECRET. The state of a stream's mechanism after a time step. It has no repr."""
 
     state: Any
 
 
 @dataclass(frozen=True, slots=True)
 class CentralStream:
-    """The curator runs a mechanism on one closed window after the other.
+    """A curator who runs a mechanism on one closed window after the other.
 
-    Formal guarantees: all releases of one stream together lose at most ``plan.loss`` under ``plan.adjacency``, if the
-    release and the mechanism's state of each time step are stored together, once, before the release is shown and
-    before the next step. The caller of `step` must do this. A release that was not stored is never shown, and is drawn
-    again.
+    Formal guarantees: all releases of one stream together lose at most ``plan.loss`` under ``plan.adjacency``. The
+    condition: release and state of each time step are stored together, once, before the release is shown and before the
+    next step. The caller of `step` must see to this. A release that was not stored is never shown, and is drawn again.
+
+    Attributes:
+        mechanism: The mechanism of all steps.
     """
 
     mechanism: Sequential[Any]
 
     def plan(self, query: TimeStepQuery, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
-        """Return the curator's plan for a query of a stream.
+        """Return the curator's plan for a query of a stream. Touches no data.
 
         Args:
             query: What is asked of the records.
-            loss: The loss of this query.
+            loss: The loss of all steps together.
             adjacency: Which tables the loss is about.
 
         Raises:
@@ -60,7 +62,11 @@ class CentralStream:
         return replace(plan, made_by=f"one curator: {plan.made_by}")
 
     def open_stream(self, plan: Plan, standing: StreamState | None) -> StreamMechanismState:
-        """Open the stream, at its beginning or from a stored state.
+        """Return the state of the stream from which the next step continues.
+
+        Args:
+            plan: Plan of the stream.
+            standing: Stored state after the last released step; None: the stream begins.
 
         Raises:
             ValueError: the state does not belong to the last time step, or to this mechanism and plan.
@@ -77,7 +83,11 @@ class CentralStream:
         return StreamMechanismState(state)
 
     def require_next(self, stream_state: StreamMechanismState, time_step: int) -> None:
-        """Refuse a window that is not the next one, whose counts would be released under another step.
+        """Refuse a window that is not the next one, because its counts would be released under another step.
+
+        Args:
+            stream_state: State after the last released step.
+            time_step: Number of the window's step, from 1.
 
         Raises:
             ValueError: the window is not the next one.
@@ -92,10 +102,20 @@ class CentralStream:
         allotment: Allotment,
         randomness: Randomness,
     ) -> tuple[Release, StreamMechanismState]:
-        """Release the next time step; also return the state after it. Both must be stored together.
+        """Release the next time step. The caller must store the release and the state together.
+
+        Args:
+            plan: Plan of the stream.
+            stream_state: SECRET. State after the step before.
+            table: SECRET. Exact count of each cell in the window.
+            allotment: The charge for the plan's loss.
+            randomness: Source of the noise.
+
+        Returns:
+            The release, and the state after this step.
 
         Raises:
-            ValueError: the payment is for another loss.
+            ValueError: the charge is for another loss.
         """
         require_charged(allotment, plan)
         before: State = stream_state.state
@@ -103,6 +123,6 @@ class CentralStream:
         return Release(plan, values, allotment, randomness.is_seeded), StreamMechanismState(state)
 
     def encode_state(self, stream_state: StreamMechanismState) -> bytes:
-        """SECRET. Return the mechanism's state as bytes, which the store must encrypt."""
+        """SECRET. Return the mechanism's state as bytes. The store must encrypt them."""
         stored: bytes = stream_state.state.to_bytes()
         return stored

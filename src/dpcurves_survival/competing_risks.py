@@ -105,6 +105,7 @@ class CompetingRisks(IntervalResult):
         {name: {"type": "object", "additionalProperties": display.NUMBERS} for name in ("incidence", "hazard")}
     )
     INTERVAL_NAME = "band"
+    NOTES_UNKNOWN = True
 
     causes: tuple[Category, ...]
     label: str
@@ -335,6 +336,10 @@ class CompetingRisks(IntervalResult):
     def _known_cells(self) -> BoolArray:
         """Mask of the leading cells whose number at risk is clear of the noise, (cells,)."""
         return find_known_cells(*self._at_risk_with_noise)
+
+    def _is_unknown(self) -> bool:
+        """Return True if no cell has significantly many records at risk, so that bands span all possible values."""
+        return not self._followed_cells.any()
 
     @cached_property
     def _followed_cells(self) -> BoolArray:

@@ -192,6 +192,7 @@ class SurvivalModel(IntervalResult):
     COLUMNS = ("lower", "predicted", "observed", "records")
     INTERVAL_COLUMNS = "observed_lower", "observed_upper"  # lower edges of groups are distinct
     POSSIBLE_RANGES = MappingProxyType({"observed": (0.0, 1.0)})
+    NOTES_UNKNOWN = True
     JSON_SCHEMAS = MappingProxyType(dict.fromkeys(("auc", "brier", "concordance"), display.NUMBER))
     SIZE = display.SQUARE
 
@@ -201,6 +202,12 @@ class SurvivalModel(IntervalResult):
     censoring_survival: tuple[float, ...] | None
     privacy: PrivacyStatement
     evidence: Evidence
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """Notes on the numbers of the result, one line each, written from released numbers alone."""
+        metrics = self.auc, self.brier, self.concordance
+        return super().notes if all(metric._is_unknown for metric in metrics) else self.privacy.notes
 
     @property
     def horizon(self) -> float:
@@ -376,7 +383,7 @@ class SurvivalModel(IntervalResult):
         rows = (2, self.times.cells + 2)
         cells = self.scores.cells
         counts = self.evidence.unbiased_cells.reshape(*rows, cells + 2)
-        simulated = SimulatedCounts(counts, self.evidence, self.privacy, self.notes, row_axes=2)
+        simulated = SimulatedCounts(counts, self.evidence, self.privacy, self.privacy.notes, row_axes=2)
         return MergedCellCounts(simulated, (*rows, cells), clips=True)
 
     @cached_property

@@ -740,6 +740,7 @@ class IntervalCensoredSurvival(IntervalResult):
     """
 
     KIND = "interval-censored"
+    NOTES_UNKNOWN = True
     TITLE = "Survival over {label}, between looks"
     COLUMN_WORDS = display.describe_columns(x="{label}", y=("share without an event", display.CellFormat.SHARE))
     REPR_FACTS = "{label}"
@@ -784,6 +785,10 @@ class IntervalCensoredSurvival(IntervalResult):
     def extrapolated_survival(self) -> FloatArray:
         """The curve `y`, continued past the end of follow-up, for simulation."""
         return np.append(1.0, estimate_turnbull_survival(project_pair_counts(self._collapse_table(round_down=False))))
+
+    def _is_unknown(self) -> bool:
+        """Return True if no cell has significantly many records at risk, so that bands span all possible values."""
+        return not self._followed_cells.any()
 
     @cached_property
     def _followed_cells(self) -> BoolArray:

@@ -194,3 +194,41 @@ def test_few_errors_in_single_precision_are_those_of_the_first_draws(
         assert few.shape == exact.shape == (400, np.count_nonzero(curve.prefixes.measured_edges))
         np.testing.assert_allclose(few, exact, rtol=1e-4, atol=1e-5 * np.abs(exact).max())
         assert not few[:, np.abs(exact).max(axis=0) < 1e-12].any()
+
+
+UNIT = dp.Grid(0, 1, cells=8)
+WITHOUT_A_BAND = (
+    dp.ModelPairQuestion("y", "x", "s", UNIT, UNIT, cells=8),
+    dp.UpliftQuestion("y", "t", "x", UNIT),
+    dp.QuantileForecastsQuestion(("r",), (0.5,), dp.Grid(-2, 2, cells=8)),
+    dp.CompetingRisksQuestion("x", "cause", UNIT, (1, 2)),
+    dp.IntervalCensoredQuestion("x", "later", UNIT),
+    dp.SurvivalModelQuestion("x", "s", "y", dp.Grid(0, 0.5, cells=4), UNIT, groups=2),
+)
+
+
+@pytest.mark.parametrize("question", WITHOUT_A_BAND, ids=lambda question: type(question).__name__)
+@pytest.mark.parametrize("adjacency", [dp.REPLACE_ONE, dp.ADD_REMOVE], ids=["replace-one", "add-remove"])
+def test_five_records_have_a_note_and_a_picture_of_unknown_numbers_and_many_records_have_none(
+    question: Any, adjacency: dp.Neighbours
+) -> None:
+    for size, loss in ((5, dp.PrivacyLoss.pure("0.3")), (6000, dp.PrivacyLoss.pure(1))):
+        generator = np.random.default_rng(size)
+        x = generator.beta(2, 3, size).round(generator.choice([1, 5]))
+        table = {
+            "x": x, "s": 0.7 * x + 0.3 * generator.random(size), "y": generator.random(size) < x,
+            "t": np.arange(size) % 2, "r": generator.normal(0, 1, size), "cause": np.arange(size) % 3,
+            "later": x + 0.1,
+        }  # fmt: skip
+        with (
+            warnings.catch_warnings(action="ignore"),
+            dp.Session(table, budget=loss, adjacency=adjacency, randomness=Randomness.from_seed(7)) as session,
+        ):
+            result = session.ask(question, loss)
+        is_unknown = size == 5
+        assert any("next to nothing" in note for note in result.notes) == is_unknown
+        if is_unknown:
+            figure = result.plot_headless(level=0.95, population=False).figure
+            texts = " ".join(text.get_text() for axes in figure.axes for text in axes.texts).replace("\n", " ")
+            assert texts.count("next to nothing") == 1
+            assert type(result).from_json(result.to_json()).notes == result.notes

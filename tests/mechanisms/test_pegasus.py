@@ -139,6 +139,41 @@ def test_perturber_and_grouper_together_lose_no_more_than_is_claimed(loss: Priva
     assert claimed / (4 if loss.is_pure else 9) < worst <= claimed + 1e-9
 
 
+def worst_loss_of_counts(loss: PrivacyLoss, adjacency: Adjacency) -> float:
+    """What the noisy counts lose alone, at the worst of all streams of up to 2 time steps and their neighbours."""
+    distribution = Pegasus().plan(TIGHT, loss, adjacency).distribution.require_type(GroupedCounts)
+    nothing = np.zeros(1)  # logarithms of the one decision that both streams have
+    return max(
+        lost(nothing, nothing, other - stream, distribution, loss)
+        for stream in streams(1, 2, 2)
+        for other in neighbours(stream, adjacency)
+    )
+
+
+LOSSES = PrivacyLoss.pure(5), PrivacyLoss.zcdp(3)
+
+
+@pytest.mark.parametrize("adjacency", ADJACENCIES, ids=repr)
+@pytest.mark.parametrize("loss", LOSSES, ids=str)
+def test_the_perturber_loses_all_of_its_share_at_the_worst_stream(loss: PrivacyLoss, adjacency: Adjacency) -> None:
+    """A unit that puts all of its tuples into one count attains the claim. (The Grouper's claim under rho is that of
+    its epsilon, which no stream attains; `test_stream_worst` comes near it.)
+    """
+    share = float((loss.rho if loss.epsilon is None else loss.epsilon) * (1 - TIGHT.budget_fraction))
+    assert worst_loss_of_counts(loss, adjacency) == pytest.approx(share, rel=1e-9)
+
+
+@pytest.mark.parametrize("adjacency", ADJACENCIES, ids=repr)
+@pytest.mark.parametrize(
+    ("loss", "name"), [(LOSSES[0], "l1_sensitivity"), (LOSSES[1], "squared_l2_sensitivity")], ids=["pure", "rho"]
+)
+def test_a_perturber_with_half_the_sensitivity_loses_more(loss: PrivacyLoss, name: str, adjacency: Adjacency) -> None:
+    share = float((loss.rho if loss.epsilon is None else loss.epsilon) * (1 - TIGHT.budget_fraction))
+    half = Fraction(getattr(adjacency, name), 2)
+    with patch.object(type(adjacency), name, half):
+        assert worst_loss_of_counts(loss, adjacency) > 1.9 * share
+
+
 def test_streams_that_are_chosen_by_decisions_lose_no_more() -> None:
     """Ways to choose 4 time steps of 0, 1 or 2 tuples by the decisions before, each with one tuple more at a step."""
     distribution = Pegasus().plan(TIGHT, PrivacyLoss.pure(5), ONE).distribution.require_type(GroupedCounts)

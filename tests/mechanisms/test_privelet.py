@@ -202,3 +202,27 @@ def test_what_it_cannot_do_is_refused() -> None:
 
 def test_all_combinations_of_bands_are_compared() -> None:
     assert [len(list(product(*map(band_sizes, sides)))) for sides in ((4, 4), (1, 5))] == [9, 4]
+
+
+@pytest.mark.parametrize("family", Family)
+def test_a_move_costs_at_most_twice_what_one_record_costs_so_that_half_the_loss_is_left(family: Family) -> None:
+    """What `_tensor_distribution` proves for a move from outside to the missing cell, on all sides up to 300."""
+    sides = [*range(1, 301), *(2**power + more for power in range(9, 15) for more in (-1, 0, 1))]
+    for side in sides:
+        budgets = AxisBudgets.from_side(side, family)
+        assert all(move.alike >= move.opposite for move in budgets.move_sensitivities())
+        alone, moved = largest_sensitivities([budgets], family)
+        assert moved <= 2 * alone
+        if side > 1:
+            assert budgets.bands[0] ** 2 >= Fraction(1, 12) - Fraction(1, 500) or family is Family.LAPLACE
+            assert max(budgets.bands[1:]) <= Fraction(354, 1000) or family is Family.LAPLACE
+
+
+@pytest.mark.parametrize("loss", [PURE, CONCENTRATED], ids=str)
+def test_a_record_that_moves_from_outside_to_the_missing_cell_loses_no_more(loss: PrivacyLoss) -> None:
+    """Both counts change by 1. With a missing cell that cost more than half of the loss, this would exceed it."""
+    for sides in ((1,), (2,), (5,), (64,), (2, 3), (8, 8, 2)):
+        distribution = distribution_of(AUTO.plan(asked(sides, 2), loss, ReplaceOne(EACH_RECORD, 9)))
+        assert distribution.outside_noise is not None
+        pair_loss = unit_loss(distribution.outside_noise) + unit_loss(distribution.missing)
+        assert pair_loss <= (loss.rho if loss.epsilon is None else loss.epsilon)

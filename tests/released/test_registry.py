@@ -64,6 +64,9 @@ def test_entries_of_all_kinds_are_valid_and_read_back_unchanged(kept: list[Relea
         assert check_entry(stored) == []
         assert stored == entry
         assert stored["deployment"]["privacy_loss"]["privacy_parameters"]["epsilon"] == result.privacy.epsilon
+        described = make_entry({"a": result}, NOTHING_KNOWN)["deployment"]["basic"]["description"]
+        assert f"- a: {escape_for_markdown(result._title())}." in described
+        assert f"{type(result).__name__}(" not in described
 
 
 def test_missing_facts_are_named_and_not_invented(kept: list[ReleasedResult]) -> None:

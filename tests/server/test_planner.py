@@ -231,7 +231,7 @@ def test_turns_go_to_people_and_a_lane_to_short_questions(scene: Scene, monkeypa
 
 def test_one_person_waits_for_few_pictures(monkeypatch: pytest.MonkeyPatch) -> None:
     drawing, may_draw = Renderer(), threading.Event()
-    monkeypatch.setattr(Renderer, "_draw", lambda self, facts, table: may_draw.wait(SECONDS))
+    monkeypatch.setattr(Renderer, "_draw", lambda self, inputs, table: may_draw.wait(SECONDS))
     waiting = [drawing.submit({"draw": FILE, "form": str(number)}, None, "ann") for number in range(MOST_OF_ONE)]
     with pytest.raises(ProtocolError, match="pictures of yours wait already"):
         drawing.submit({"draw": FILE, "form": "more"}, None, "ann")

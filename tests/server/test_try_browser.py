@@ -65,10 +65,12 @@ class Principal:
         self.page.select_option(selector, value)
 
     def look(self) -> None:
-        """Read the page by axe, and check that it is no wider than the window."""
+        """Read the page by axe, and check that it is no wider than the window and that choices can be read."""
         self.page.evaluate(Path(axe.AXE_FILE_PATH).read_text(encoding="utf-8"))
         assert self.page.evaluate(RUN_AXE) == []
         assert self.page.evaluate("document.documentElement.scrollWidth") <= self.page.viewport_size["width"]
+        widths = self.page.locator("select:visible").evaluate_all("all => all.map(one => one.clientWidth)")
+        assert all(width >= 100 for width in widths), widths  # pixels: a word of a choice beside its arrow
 
 
 @pytest.fixture(scope="module")

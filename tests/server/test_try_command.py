@@ -78,6 +78,8 @@ def test_a_question_goes_from_the_form_to_a_published_folder(opened: Opened) -> 
     assert release is not None
     published = opened.post(release[1], {"folder": "ages"})
     assert "Published in the folder" in published.text
+    assert "in place of" not in published.text
+    assert "in place of what was published there before" in opened.post(release[1], {"folder": "ages"}).text
     assert {"index.html", "PRIVACY.txt"} <= {path.name for path in (opened.table.path.parent / "ages").iterdir()}
 
 

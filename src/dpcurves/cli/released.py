@@ -419,7 +419,7 @@ def publish(
 
     Example: dpcurves publish delay.json roc.json --out published --title "Delays in January"
     """
-    from ..publication import REGISTRY
+    from ..publication import PAGE, REGISTRY
     from ..publication import publish as published
 
     if about_template is not None:
@@ -432,6 +432,7 @@ def publish(
     saved = _read_results(results)
     settings = Output(level=level, population=population, suppress=suppress).interval_settings(suppressing=True)
     try:
+        replaced = ", in place of what was published there before" if (Path(out) / PAGE).exists() else ""
         files = published(
             saved, out, title=title, about=about, date=date, language=check_language(language), **settings._asdict()
         )
@@ -439,7 +440,7 @@ def publish(
         raise Misuse(
             "out", f"{out!r} cannot be written ({error.strerror}); name a file in a folder where you may write"
         ) from None
-    print_to_console(make_console(), f"written: {len(files)} files in {out!r}")
+    print_to_console(make_console(), f"written: {len(files)} files in {out!r}{replaced}")
     missing = [line for line in (Path(out) / REGISTRY).read_text(encoding="utf-8").splitlines() if MISSING in line]
     if missing:
         print_to_console(make_console(), f"{REGISTRY} lacks {len(missing)} required facts: {ABOUT_HINT}")

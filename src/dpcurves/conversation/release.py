@@ -369,7 +369,7 @@ class Evidence:
 
     @property
     def path_sums(self) -> PathSums:
-        """The distribution as a distribution of prefix counts. Raises `TypeError` if it is of another kind."""
+        """The output distribution, of prefix counts. Raises `TypeError` if it is of another kind."""
         return self.distribution.require_type(PathSums)
 
     @property

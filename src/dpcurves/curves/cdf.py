@@ -270,9 +270,9 @@ class CdfHistogram(IntervalResult):
         return {"left": self.x[:-1], "right": self.x[1:], "share": self.share, "count": self.count}
 
     def _question(self) -> dict[str, object]:
-        """Return the JSON fields that restore the bins with `_from_json`: label, grid and facts of the prefix
+        """Return the JSON fields that restore the bins with `_from_json`: label, grid and settings of the prefix
         counts."""
-        return {"label": self.label, **edges_to_json(self.prefixes.declared_grid), **self.prefixes.facts}
+        return {"label": self.label, **edges_to_json(self.prefixes.declared_grid), **self.prefixes.stored_settings}
 
     @classmethod
     def _from_json(cls, document: display.CurveDocument) -> CdfHistogram:
@@ -989,12 +989,17 @@ class CDF(IntervalResult):
         return display.describe_columns(x=self.label, y=(shares, display.CellFormat.SHARE))
 
     def _question(self) -> dict[str, object]:
-        """Return the JSON fields that restore the curve with `_from_json`: label, grid, facts of the prefix counts,
+        """Return the JSON fields that restore the curve with `_from_json`: label, grid, settings of the prefix counts,
         and smoothing."""
         smoothing = (
             {} if self.smoothing is None else {"smoothed": {"p": self.smoothing.p, "edges": self.smoothing.edges}}
         )
-        return {"label": self.label, **cells_to_json(self.prefixes.declared_grid), **self.prefixes.facts, **smoothing}
+        return {
+            "label": self.label,
+            **cells_to_json(self.prefixes.declared_grid),
+            **self.prefixes.stored_settings,
+            **smoothing,
+        }
 
     @classmethod
     def _from_json(cls, document: display.CurveDocument) -> CDF:

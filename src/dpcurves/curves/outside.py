@@ -20,15 +20,18 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
-from math import inf, sqrt
+from math import hypot, inf, sqrt
 from types import MappingProxyType
 from typing import NamedTuple
 
+import numpy as np
+
 from ..conversation import Evidence, Release
 from ..conversation.notes import ADVICE_MARK, add_advice
-from ..data import Axis, Grid, Outside
+from ..data import Axis, Grid, Outside, Weights
 from ..display import format_number
-from ..queries import CountQuery, PartitionQuery, PrefixQuery, Query, WeightQuery
+from ..privacy import ReplaceOne
+from ..queries import CountQuery, PartitionQuery, PrefixQuery, Query, SquaredWeightQuery, WeightQuery
 
 
 @dataclass(frozen=True, slots=True)
@@ -260,9 +263,64 @@ def note_on_order(count: float, total: float, noise: float, words: str) -> tuple
     >>> note_on_order(3.0, 1000.0, 2.0, "leave before they enter"), note_on_order(300.0, 1000.0, 2.0, "are late")
     ((), ('about 30% of the records are late, by the released counts',))
     """
-    share = min(count / max(total, count, 1.0), 1.0)
-    if count <= TUNING.noted_z * noise or share < TUNING.noted_share:
+    share = _significant_share(count, total, noise)
+    if not share:
         return ()
     problem, _, advice = words.partition(ADVICE_MARK)
     fact = f"about {share:.0%} of the records {problem}, by the released counts"
     return (add_advice(fact, advice) if advice else fact,)
+
+
+def _significant_share(count: float, total: float, noise: float) -> float:
+    """Return the share of the records that a count is; 0 if noise can explain it, or if the share is too small for a
+    note.
+    """
+    share = min(count / max(total, count, 1.0), 1.0)
+    return share if count > TUNING.noted_z * noise and share >= TUNING.noted_share else 0.0
+
+
+def notes_on_missing_weights(releases: Iterable[Release]) -> tuple[str, ...]:
+    """Return a note on records that a weighted result leaves out, if their count is significant; none for rehearsals.
+
+    Sums of weights and of what each record lacks to the cap give the number of all records, and squared weights with
+    what they lack to the squared cap that of the records in use (`WeightQuery`, `SquaredWeightQuery`).
+    """
+    answered = [release for release in releases if release.allotment is not None]
+    all_counts = [_count_all_records(release) for release in answered if isinstance(release.plan.query, WeightQuery)]
+    squares = [release for release in answered if isinstance(release.plan.query, SquaredWeightQuery)]
+    # records that fail a filter are counted as missing if the number of records is public
+    if not squares or (squares[-1].plan.query.where and isinstance(squares[-1].plan.adjacency, ReplaceOne)):
+        return ()
+    evidence = Evidence.from_release(squares[-1])
+    used = float(evidence.unbiased_cells.sum()) / Weights.STEPS
+    noise_of_used = sqrt(_row_sums_variance(evidence)) / Weights.STEPS
+    total, noise = min((count for count in all_counts if count), key=lambda count: count[1], default=(0.0, 0.0))
+    share = _significant_share(total - used, total, hypot(noise, noise_of_used))
+    if not share:
+        return ()
+    reason = (
+        f"about {share:.0%} of the records are left out, because their weight is missing, negative or infinite, or a "
+        "column of the question has no value, by the released counts"
+    )
+    return (add_advice(reason, "check the column of weights"),)
+
+
+def _count_all_records(release: Release) -> tuple[float, float] | None:
+    """Return the number of all records by a release of sums of weights, and the standard deviation of its noise; None
+    if the release does not tell what missing records lack to the cap.
+    """
+    evidence = Evidence.from_release(release)
+    distribution = evidence.sums
+    if evidence.total is not None:
+        return evidence.total / Weights.STEPS, 0.0
+    if distribution.missing is None:
+        return None
+    cells, missing = distribution.reconstruct(np.asarray(evidence.values, dtype=np.float64), None)
+    variance = _row_sums_variance(evidence) + distribution.missing.variance
+    return float(cells.sum() + missing) / Weights.STEPS, sqrt(variance) / Weights.STEPS
+
+
+def _row_sums_variance(evidence: Evidence) -> float:
+    """Return the variance of the noise of the sum of all cells."""
+    distribution = evidence.sums
+    return distribution.rows * float(distribution.prefix_variances(evidence.total is not None)[0, -1])

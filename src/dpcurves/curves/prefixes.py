@@ -140,14 +140,15 @@ class PrefixShares:
 
     @classmethod
     def from_json(
-        cls, releases: Sequence[Mapping[str, Any]], grid: Grid, facts: Mapping[str, Any] = NOTHING
+        cls, releases: Sequence[Mapping[str, Any]], grid: Grid, stored_settings: Mapping[str, Any] = NOTHING
     ) -> PrefixShares:
-        """Return the shares from the stored releases of a curve, round by round, and the `facts` of its question.
+        """Return the shares from the stored releases of a curve, round by round, and the `stored_settings` of its
+        question.
 
         Args:
             releases: Stored releases, the first round first.
             grid: The grid that was asked about.
-            facts: Facts of the question that are stored beside its releases.
+            stored_settings: Settings of the question that are stored beside its releases.
 
         Raises:
             ValueError: there is no release, or a release is damaged.
@@ -155,34 +156,34 @@ class PrefixShares:
         if not releases:
             raise InvalidArgument("evidence", "a curve needs at least one release: pass the releases of its question")
         *earlier, last = (Evidence.from_json(release).as_cell_counts() for release in releases)
-        step = facts.get("step", 0.0)
+        step = stored_settings.get("step", 0.0)
         if not isinstance(step, int | float) or not 0 <= step < inf:
             raise InvalidArgument(
                 "step", f"must be a number of at least 0, got {step!r}: use the text that to_json wrote"
             )
-        uses_all_rounds = facts.get("uses_all_rounds", False)
+        uses_all_rounds = stored_settings.get("uses_all_rounds", False)
         if not isinstance(uses_all_rounds, bool):
             raise InvalidArgument(
                 "uses_all_rounds", f"must be true or false, got {uses_all_rounds!r}: use the text that to_json wrote"
             )
-        has_separate_zero = facts.get("has_separate_zero", False)
+        has_separate_zero = stored_settings.get("has_separate_zero", False)
         if not isinstance(has_separate_zero, bool):
             raise InvalidArgument(
                 "has_separate_zero",
                 f"must be true or false, got {has_separate_zero!r}: use the text that to_json wrote",
             )
         cells, declared = (split_at_zero(grid), grid) if has_separate_zero else (grid, None)
-        pilot_queries = facts.get("pilot_queries", 0)
-        lattice = Evidence.from_json(facts["lattice"]) if "lattice" in facts else None
+        pilot_queries = stored_settings.get("pilot_queries", 0)
+        lattice = Evidence.from_json(stored_settings["lattice"]) if "lattice" in stored_settings else None
         return cls(last, cells, tuple(earlier), pilot_queries, step, uses_all_rounds, declared, lattice)
 
     @property
-    def facts(self) -> dict[str, object]:
-        """Facts that JSON stores unless they are 0 or false: number of pilot queries, step of values, use of all
+    def stored_settings(self) -> dict[str, object]:
+        """Settings that JSON stores unless they are 0 or false: number of pilot queries, step of values, use of all
         rounds, a separate cell of zero, counts of values that are edges."""
         names = "pilot_queries", "step", "uses_all_rounds", "has_separate_zero"
         lattice = {} if self.lattice_counts is None else {"lattice": self.lattice_counts.to_json()}
-        return {name: fact for name in names if (fact := getattr(self, name))} | lattice
+        return {name: value for name in names if (value := getattr(self, name))} | lattice
 
     @property
     def has_separate_zero(self) -> bool:

@@ -146,7 +146,7 @@ class Quantiles(IntervalResult):
         if isinstance(self.curve, SearchedQuantiles):
             return self.curve.question_to_json()
         prefixes = self.curve.prefixes
-        return {"label": self.curve.label, **edges_to_json(prefixes.grid), **prefixes.facts}
+        return {"label": self.curve.label, **edges_to_json(prefixes.grid), **prefixes.stored_settings}
 
     @classmethod
     def _from_json(cls, document: display.CurveDocument) -> Quantiles:

@@ -35,7 +35,7 @@ from ..expressions import Expression, describe_published_names, parse_filter
 from ..object_summary import ObjectSummary
 from ..privacy import PrivacyLoss
 from ..queries import Query
-from .outside import DEFAULT_THRESHOLDS, NoteThresholds, notes_on_outside
+from .outside import DEFAULT_THRESHOLDS, NoteThresholds, notes_on_missing_weights, notes_on_outside
 from .result import notes_on_missing
 
 if TYPE_CHECKING:
@@ -187,7 +187,8 @@ def build_privacy_statement(
         seeded=any(release.seeded for release in releases),
         grant="" if allotment is None else allotment.request, model=model, where=plans[0].query.where,
     ).with_notes(
-        *notes_on_missing(releases), *notes_on_outside(releases, note_thresholds),
+        *notes_on_missing(releases), *notes_on_missing_weights(releases),
+        *notes_on_outside(releases, note_thresholds),
         *(note for release in releases for note in release.notes), *describe_published_texts(plans),
     )  # fmt: skip
 

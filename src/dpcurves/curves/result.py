@@ -1356,6 +1356,8 @@ class IntervalResult(SimulationCache, ReleasedResult):
             Data frame, files and plots leave an unknown number out.
         IS_CURVE: Whether the points form a curve, which is known or unknown as a whole.
         MEASURED: The column of numbers whose interval ends are called ``lower`` and ``upper`` alone.
+        NOTES_UNKNOWN: Whether `notes` say that no number is known; False for kinds whose questions note this from
+            counts, without a simulation. Pictures of all kinds say it.
     """
 
     INTERVAL_NAME: ClassVar[str] = "simultaneous intervals"
@@ -1363,6 +1365,7 @@ class IntervalResult(SimulationCache, ReleasedResult):
     POSSIBLE_RANGES: ClassVar[Mapping[str, tuple[Any, ...]]] = MappingProxyType({})
     IS_CURVE: ClassVar[bool] = False
     MEASURED: ClassVar[str] = "y"
+    NOTES_UNKNOWN: ClassVar[bool] = False
 
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()
@@ -1371,6 +1374,12 @@ class IntervalResult(SimulationCache, ReleasedResult):
                 code = unwrap(method).__code__
                 arguments = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
                 method.__doc__ = complete_docstring(method.__doc__, name, arguments)
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """Notes on the numbers of the result, one line each, written from released numbers alone."""
+        is_unknown = self.NOTES_UNKNOWN and self._is_unknown()
+        return (*self.privacy.notes, UNKNOWN) if is_unknown else self.privacy.notes
 
     @property
     def scopes(self) -> Mapping[str, bool]:
@@ -1430,7 +1439,7 @@ class IntervalResult(SimulationCache, ReleasedResult):
         """Return True if all numbers are unknown, so that every interval holds all possible values, and no note says
         so.
         """
-        if any(NEXT_TO_NOTHING in note for note in self.notes):
+        if any(NEXT_TO_NOTHING in note for note in self.privacy.notes):
             return False
         columns = [column for name, column in self._known_columns().items() if name in self.POSSIBLE_RANGES]
         return bool(columns) and all(np.isnan(np.asarray(column, dtype=np.float64)).all() for column in columns)

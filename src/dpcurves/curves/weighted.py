@@ -234,21 +234,23 @@ class WeightedShares(PrefixShares):
 
     @classmethod
     def from_json(
-        cls, releases: Sequence[Mapping[str, Any]], grid: Grid, facts: Mapping[str, Any] = NOTHING
+        cls, releases: Sequence[Mapping[str, Any]], grid: Grid, stored_settings: Mapping[str, Any] = NOTHING
     ) -> WeightedShares:
         """Return the shares from the stored releases of sums of weights and of squared weights.
 
         Args:
             releases: The stored releases of sums of weights and of squared weights.
             grid: The grid that was asked about.
-            facts: What `to_json` wrote about the squared weights.
+            stored_settings: What `to_json` wrote about the squared weights.
 
         Raises:
             ValueError: the releases do not fit together.
         """
         released, squares = releases
         return cls(
-            Evidence.from_json(released), grid, squared_weights=SquaredWeights.from_json(facts, squares, grid.slots)
+            Evidence.from_json(released),
+            grid,
+            squared_weights=SquaredWeights.from_json(stored_settings, squares, grid.slots),
         )
 
     @property

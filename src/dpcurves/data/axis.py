@@ -81,8 +81,8 @@ class Predictor(ABC):
         """
 
     @abstractmethod
-    def facts(self) -> dict[str, Any]:
-        """Return all facts of the model except its name, as JSON values by field."""
+    def fields(self) -> dict[str, Any]:
+        """Return all fields of the model except its name, as JSON values by field."""
 
     def to_json(self) -> str:
         """Return a JSON text from which the same model is parsed, bit for bit."""
@@ -90,7 +90,7 @@ class Predictor(ABC):
 
     def to_object(self) -> dict[str, Any]:
         """Return the model as JSON-compatible objects, of which `to_json` writes the text."""
-        return {"dpcurves": self.KIND, "name": self.name, **self.facts()}
+        return {"dpcurves": self.KIND, "name": self.name, **self.fields()}
 
     @property
     def digest(self) -> str:

@@ -1,17 +1,17 @@
-"""Haar wavelet transforms with noise: signed sums over the nodes of a binary tree, along one axis or several.
+"""Distributions of noisy Haar wavelets: signed sums over the nodes of a binary tree, along one axis or several.
 
-A node with halves of sums a and b has the total ``T = a + b`` and the contrast ``D = a - b``. A row of p intervals is
-determined by its total and p - 1 contrasts, which are released with noise:
+Take a node whose halves have the sums a and b. Its total is ``T = a + b``, its contrast ``D = a - b``. A row of p
+intervals is determined by its total and p - 1 contrasts, which are released with noise:
 
     a = (T + D) / 2      b = (T - D) / 2
 
-so there is no redundancy, and inverting from the root down is the only unbiased linear estimate, except that a public
-total corrects the totals of rows. A prefix contains each contrast on its path with a factor between 0 and 1/2. Along
-several axes (`HaarTensorSums`) the transform is applied one axis after the other.
+There is no redundancy. So inverting from the root down is the only unbiased linear estimate, except that a public total
+corrects the totals of rows. A prefix contains each contrast on its path with a factor between 0 and 1/2. `HaarSums` is
+for rows. `HaarTensorSums` is for tables: the transform is applied along one axis after the other.
 
 `HaarSums.shrink_cells` shrinks contrasts towards even splits, level by level (after James and Stein 1961).
 
-Formal guarantees: the distribution of a release; its loss is in `mechanisms.wavelets`.
+Formal guarantees: these are distributions of releases; their loss is proved in `mechanisms.wavelets`.
 
 References: Haar 1910; Xiao, Wang and Gehrke 2010 (Privelet).
 
@@ -41,11 +41,11 @@ NO_TOTAL = "must count the total of each row; or have one row, with a public tot
 
 
 def shrinkage_factors(squares: FloatArray, degrees_of_freedom: IntArray) -> FloatArray:
-    """Return the factor on the deviations of each family, (..., rows, parents), after James and Stein.
+    """Return the factor by which the deviations of each family are multiplied, after James and Stein; 0 shrinks fully.
 
-    Arguments:
-        squares: Squared deviations of each family over their variance.
-        degrees_of_freedom: Their expectation under noise alone, per family, (parents,).
+    Args:
+        squares: Squared deviations of each family over their variance, of shape ``(..., rows, parents)``.
+        degrees_of_freedom: Their expectation under noise alone, per family, of shape ``(parents,)``.
     """
     positive_squares = np.maximum(squares, LEAST_VARIANCE)
     level = np.maximum(0, 1 - degrees_of_freedom.sum() / positive_squares.sum(axis=-1, keepdims=True))
@@ -104,7 +104,7 @@ class HaarSums(EqualWidthSums):
 
     @property
     def parts(self) -> tuple[Part, ...]:
-        """Number and noise of the totals, if they were measured, and of the contrasts of each level, from coarse to
+        """Number and noise of the totals, if they were released, and of the contrasts of each level, from coarse to
         fine.
         """
         contrasts = map(Part, band_sizes(self.points)[1:], self.levels)
@@ -149,8 +149,10 @@ class HaarSums(EqualWidthSums):
         return spread_over_cells(counts, np.diff(self.bounds))
 
     def prefix_variances(self, total_is_public: bool) -> FloatArray:
-        """Return the exact variance of each prefix estimate, (rows, cells + 1), in squared records; see
-        `contrast_variances`.
+        """Return the variance of each estimated prefix count, in squared records, of shape ``(rows, cells + 1)``.
+
+        Args:
+            total_is_public: True if the number of all records is public.
         """
         return np.broadcast_to(contrast_variances(self, total_is_public), (self.rows, self.cells + 1))
 
@@ -158,8 +160,16 @@ class HaarSums(EqualWidthSums):
 def _split_values(
     distribution: HaarSums, values: FloatArray, total: int | None
 ) -> tuple[FloatArray, list[FloatArray], FloatArray]:
-    """Split released values (..., size) into totals (..., rows, 1), contrasts (..., rows, nodes) of each level, and
-    missing counts (...).
+    """Split released values into totals, contrasts of each level, and missing counts.
+
+    Args:
+        distribution: Distribution of the release.
+        values: Released values, of shape ``(..., size)``.
+        total: Public number of records; None if it is private.
+
+    Returns:
+        Totals of shape ``(..., rows, 1)``, contrasts of shape ``(..., rows, nodes)``, missing counts of shape
+        ``(...)``.
     """
     tables, missing = split_into_parts(distribution, values)
     if distribution.top is not None:
@@ -172,8 +182,10 @@ def _split_values(
 
 
 def _split_nodes(counts: FloatArray, contrast: FloatArray, children: int) -> FloatArray:
-    """Return the counts of the nodes below `counts`, (..., children). Each node's halves are (count + contrast) / 2 and
-    (count - contrast) / 2; a last node without a right half is passed down unchanged.
+    """Return the counts of the halves of nodes, of shape ``(..., children)``: (count + contrast) / 2 and (count -
+    contrast) / 2.
+
+    A last node without a right half is passed down unchanged.
     """
     split = contrast.shape[-1]
     halves = np.empty((*contrast.shape[:-1], children))
@@ -193,11 +205,15 @@ def _even_contrasts(distribution: HaarSums, half: int) -> FloatArray:
 
 
 def contrast_variances(distribution: HaarSums, total_is_public: bool) -> FloatArray:
-    """Return variances of the estimated number of records in the first i cells of a row, (cells + 1,).
+    """Return the variance of each estimated prefix count of a row, in squared records, of shape ``(cells + 1,)``.
 
     With the total T of a node and its contrast D the halves are ``(T + D) / 2`` and ``(T - D) / 2``. If the part of a
     half below an edge is u times its total plus independent noise, then the part of the node is ``u / 2 * (T + D)`` for
     an edge in the left half, and ``(1 + u) / 2 * T + (1 - u) / 2 * D`` for an edge in the right half.
+
+    Args:
+        distribution: The noisy wavelets.
+        total_is_public: True if the number of all records is public.
 
     Raises:
         ValueError: the total of a row cannot be estimated.
@@ -280,8 +296,8 @@ class HaarTensorSums(CountDistribution):
 
     @property
     def size(self) -> int:
-        """Number of released values: the cells of the table, the count outside it if there is one, and the missing
-        count.
+        """Number of released values: one per cell of the table, one for all cells outside if there are any, and the
+        missing count.
         """
         outside_counts = 0 if self.outside_noise is None else 1
         return self.cells + outside_counts + 1

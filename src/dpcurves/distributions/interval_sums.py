@@ -1,14 +1,14 @@
 """Noisy sums over nested intervals (flat histograms, trees, partitions), and their least-squares estimate.
 
-Also called: hierarchical histograms or tree aggregation, with consistency by constrained inference. Level l counts the
-intervals of a tiling, each with noise of variance v_l; each interval is a union of intervals of the next level. Least
-squares in two passes over the tree:
+The field says hierarchical histograms, or tree aggregation, with consistency by constrained inference. Level l counts
+the intervals of a tiling, each with noise of variance v_l; each interval is a union of intervals of the next level.
+`least_squares` estimates all cells in two passes over the tree:
 
     upwards     w = 1 / (1 / v + 1 / sum of w of the children)        estimates weighted by inverse variance
     downwards   child += (parent - sum of children) * w_child / sum of w of the children
 
-with the estimates from below, their variances w, and the final parent. A public number of records corrects the root in
-the same way, together with the missing count. `interval_variances` has the exact variance of each prefix.
+where w is the variance of the estimate from below, and parent is the final one. A public number of records corrects the
+root in the same way, together with the missing count. `interval_variances` returns the exact variance of each prefix.
 
 Formal guarantees: post-processing; the estimate is linear in the released values and unbiased.
 
@@ -44,7 +44,7 @@ from .output_distribution import LEAST_VARIANCE, Noise, NoisySums, Part, sum_ove
 
 @dataclass(frozen=True, slots=True)
 class Tier:
-    """Intervals that partition the cells of every row, and the noise of each of their sums.
+    """One level of a nested histogram: intervals that partition the cells of every row, with the noise of each sum.
 
     Interval i is ``[starts[i], starts[i + 1])``; the last one ends with the row.
 
@@ -69,10 +69,10 @@ class Tier:
 
 
 class NestedSums(NoisySums):
-    """Sums over the intervals of nested tilings.
+    """Base class of noisy sums over the intervals of nested tilings.
 
     Attributes:
-        levels: From coarse to fine. Every interval is a union of intervals of the next level.
+        levels: Tilings from coarse to fine. Every interval is a union of intervals of the next level.
     """
 
     __slots__ = ()
@@ -98,20 +98,25 @@ _TINY = 1e-300
 
 @lru_cache(maxsize=4)  # a pure function of public facts; the curves of all categories have one distribution
 def interval_variances(distribution: NestedSums, total_is_public: bool) -> FloatArray:
-    """Return variances of the estimated number of records in the first i cells of a row, (cells + 1,); read-only.
+    """Return the variance of each estimated prefix count of a row, in squared records, of shape ``(cells + 1,)``;
+    read-only.
 
     Estimates are best linear unbiased (least squares) from all values, the missing count and, if `total_is_public`, the
     exact number of all records. Within an interval of the finest level they are interpolated linearly, and this is the
     variance of the interpolated number. If missing records were not counted, a public total gives no information on
     rows.
 
-    Let ``v`` be the variance of an interval's estimate from its own subtree: the inverse-variance mean of its own value
-    and its children's sum. Given the total T of a node, its children are independent with variances v, conditioned on
-    their sum. If the part below the edge in child j is ``a_j * x_j`` plus independent noise of variance ``b_j``, then
-    in the node it is ``a * T`` plus independent noise of variance ``b``, with ``u = (1, ..., 1, a_j, 0, ...)``,
-    ``a = sum(u v) / sum(v)`` and ``b = sum(u**2 v) - sum(u v)**2 / sum(v) + b_j``. The root above all rows has the
-    first level's intervals of every row and the missing count as children; its total is known, or measured by its
-    children alone.
+    *Method.* Let ``v`` be the variance of an interval's estimate from its own subtree: the inverse-variance mean of its
+    own value and its children's sum. Given the total T of a node, its children are independent with variances v,
+    conditioned on their sum. If the part below the edge in child j is ``a_j * x_j`` plus independent noise of variance
+    ``b_j``, then in the node it is ``a * T`` plus independent noise of variance ``b``, with
+    ``u = (1, ..., 1, a_j, 0, ...)``, ``a = sum(u v) / sum(v)`` and ``b = sum(u**2 v) - sum(u v)**2 / sum(v) + b_j``.
+    The root above all rows has the first level's intervals of every row and the missing count as children; its total is
+    known, or measured by its children alone.
+
+    Args:
+        distribution: The nested sums.
+        total_is_public: True if the number of all records is public.
 
     Raises:
         ValueError: an interval is not a union of intervals of the next level.
@@ -141,9 +146,9 @@ def interval_variances(distribution: NestedSums, total_is_public: bool) -> Float
 
 @lru_cache(maxsize=1024)  # a pure function of public facts
 def mean_interval_variance(distribution: NestedSums, total_is_public: bool) -> float:
-    """Return the mean of `interval_variances` over inner edges; for a single cell, its variance.
+    """Return the mean of `interval_variances` over inner edges; for a single cell, the variance of its count.
 
-    By the same recursion, on sums over the edges in each interval: fast if intervals are few or regular.
+    Sums over the edges in each interval follow the same recursion, which is fast if intervals are few or regular.
     """
     if distribution.cells == 1:
         return float(interval_variances(distribution, total_is_public)[1])
@@ -171,7 +176,7 @@ def mean_interval_variance(distribution: NestedSums, total_is_public: bool) -> f
 
 
 def _total_variance(distribution: NestedSums, variance: FloatArray, total_is_public: bool) -> float:
-    """Return the variance of the sum of all summands of the total; infinite if the total is not informative."""
+    """Return the variance of the estimated total, given its summands; infinite if the total is not informative."""
     if not total_is_public or distribution.missing is None:
         return inf
     return float(distribution.rows * variance.sum()) + max(distribution.missing.variance, _TINY)
@@ -214,7 +219,7 @@ def _weighted_variance_below(
 
 
 class _EdgeSums(NamedTuple):
-    """Sums over the edges in each interval, without its end: of 1, a, a**2 and b."""
+    """Sums over the edges in each interval, without its end, of 1, a, a**2 and b of `interval_variances`."""
 
     edges: FloatArray
     slope: FloatArray
@@ -229,8 +234,9 @@ def _interpolated_sums(bounds: IntArray) -> _EdgeSums:
 
 
 def _sum_regular_first_level(distribution: NestedSums, tilings: list[range]) -> tuple[_EdgeSums, FloatArray]:
-    """Return sums and variances of a regular distribution, whose levels have two kinds of intervals: complete and last
-    ones."""
+    """Return sums and variances of a regular tree, in which each level has two kinds of intervals: complete and last
+    ones.
+    """
     measured_variances = [max(level.noise.variance, _TINY) for level in distribution.levels]
     width = tilings[-1].step
     sums = _interpolated_sums(np.array([0, width, width + distribution.cells - tilings[-1][-1]]))
@@ -277,11 +283,12 @@ def _moments(
 
 @dataclass(frozen=True, slots=True)
 class LeastSquares:
-    """Unbiased counts; some may be negative.
+    """Unbiased least-squares estimates of counts; some may be negative.
 
     Attributes:
-        cells: Counts, (rows, cells). All cells of an interval of the finest level have the same count.
-        missing: Number of missing records; 0 if it was not released.
+        cells: Estimated number of records in each cell, of shape ``(rows, cells)``. All cells of an interval of the
+            finest level have the same count.
+        missing: Estimated number of missing records; 0 if it was not released.
     """
 
     cells: FloatArray

@@ -1,23 +1,22 @@
-"""Noise distributions: integer noise, the interface of all distributions of releases, distributions of choices, and
-reading a distribution from JSON.
+"""Output distributions of releases: integer noise, the interface of noisy counts and of choices, and JSON.
 
-A release is a list of integers ``y = A @ cells + z`` with independent noise z of known distributions; a distribution
-(`NoisySums`) knows A and the distributions of z, and thereby everything that is computed from a release:
+A release is a list of integers ``y = A @ cells + z`` with independent noise z of known distribution. A `NoisySums`
+knows the matrix A and the distribution of z. So it can
 
-    reconstruct         the best linear unbiased cells, B @ y
-    prefix_variances    variances of sums of these
-    simulate            draws of B @ z, the exact distribution of their error
+    reconstruct         estimate the cells, as the best linear unbiased estimate B @ y
+    prefix_variances    compute the variance of sums of the estimated cells
+    simulate            sample B @ z, which has exactly the distribution of the estimate's error
 
 `Noise` is the distribution of one z, a sum of one integer draw per party:
 
     discrete Laplace    P(z) proportional to exp(-|z| / scale)
     discrete Gaussian   P(z) proportional to exp(-z**2 / (2 * variance parameter))
 
-Distributions of choices (`ChoiceDistribution`) have no noise to simulate. JSON of a release has a key of its
-distribution, by which it is found.
+Choices, such as cuts, are released without noise on them (`ChoiceDistribution`), so they have nothing to simulate. The
+JSON of a release has a key of its distribution, by which `distribution_from_json` finds the class.
 
-Formal guarantees: distributions are public, and known before data is seen; simulation uses public generators and costs
-nothing.
+Formal guarantees: distributions are public, and known before data is seen. Simulation uses public generators and costs
+no budget.
 
 References: Ghosh, Roughgarden and Sundararajan 2009 (two-sided geometric noise); Canonne, Kamath and Steinke 2020 (the
 discrete Gaussian).
@@ -87,18 +86,19 @@ class Family(Enum):
 
     @classmethod
     def from_loss(cls, loss: PrivacyLoss) -> Family:
-        """Return the family that a loss requires: Laplace for pure, Gaussian for zero-concentrated privacy."""
+        """Return the family that a loss requires: Laplace for pure DP, Gaussian for zCDP."""
         return cls.LAPLACE if loss.is_pure else cls.GAUSSIAN
 
 
 @dataclass(frozen=True, slots=True)
 class Noise:
-    """An exact distribution of integer noise (Canonne, Kamath and Steinke 2020): the sum of one draw per party.
+    """An exact distribution of integer noise with mean 0: the sum of one draw per party (Canonne, Kamath and Steinke
+    2020).
 
     Attributes:
         family: Laplace: the probability of z is proportional to ``exp(-|z| / parameter)``. Gaussian: to
             ``exp(-z**2 / (2 * parameter))``.
-        parameter: The scale of a Laplace distribution, or the variance parameter of a Gaussian distribution.
+        parameter: Records, the scale of Laplace noise; or squared records, the variance parameter of Gaussian noise.
         parties: Number of parties that add a draw each; 1 with a trusted curator. A fraction m / n: m parties add a
             share each, n of which sum up to a draw (see `dpcurves_sites.shares`).
     """
@@ -109,7 +109,9 @@ class Noise:
 
     @property
     def variance(self) -> float:
-        """Variance of the sum of all draws. (For Gaussian noise the parameter, an upper bound that is tight above 1.)
+        """Variance of the sum of all draws, in squared records.
+
+        For Gaussian noise it is the parameter, an upper bound that is tight above 1.
 
         >>> round(Noise(Family.LAPLACE, Fraction(10)).variance, 3)
         199.833
@@ -128,12 +130,16 @@ class Noise:
 
     @classmethod
     def from_loss(cls, loss: PrivacyLoss, l1_distance: Fraction | int, squared_l2_distance: Fraction | int) -> Noise:
-        """Calibrate noise to a loss and a sensitivity in L1 (Laplace) and squared L2 distance (Gaussian).
+        """Return the least noise for numbers of this sensitivity, at a loss.
+
+        Formal guarantees: Laplace noise of scale ``l1_distance / epsilon`` on integers is epsilon-DP; Gaussian noise of
+        variance parameter ``squared_l2_distance / (2 * rho)`` is rho-zCDP (Canonne, Kamath and Steinke 2020, Theorem
+        14).
 
         Args:
-            loss: The loss, pure or zero-concentrated.
-            l1_distance: Largest L1 distance between the numbers of neighbours.
-            squared_l2_distance: Square of their largest L2 distance.
+            loss: The privacy budget, pure or zero-concentrated; it decides the family.
+            l1_distance: Largest L1 distance between the numbers of neighbours; used for a pure loss.
+            squared_l2_distance: Square of their largest L2 distance; used for a rho.
         """
         if loss.epsilon is not None:
             return cls(Family.LAPLACE, l1_distance / loss.epsilon)
@@ -141,17 +147,20 @@ class Noise:
 
     @property
     def largest_rate(self) -> float:
-        """Rate (one over records) from which the moment generating function, `log_moments`, is infinite; infinite for
-        Gaussian noise.
+        """Rate (one over records) from which the moment generating function is infinite; infinity for Gaussian
+        noise.
         """
         return 1 / float(self.parameter) if self.family is Family.LAPLACE else inf
 
     def log_moments(self, rates: FloatArray) -> FloatArray:
-        """Return ``log E exp(rate * noise)``, or an upper bound for Gaussian noise.
+        """Return the log moment generating function, ``log E exp(rate * noise)``; for Gaussian noise an upper bound.
 
         A discrete Laplace variable is a difference of two geometric ones. A discrete Gaussian is subgaussian with its
         parameter: complete the square; the remaining sum over integers of a Gaussian is largest if its centre is an
         integer (Canonne, Kamath and Steinke 2020). Log-moments of independent draws, and of shares, add up.
+
+        Args:
+            rates: Rates, one over records, of any shape.
 
         >>> Noise(Family.LAPLACE, Fraction(2)).log_moments(np.array([0.0, 0.4, 0.5])).round(3).tolist()
         [0.0, 1.008, inf]
@@ -187,7 +196,11 @@ def round_error(error: float) -> float:
 
 
 def _parse_parties(stored: Any) -> Parties:
-    """Parse a number of parties. Raises `ValueError` if it is out of range."""
+    """Parse a stored number of parties.
+
+    Raises:
+        ValueError: the number is out of range.
+    """
     parties = Fraction(stored)
     if not 1 <= parties <= MOST_PARTIES:
         raise InvalidArgument(
@@ -224,12 +237,12 @@ STORED.add(
 
 
 def simulate_noise(noise: Noise, shape: tuple[int, ...], generator: np.random.Generator) -> FloatArray:
-    """Simulate integers of a noise distribution, as floats. Not for protection, because `generator` is predictable.
+    """Simulate integers of a noise distribution, as floats. Never for protection, because `generator` is predictable.
 
     Args:
         noise: The distribution, of one party or of a sum over parties.
         shape: Shape of the result.
-        generator: Random numbers of the simulation.
+        generator: For simulation over public numbers alone.
     """
     if not isinstance(noise.parties, int):
         return _simulate_fractional_parties(noise, float(noise.parties), shape, generator)
@@ -245,7 +258,7 @@ def simulate_noise(noise: Noise, shape: tuple[int, ...], generator: np.random.Ge
 def _simulate_many_parties(
     noise: Noise, parties: int, shape: tuple[int, ...], generator: np.random.Generator
 ) -> FloatArray:
-    """Simulate the sum of many draws.
+    """Simulate the sum of the draws of many parties.
 
     A Laplace draw is a difference of geometric ones, so the sum is a difference of negative binomial ones. A sum of
     Gaussian draws with parameter 1 or more is a rounded continuous draw if it is wide, as for a single draw.
@@ -272,7 +285,7 @@ def _simulate_many_parties(
 def _simulate_fractional_parties(
     noise: Noise, parties: float, shape: tuple[int, ...], generator: np.random.Generator
 ) -> FloatArray:
-    """Simulate a difference of two Polya distributions by inversion, or approximately a Gaussian distribution."""
+    """Simulate the sum of shares of draws: a difference of two Polya variables, or approximately a Gaussian."""
     scale = float(noise.parameter)
     if noise.family is Family.GAUSSIAN:
         return _simulate_gaussian(parties * scale, shape, generator)
@@ -299,7 +312,7 @@ def _cumulative_fractional_distribution(scale: float, parties: float) -> FloatAr
 
 
 def _simulate_laplace(scale: float, shape: tuple[int, ...], generator: np.random.Generator) -> FloatArray:
-    """Simulate a difference of geometric distributions, each a rounded exponential: exact up to rounding of doubles."""
+    """Simulate a difference of two geometric variables, each a rounded exponential: exact up to rounding of doubles."""
     if scale > WIDE_LAPLACE:
         return np.rint(generator.laplace(0, scale, shape))
     above = generator.standard_exponential(shape)
@@ -310,7 +323,7 @@ def _simulate_laplace(scale: float, shape: tuple[int, ...], generator: np.random
 
 
 def _simulate_gaussian(variance: float, shape: tuple[int, ...], generator: np.random.Generator) -> FloatArray:
-    """Simulate by inversion of the distribution function, exact up to rounding of doubles."""
+    """Simulate discrete Gaussian noise by inversion of its distribution function, exact up to rounding of doubles."""
     if variance > WIDE_GAUSSIAN:
         return np.rint(generator.normal(0, sqrt(variance), shape))
     reach = int(9 * sqrt(variance)) + 2
@@ -349,7 +362,9 @@ LEAST_PEOPLE = 2.0
 
 
 class RandomisedAnswers(Protocol):
-    """Randomised answers, one per person about one cell, and means over pairs of people."""
+    """Interface of randomised answers of the local model: one per person about one cell, with means over pairs of
+    people.
+    """
 
     @property
     def counts(self) -> FloatArray:
@@ -378,14 +393,14 @@ class RandomisedAnswers(Protocol):
 
 
 class OutputDistribution(ABC):
-    """The distribution of released integers given the truth.
+    """Interface of the distribution of released integers, given the truth.
 
     Attributes:
         KEY: The name of this distribution in JSON.
         FIELDS: Names of the fields of this distribution, by their names in JSON, in order.
         accepts_any_integers: True if any integers may be released; False if they encode choices.
         missing: Noise of the count of missing records, which is the last value. None: it was not released.
-        splits_missing: True if part of the precision of `missing` may be given to counts of the reasons.
+        splits_missing: True if part of the budget of `missing` may be given to counts of the reasons.
     """
 
     __slots__ = ()
@@ -412,8 +427,11 @@ class OutputDistribution(ABC):
         """Return placeholder values of the length of a release, for plans: no record is read and no noise drawn."""
 
     def to_json(self, values: Sequence[int], total: int | None) -> dict[str, Any]:
-        """Return the JSON object of a release of `values` under this distribution; `total` is the public number of
-        records, or None.
+        """Return the JSON object of a release under this distribution.
+
+        Args:
+            values: The released values.
+            total: Public number of records; None if it is private.
         """
         return {**self._fields_to_json(), "values": list(values), "total": total}
 
@@ -456,16 +474,23 @@ class OutputDistribution(ABC):
         return self
 
     def alpha(self, beta: float) -> float:
-        """Return the error, in records, that choices exceed with probability at most `beta`; NaN if unknown."""
+        """Return the error, in records, that choices exceed with probability at most `beta`; NaN if no bound is
+        known.
+        """
         return nan
 
     def count_missing_and_present(self, values: Sequence[int], total: int | None) -> tuple[float, float] | None:
-        """Return the numbers of records without and with a value, or None if the release does not show them."""
+        """Return the numbers of records without and with a value; None if the release does not show them.
+
+        Args:
+            values: The released values.
+            total: Public number of records; None if it is private.
+        """
         return None
 
 
 class CountDistribution(OutputDistribution):
-    """A distribution of noisy counts or sums of cells."""
+    """Base class of distributions of noisy counts or sums of cells."""
 
     __slots__ = ()
 
@@ -504,9 +529,7 @@ class CountDistribution(OutputDistribution):
 
     @classmethod
     def from_json(cls, stored: Mapping[str, Any]) -> Self:
-        """Return the distribution of a JSON object that `to_json` wrote, with its numbers of rows and cells and its
-        missing count.
-        """
+        """Return the distribution of a JSON object that `to_json` wrote."""
         missing = STORED.decode(Noise | None, stored["missing"])
         return STORED.decode_fields(cls, stored, rows=int(stored["rows"]), cells=int(stored["cells"]), missing=missing)
 
@@ -525,8 +548,11 @@ class CountDistribution(OutputDistribution):
         return {**schema, "required": [*common, *schema["required"]], "properties": {**common, **schema["properties"]}}
 
     def count_missing_and_present(self, values: Sequence[int], total: int | None) -> tuple[float, float] | None:
-        """Return the noisy numbers of records without and with a value; None if missing records, or all others, were
-        not counted.
+        """Return the noisy numbers of records without and with a value; None if the release does not show both.
+
+        Args:
+            values: The released values.
+            total: Public number of records; None if it is private.
         """
         if self.missing is None:
             return None
@@ -540,17 +566,25 @@ class CountDistribution(OutputDistribution):
 
 
 class Part(NamedTuple):
-    """Values with one noise distribution: their number per row, and their noise."""
+    """Values that share one noise distribution.
+
+    Attributes:
+        length: Number of these values per row.
+        noise: Noise of each value.
+    """
 
     length: int
     noise: Noise
 
 
 class RecentErrors:
-    """Simulated errors by distribution and by state of the generator: those of the last chunks that were simulated.
+    """Cache of the simulated errors of the last releases, by distribution and state of the generator.
 
     Results simulate with fixed streams. So results of one distribution, a result that was read from a file again, and
     one with labels in another language need the same errors, and take them from here, unchanged to the last bit.
+
+    Args:
+        most_bytes: Memory limit; the oldest chunks are dropped above it.
     """
 
     def __init__(self, most_bytes: int) -> None:
@@ -581,8 +615,9 @@ class RecentErrors:
         return cells.copy(), missing.copy()  # callers may change them
 
     def _keep(self, key: object, chunk: tuple[FloatArray, FloatArray, dict[str, Any]]) -> None:
-        """Store a chunk of simulated errors as the newest one; drop the oldest ones above the memory limit. Threads
-        may do so at the same time.
+        """Store a chunk of simulated errors as the newest one, and drop the oldest ones above the memory limit.
+
+        Threads may do so at the same time.
         """
         self._chunks[key] = chunk
         sizes = [cells.nbytes + missing.nbytes for cells, missing, _ in tuple(self._chunks.values())]
@@ -598,10 +633,11 @@ RECENT_ERRORS = RecentErrors(most_bytes=2**25)
 
 
 class NoisySums(CountDistribution):
-    """A distribution of values that are linear in the counts plus independent noise: unbiased estimates, and
-    simulation.
+    """Base class of distributions whose values are linear in the counts, plus independent noise.
 
-    Order of values: part by part, within a part row by row, within a row from left to right; the missing count is last.
+    This is the output of the matrix mechanism. It estimates the cells without bias, and simulates the error of that
+    estimate. Values are ordered part by part, within a part row by row, within a row from left to right; the missing
+    count is last.
 
     Attributes:
         rows: Number of cells of all axes before the last one.
@@ -633,16 +669,24 @@ class NoisySums(CountDistribution):
 
     @abstractmethod
     def apply_strategy(self, cells: Any) -> list[Any]:
-        """Apply the strategy to exact cells (rows, cells): a table (rows, length) per part. Linear."""
+        """Return the exact released sums, without noise: one table of shape ``(rows, length)`` per part. Linear in
+        `cells`.
+
+        Args:
+            cells: Cells of shape ``(rows, cells)``.
+        """
 
     @abstractmethod
     def reconstruct(self, values: FloatArray, total: int | None) -> tuple[FloatArray, FloatArray]:
-        """Return best linear unbiased cells (..., rows, cells) and missing counts (...) of releases (..., size).
+        """Return the best linear unbiased estimates of cells and missing counts, for any number of releases.
 
-        Arguments:
-            values: The released values, in the order of the distribution.
+        Args:
+            values: Released values, of shape ``(..., size)``, in the order of the distribution.
             total: The public number of records in all rows and the missing cell, else None. Without a released missing
                 count it is the number in all rows; it must then be None if records may be missing or values are sums.
+
+        Returns:
+            Cells of shape ``(..., rows, cells)``, and missing counts of shape ``(...)``.
 
         Raises:
             ValueError: the values do not fit the distribution.
@@ -650,9 +694,14 @@ class NoisySums(CountDistribution):
 
     @abstractmethod
     def prefix_variances(self, total_is_public: bool) -> FloatArray:
-        """Return variances of estimated numbers of records in the first i cells of each row, (rows, cells + 1).
+        """Return the variance of each estimated prefix count, in squared records, of shape ``(rows, cells + 1)``;
+        read-only.
 
-        Estimates are computed by `reconstruct` and interpolated linearly between edges. Rows are equal; read-only.
+        Entry i of a row is for its first i cells. Estimates are computed by `reconstruct` and interpolated linearly
+        between edges. All rows are equal.
+
+        Args:
+            total_is_public: True if the number of all records is public.
         """
 
     def end_cell_deviations(self, total_is_public: bool) -> tuple[float, float]:
@@ -661,19 +710,21 @@ class NoisySums(CountDistribution):
         return sqrt(variances[1]), sqrt(variances[-2]) + sqrt(variances[-1])
 
     def mean_prefix_variance(self, total_is_public: bool) -> float:
-        """Return the mean of `prefix_variances` over rows and inner edges; for a single cell, its variance."""
+        """Return the mean of `prefix_variances` over rows and inner edges; for a single cell, the variance of its
+        count.
+        """
         row = self.prefix_variances(total_is_public)[0]
         return float(row[1]) if self.cells == 1 else float(row[1:-1].mean())
 
     @property
     def nested_distribution(self) -> NoisySums:
-        """The distribution of debiased values. If `is_nested`, it has independent noise on sums over nested
-        intervals."""
+        """Distribution of the debiased values; if `is_nested`, independent noise on sums over nested intervals."""
         return self
 
     def debias(self, values: FloatArray) -> FloatArray:
-        """Return unbiased estimates, ``(..., size)``, of the exact values: `values` unchanged unless people
-        randomised them.
+        """Return unbiased estimates of the exact values, of shape ``(..., size)``.
+
+        Values are returned unchanged unless people randomised them.
         """
         return values
 
@@ -682,7 +733,9 @@ class NoisySums(CountDistribution):
         return self
 
     def shrink_cells(self, values: FloatArray, total: int | None) -> FloatArray:
-        """Return cells (rows, cells) whose noise may be shrunk; here the unbiased ones."""
+        """Return estimates of the cells, of shape ``(rows, cells)``, that a subclass may shrink; here the unbiased
+        ones.
+        """
         return self.reconstruct(values, total)[0]
 
     @property
@@ -714,11 +767,13 @@ class NoisySums(CountDistribution):
         return None
 
     def sum_over_releases(self, releases: int) -> Self:
-        """Return the distribution of the sums, value by value, of `releases` independent releases under this
-        distribution.
+        """Return the distribution of the sum, value by value, of several independent releases under this distribution.
 
-        Exact: the sum is the strategy applied to the sum of the cells, plus the sum of the noises. All releases have
-        the same variances, so least squares of the sum is the sum of their least squares.
+        It is exact: the sum is the strategy applied to the sum of the cells, plus the sum of the noises. All releases
+        have the same variances, so least squares of the sum is the sum of their least squares.
+
+        Args:
+            releases: Number of releases.
 
         Raises:
             TypeError: the noise depends on the counts, as for randomised reports.
@@ -744,18 +799,18 @@ class NoisySums(CountDistribution):
     def simulate(
         self, total: int | None, draws: int, generator: np.random.Generator
     ) -> Iterator[tuple[FloatArray, FloatArray]]:
-        """Simulate the noise of the unbiased estimate, in chunks of bounded memory. Costs no privacy.
+        """Simulate errors of the unbiased estimate, in chunks of bounded memory. Costs no budget.
 
-        The estimate is linear and unbiased: its error is the estimate from noise alone with total 0. So an estimate
+        The estimate is linear and unbiased, so its error is the estimate from noise alone with total 0. An estimate
         minus the truth has exactly the simulated distribution, including covariances.
 
-        Arguments:
+        Args:
             total: The argument of `reconstruct`; only whether it is None matters.
             draws: Number of draws, over all chunks.
-            generator: Random numbers for simulation over public numbers, never for protection.
+            generator: For simulation over public numbers alone, never for protection.
 
         Yields:
-            Errors of the cells, (chunk, rows, cells), and of the missing count, (chunk,).
+            Errors of the cells, of shape ``(chunk, rows, cells)``, and of the missing count, of shape ``(chunk,)``.
         """
         simulated_total = None if total is None else 0
         chunk = max(1, VALUES_AT_ONCE // max(self.size, self.rows * self.cells))
@@ -763,18 +818,18 @@ class NoisySums(CountDistribution):
             yield RECENT_ERRORS.simulate(self, simulated_total, min(chunk, draws - start), generator)
 
     def simulate_prefixes(self, total: int | None, draws: int, generator: np.random.Generator) -> Iterator[FloatArray]:
-        """Simulate the noise of prefix sums of the finest intervals of a single row, in chunks of bounded memory.
+        """Simulate errors of prefix counts of the finest intervals of a single row, in chunks of bounded memory.
 
         Nothing was measured within the finest intervals, so only their sums are simulated: time and memory depend on
         the number of intervals, not of cells.
 
-        Arguments:
+        Args:
             total: The argument of `reconstruct`; only whether it is None matters.
             draws: Number of draws, over all chunks.
-            generator: See `simulate`.
+            generator: For simulation over public numbers alone, never for protection.
 
         Yields:
-            Errors of the sums, (chunk, intervals + 1).
+            Errors of the prefix counts, of shape ``(chunk, intervals + 1)``.
         """
         distribution = self.interval_distribution
         for cells, _ in distribution.simulate(total, draws, generator):
@@ -803,13 +858,13 @@ class NoisySums(CountDistribution):
         return self.reconstruct(np.diag(deviations), None if total is None else 0)[0]
 
     def bound_combined_noise(self, weights: FloatArray, probability: float) -> FloatArray:
-        """Return, for each combination of values, a bound that its noise exceeds with at most this probability.
+        """Return, for each weighted sum of values, a bound that its noise exceeds with at most this probability.
 
-        Formal guarantees: a Chernoff bound. For each rate s > 0, ``(sum of log-moments at s * weights -
-        log(probability)) / s`` is such a bound; the least of 64 is returned.
+        Formal guarantees: a Chernoff bound. For each rate s > 0,
+        ``(sum of log-moments at s * weights - log(probability)) / s`` is such a bound; the least of 64 is returned.
 
-        Arguments:
-            weights: Weights of the values in their order, one row per combination.
+        Args:
+            weights: Weights of the values in their order, of shape ``(sums, size)``.
             probability: Strictly between 0 and 1.
         """
         variance = np.zeros(len(weights))
@@ -840,8 +895,7 @@ class NoisySums(CountDistribution):
 
 
 def _sum_noises_over_draws(field: Any, draws: int) -> Any:
-    """Return a distribution, or a part of a distribution, with each noise replaced by the noise of the sum of `draws`
-    draws."""
+    """Return a distribution, or a part of one, with each noise replaced by the sum of `draws` draws of it."""
     if isinstance(field, Noise):
         return field.sum_over_draws(draws)
     if isinstance(field, tuple) and not hasattr(field, "_fields"):
@@ -854,7 +908,11 @@ def _sum_noises_over_draws(field: Any, draws: int) -> Any:
 
 
 class EqualWidthSums(NoisySums):
-    """Sums over intervals of `width` cells each; the last one may be shorter."""
+    """Base class of sums over intervals of equal width.
+
+    Attributes:
+        width: Cells per interval; the last interval may be shorter.
+    """
 
     __slots__ = ()
 
@@ -900,7 +958,10 @@ PLACES: Mapping[str, str] = {
 
 
 def distribution_from_json(stored: Mapping[str, Any]) -> OutputDistribution:
-    """Parse the distribution of a release that `OutputDistribution.to_json` wrote.
+    """Return the distribution of a stored release.
+
+    Args:
+        stored: The JSON object that `OutputDistribution.to_json` wrote.
 
     Raises:
         KeyError: no distribution has this form.
@@ -955,15 +1016,18 @@ def _json_schema(distribution: type[OutputDistribution]) -> JsonSchema:
 
 
 def _import_distribution(location: str) -> type[OutputDistribution]:
-    """Import the file of a distribution of this package and return its class; `location` is ``"file:Class"`` as in
-    `PLACES`."""
+    """Import the file of a distribution of this package, and return its class.
+
+    Args:
+        location: ``"file:Class"``, as in `PLACES`.
+    """
     file, _, name = location.partition(":")
     distribution_class: type[OutputDistribution] = getattr(import_module(f".{file}", __package__), name)
     return distribution_class
 
 
 def _find_distributions(stored: Mapping[str, Any]) -> list[type[OutputDistribution]]:
-    """Return the distributions whose keys a stored release contains, from this package or else from entry points."""
+    """Return the classes whose keys a stored release contains, from this package or else from entry points."""
     if places := [location for key, location in PLACES.items() if key in stored]:
         return [_import_distribution(location) for location in places]
     if classes := [entry.load() for entry in entry_points(group=GROUP) if entry.name in stored]:
@@ -976,8 +1040,11 @@ def _find_distributions(stored: Mapping[str, Any]) -> list[type[OutputDistributi
 
 @dataclass(frozen=True, slots=True)
 class ChoiceDistribution(OutputDistribution):
-    """Distribution of a release of choices, for instance cuts or an interval: no noise is added. `example` is used in
-    plans."""
+    """Distribution of a release of choices, for instance cuts or an interval, to which no noise is added.
+
+    Attributes:
+        example: Choices that plans show in place of a release.
+    """
 
     KEY = "chosen"
     FIELDS = MappingProxyType({KEY: "example"})
@@ -1011,7 +1078,7 @@ class ChoiceDistribution(OutputDistribution):
 
 @dataclass(frozen=True, slots=True)
 class Selection(ChoiceDistribution):
-    """The distribution of as many choices as `example` has."""
+    """Distribution of a fixed number of choices: as many as `example` has."""
 
     @property
     def size(self) -> int:
@@ -1021,7 +1088,7 @@ class Selection(ChoiceDistribution):
 
 @dataclass(frozen=True, slots=True)
 class PartitionDecisions(ChoiceDistribution):
-    """Decisions of a private partition; their number depends on the decisions."""
+    """Distribution of the decisions of a private partition; their number depends on the decisions."""
 
     @property
     def size(self) -> None:
@@ -1031,7 +1098,7 @@ class PartitionDecisions(ChoiceDistribution):
 
 @dataclass(frozen=True, slots=True)
 class ThresholdAnswers(Selection):
-    """Indices of comparisons that reached their threshold: choices, made under two Laplace noises.
+    """Distribution of the answers of the sparse vector technique: indices of comparisons that reached their threshold.
 
     Attributes:
         threshold_noise: Noise that all thresholds share.

@@ -1,11 +1,12 @@
-"""p-Identity strategies for prefixes: noisy cells and noisy weighted sums of cells, with public weights.
+"""P-Identity strategies of the matrix mechanism: all cells, and a few weighted sums of cells, for accurate prefixes.
 
-Also called: strategies of the matrix mechanism, found by descent. Released are all cells, and p weighted sums of them:
+Released are all cells, and p weighted sums of them:
 
     y = [D; W] @ x + z      D diagonal, W of p rows, with budgets of each column that add up to 1
 
-Compared with a tree, few sums with chosen weights lower the mean variance of prefixes. The strategies were found by
-descent and are stored for some numbers of cells; for others, columns of the next larger one are left out.
+Few sums with well-chosen weights lower the mean variance of prefixes below that of a tree. The weights are public. They
+were found by descent and are stored for some numbers of cells; for others, columns of the next larger strategy are left
+out (`find_p_identity_strategy`).
 
 Formal guarantees: a record of cell j costs (budget of the cell + sum over rows k of budget_k * W_kj) / scale, which is
 ``1 / scale`` exactly, in integers (`PIdentityStrategy`).

@@ -1,16 +1,18 @@
-"""Noise distributions of counts of prefixes: on a grid, by dyadic blocks of a noise tree, and at thresholds.
+"""Distributions of prefix counts that share the noise of a binary tree, on grids of any size.
 
-The count of the first t cells has one noise per level of a binary tree, that of the block which contains cell t:
+The count of the first t cells has one noise per level of a binary tree: the noise of the block that contains cell t.
 
     count(t) = exact(t) + sum over levels l = 0, ..., levels - 1 of z[l, (t - 1) // 2**l]
 
-so it has the variance of `levels` noises, and two counts share the noises of the blocks that contain both:
+So it has the variance of `levels` noises, and two counts share the noises of the blocks that contain both:
 
     Cov(count(s), count(t)) = variance of a noise * number of levels l with (s - 1) // 2**l = (t - 1) // 2**l
 
-A repeated threshold has the same noise. No array has the size of the grid.
+A repeated threshold has the same noise. `PathSums` is the distribution of counts at some thresholds; `ThresholdSums`
+presents them as counts of the cells between thresholds. No array has the size of the grid.
 
-Formal guarantees: the distribution of a release; its loss is in `mechanisms.lazy_tree.path_distribution`.
+Formal guarantees: these are distributions of releases; their loss is proved in
+`mechanisms.lazy_tree.path_distribution`.
 
 References: Chan, Shi and Song 2011; Barczewski, Mawass and Ramon, equation 2.
 
@@ -98,8 +100,11 @@ class PathSums(CountDistribution):
         return tuple((level, (threshold - 1) >> level) for level in range(self.levels)) if threshold else ()
 
     def count_shared_noises(self, first: int, second: int) -> int:
-        """Return the number of blocks, and so of noises, that the counts of two prefixes (by their lengths) have in
-        common.
+        """Return the number of noises that two prefix counts share.
+
+        Args:
+            first: Length of one prefix, in cells.
+            second: Length of the other prefix.
         """
         if not (first and second):
             return 0
@@ -107,14 +112,12 @@ class PathSums(CountDistribution):
 
     @property
     def variance(self) -> float:
-        """Variance of a count of at least one cell, in squared records: the variance of one block times the number of
-        levels.
-        """
+        """Variance of a count of at least one cell, in squared records: `levels` times the variance of one block."""
         return self.levels * self.noise.variance
 
     @property
     def covariance(self) -> FloatArray:
-        """Covariance of the noise of the counts, in the order of `prefix_lengths`: (counts, counts)."""
+        """Covariance of the noise of the counts, of shape ``(counts, counts)``, in the order of `prefix_lengths`."""
         lengths = np.array(self.prefix_lengths, dtype=np.int64)
         # The bit length of integers below 2**53, exactly.
         bit_length = np.frexp(((lengths[:, None] - 1) ^ (lengths - 1)).astype(np.float64))[1]
@@ -122,11 +125,12 @@ class PathSums(CountDistribution):
         return np.asarray(shared * self.noise.variance, dtype=np.float64)
 
     def simulate(self, draws: int, generator: np.random.Generator) -> FloatArray:
-        """Simulate new noise of the counts, (draws, counts), in the order of `prefix_lengths`. Costs no privacy.
+        """Simulate noise of the counts, of shape ``(draws, counts)``, in the order of `prefix_lengths`. Costs no
+        budget.
 
-        Arguments:
+        Args:
             draws: Number of draws.
-            generator: Random numbers for simulation over public numbers, never for protection.
+            generator: For simulation over public numbers alone, never for protection.
         """
         paths = [self.blocks_on_path(threshold) for threshold in self.prefix_lengths]
         number = {block: index for index, block in enumerate(dict.fromkeys(block for path in paths for block in path))}
@@ -135,8 +139,11 @@ class PathSums(CountDistribution):
         return np.stack(sums, axis=1) if sums else np.zeros((draws, 0))
 
     def _count_present(self, values: Sequence[int]) -> float | None:
-        """Return the released count of all records with a value, that of the prefix of all cells; None if it was not
-        counted. `values` are the released counts in the order of `prefix_lengths`.
+        """Return the released count of all records with a value: of the prefix of all cells. None if it was not
+        counted.
+
+        Args:
+            values: The released counts, in the order of `prefix_lengths`.
         """
         return dict(zip(self.prefix_lengths, values, strict=False)).get(self.cells)
 
@@ -147,7 +154,11 @@ class PathSums(CountDistribution):
 
     @classmethod
     def from_json(cls, stored: Mapping[str, Any]) -> Self:
-        """Return the distribution that `to_json` wrote. Raises `InvalidArgument` if it has more than one row."""
+        """Return the distribution that `to_json` wrote.
+
+        Raises:
+            ValueError: it has more than one row.
+        """
         if stored["rows"] != 1:
             raise InvalidArgument(
                 "evidence", "a release of prefixes must have one row; take the file as dpcurves wrote it"
@@ -163,13 +174,13 @@ DistributionAndValues = tuple[OutputDistribution, tuple[int, ...]]
 
 @dataclass(frozen=True, slots=True)
 class ThresholdSums(NoisySums):
-    """Counts of records in the first t cells of rows in sequence; counts share noise.
+    """Distribution of counts of the cells between thresholds, in rows that follow one another; counts share noise.
 
-    Estimators of counts of cells can use them like other sums. A value is the sum of all cells up to its threshold,
-    with the noise of `PathSums`, whose JSON it uses.
+    Estimators of counts of cells can use it like other sums. A value is the sum of all cells up to its threshold, with
+    the noise of `PathSums`, whose JSON it uses.
 
     Attributes:
-        path: Increasing positive thresholds, equal in all rows; each row ends with a threshold.
+        path: The prefix counts: increasing positive thresholds, equal in all rows; each row ends with a threshold.
         rows: Number of rows of equal length.
 
     Raises:
@@ -252,15 +263,17 @@ class ThresholdSums(NoisySums):
         return cells.reshape(*values.shape[:-1], self.rows, self.cells), missing
 
     def simulate_values(self, draws: int, generator: np.random.Generator) -> FloatArray:
-        """Simulate the noise of the counts, including shared noise: (draws, size)."""
+        """Simulate the noise of the counts, including shared noise, of shape ``(draws, size)``."""
         noise = self.path.simulate(draws, generator)
         if self.missing is None:
             return noise
         return np.concatenate([noise, simulate_noise(self.missing, (draws, 1), generator)], axis=1)
 
     def prefix_variances(self, total_is_public: bool) -> FloatArray:
-        """Return the variance of the number of records in the first i cells of each row, (rows, cells + 1), in squared
-        records.
+        """Return the variance of each prefix count of a row, in squared records, of shape ``(rows, cells + 1)``.
+
+        Args:
+            total_is_public: True if the number of all records is public.
         """
         covariance = self._covariance(total_is_public)
         row_starts = np.arange(self.rows) * self.cells
@@ -295,7 +308,12 @@ class ThresholdSums(NoisySums):
 
 
 def convert_to_cells(distribution: OutputDistribution, values: tuple[int, ...], rows: int) -> DistributionAndValues:
-    """Return counts of prefixes as counts of the cells between their thresholds, in `rows` rows; others unchanged.
+    """Return prefix counts as counts of the cells between their thresholds; other releases are returned unchanged.
+
+    Args:
+        distribution: Distribution of the release.
+        values: The released values.
+        rows: Number of rows.
 
     Raises:
         ValueError: thresholds differ between the rows, or all records of a row were not counted.

@@ -1,7 +1,8 @@
-"""Expressions built in Python: `col("wage") / col("hours")`.
+"""Expressions built in Python, such as `col("wage") / col("hours")`; questions accept them wherever they accept SQL
+text.
 
-An expression holds the text of SQL, and Python's operators build it: ``+ - * /``, comparisons, ``& | ~`` for AND, OR
-and NOT. Questions accept it wherever they accept that text.
+`col` names a column, `when` makes a CASE expression, and Python's operators combine them: ``+ - * /``, comparisons, and
+``& | ~`` for AND, OR and NOT. An `Expression` holds the text of SQL; building one touches no records.
 
 >>> print(((col("age") >= 65) & col("sex").is_in(["F"])))
 age >= 65 AND sex IN ('F')
@@ -140,9 +141,15 @@ class Expression:
         return _call("not", self)
 
     def evaluate(self, table: Mapping[str, Any]) -> NDArray[Any]:
-        """Return the value for each row of a public table of arrays; NaN or None: missing; 1 and 0: true and false.
+        """Return the value of the expression for each row of a public table.
 
-        Ask questions about confidential tables.
+        For a confidential table, ask a question with this expression instead.
+
+        Args:
+            table: Arrays or lists of equal length, by column name; NaN or None is missing.
+
+        Returns:
+            One value per row: numbers with NaN for missing ones, 1 and 0 for true and false, or texts.
 
         >>> (col("wage") / col("hours")).evaluate({"wage": [30.0, 20.0], "hours": [2, 0]})
         array([15., nan])
@@ -152,11 +159,11 @@ class Expression:
         return evaluate_expression(self.node, table)
 
     def is_null(self) -> Expression:
-        """Return whether the value is missing."""
+        """Return an expression that is true where the value is missing."""
         return _call("is_null", self)
 
     def is_not_null(self) -> Expression:
-        """Return whether there is a value."""
+        """Return an expression that is true where there is a value."""
         return _call("is_not_null", self)
 
     def is_in(self, values: Iterable[Operand]) -> Expression:
@@ -170,8 +177,14 @@ class Expression:
         return _call("between", self, lower, upper)
 
     def call(self, function: str, *arguments: Operand) -> Expression:
-        """Return an expression that calls a function, by name, with the value and `arguments`, as in
-        ``col("wage").call("ln")``.
+        """Return an expression that applies a function of the language to this one, as in ``col("wage").call("ln")``.
+
+        Args:
+            function: Name of the function.
+            arguments: Further arguments of the function.
+
+        Raises:
+            ValueError: the language has no function of this name.
         """
         from .syntax import CALLS, CASTS
 
@@ -184,7 +197,7 @@ class Expression:
         return _call("coalesce", self, *others)
 
     def starts_with(self, prefix: str) -> Expression:
-        """Return whether the text begins with `prefix`."""
+        """Return an expression that is true where the text begins with `prefix`."""
         return _call("starts_with", self, prefix)
 
 
@@ -201,7 +214,7 @@ def col(name: str) -> Expression:
 
 
 def when(condition: Expression, value: Operand, otherwise: Operand = None) -> Expression:
-    """Return `value` where the condition is true, else `otherwise`.
+    """Return an expression that is `value` where the condition is true, and `otherwise` elsewhere.
 
     Args:
         condition: A comparison, or a combination of comparisons.

@@ -1,14 +1,14 @@
-"""Types of expressions: each node gets one type, and each column the way in which its values are read.
+"""Type checking of expressions: each node gets one type, from the schema of the table and never from values.
 
 Types are found from the leaves up (`check_expression`):
 
     NUMBER, DATE, TEXT, TRUTH, MOMENT      columns by the schema of the table, literals by their form
     a function                             by its `Signature`; the wrong type is refused with what is needed
 
-An expression around one column that increases, such as a logarithm, is also kept as a chain of functions
-(`find_monotone_chain`): cells of its values are then cells of the column, so that engines compute no logarithm.
+An expression such as a logarithm, which increases with one column, is also kept as a chain of functions
+(`find_monotone_chain`). Cells of its values are then cells of the column, so that engines compute no logarithm.
 
-Formal guarantees: types come from the schema, never from values.
+Formal guarantees: types are a function of the schema, which is public.
 
 >>> [is_no_name(name) for name in ("52", "2024-01-31", "age", "x1")]  # names of columns that look like values
 [True, True, False, False]
@@ -42,12 +42,12 @@ class ValueType(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Checked:
-    """A node with its type.
+    """A node of an expression with its type.
 
     Attributes:
         function: A name of `syntax.FUNCTION_NAMES`; or ``literal``, ``column``, ``truth_to_number`` or ``to_moment``.
         type: The type of its value; never `FIELD`.
-        arguments: The arguments.
+        arguments: The arguments, with their types.
         value: The literal, or the name of the column.
     """
 
@@ -58,7 +58,7 @@ class Checked:
 
     @property
     def number(self) -> float:
-        """Return the value of a numeric literal as a double."""
+        """The value of a numeric literal; 1 for any other node."""
         return self.value if isinstance(self.value, float) else 1.0
 
 
@@ -66,7 +66,13 @@ NUMBER, TEXT, TRUTH, DATE, MOMENT, FIELD = ValueType
 
 
 class Signature(NamedTuple):
-    """Types of the arguments of a function, its type, and how many arguments at the end may be left out."""
+    """Types that a function takes and returns.
+
+    Attributes:
+        arguments: Type of each argument.
+        type: Type of the result.
+        optional: Number of arguments at the end that may be left out.
+    """
 
     arguments: tuple[ValueType, ...]
     type: ValueType
@@ -96,13 +102,13 @@ TRANSCENDENTAL = frozenset({"ln", "log2", "log10", "exp"})
 def check_expression(
     node: Node, schema: Mapping[str, ValueType], expected: ValueType | None = None, argument: str = "expression"
 ) -> Checked:
-    """Return an expression with the type of each part.
+    """Check the types of an expression, and return it with the type of each part.
 
     Args:
         node: The expression.
         schema: Types of all columns of the table, by name.
         expected: The type that is needed; None: any.
-        argument: Name of the argument for messages.
+        argument: Name of the argument, for messages.
 
     Raises:
         ValueError: a column is missing, a type does not fit, or a logarithm or exponential is inside another function.
@@ -142,15 +148,20 @@ def is_no_name(name: str) -> bool:
 
 
 class _TypeChecker:
-    """Finds the type of each node, from the leaves up; fields without a type take the type that is expected."""
+    """Type checker: it finds the type of each node, from the leaves up.
+
+    Fields without a declared type take the type that is expected of them.
+    """
 
     def __init__(self, schema: Mapping[str, ValueType], argument: str) -> None:
         self.schema = schema
         self.argument = argument
 
     def check(self, node: Node, expected: ValueType | None) -> Checked:
-        """Return the typed node of a syntax node, cast to `expected` unless that is None. Raises `InvalidArgument` if
-        types do not match.
+        """Return a node with its type, converted to `expected` unless that is None.
+
+        Raises:
+            ValueError: the types do not match.
         """
         checked = self._check(node, expected)
         if expected is None or checked.type is expected:
@@ -196,8 +207,10 @@ class _TypeChecker:
         return Checked("literal", kinds.get(type(value), DATE), value=value)
 
     def _check_column(self, node: ColumnName, expected: ValueType | None) -> Checked:
-        """Return a column with its declared type, or as the expected one if none is declared. Raises `InvalidArgument`
-        if the table has no column of this name.
+        """Return a column with its declared type, or with the expected type if none is declared.
+
+        Raises:
+            ValueError: the table has no column of this name.
         """
         declared = self.schema.get(node.name)
         if declared is None:
@@ -351,10 +364,11 @@ def _suggest(kind: ValueType, expected: ValueType) -> str:
 
 
 def find_monotone_chain(node: Node) -> tuple[tuple[tuple[str, float], ...], Node]:
-    """Return the increasing functions around a column that end in a logarithm or exponential, and their argument.
+    """Return the increasing functions around a column that end in a logarithm or exponential, and what they are applied
+    to.
 
     Functions are pairs of a name and a number, from the outermost in. The chain is empty if the expression has no
-    logarithm or exponential outside of other functions: then rows are computed as they are.
+    logarithm or exponential outside of other functions; rows are then computed as they are.
 
     >>> chain, inner = find_monotone_chain(Call("mul", (Literal(2.0), Call("ln", (ColumnName("wage"),)))))
     >>> chain, inner
@@ -376,7 +390,9 @@ def find_monotone_chain(node: Node) -> tuple[tuple[tuple[str, float], ...], Node
 
 
 def _find_step(call: Call) -> tuple[tuple[str, float], Node] | None:
-    """Return an increasing function of one value, as name and number, and the value; else None."""
+    """Return an increasing function of one value, as its name and number, and that value; None if the call is no
+    such function.
+    """
     if call.function in TRANSCENDENTAL and len(call.arguments) == 1:
         return (call.function, 0.0), call.arguments[0]
     if call.function not in {"add", "sub", "mul", "div"}:

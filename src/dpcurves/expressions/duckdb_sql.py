@@ -1,14 +1,15 @@
-"""SQL of DuckDB for expressions: each part is a column of a projection, so that it is computed once for a row.
+"""SQL of DuckDB for expressions, with values equal to those of `evaluation` to the last bit.
 
-An expression is lowered (`lowering`), then written as nested projections: a part that is used again is a named column
-of an inner SELECT, the rest is written in place (`layers`).
+An expression is lowered (`lowering`), then written as nested projections, so that each part is computed once for a row.
+A part that is used again is a named column of an inner SELECT; the rest is written in place (`layers`).
 
     (SELECT *, <expressions> FROM (SELECT *, <parts> FROM rows))
 
-Operations that might fail are guarded: a quotient or root that is not finite is NULL, a text that is no number is NULL.
+Operations that might fail are guarded: a quotient or root that is not finite is NULL, and a text that is no number is
+NULL.
 
-Formal guarantees: no operation raises an error for any row or reads another row, and values equal those of `evaluation`
-bit by bit, so the engine that counts does not matter.
+Formal guarantees: no operation raises an error for any row or reads another row. Values equal those of `evaluation` bit
+by bit, so the engine that counts does not matter.
 """
 
 from __future__ import annotations

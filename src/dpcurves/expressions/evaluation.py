@@ -1,4 +1,4 @@
-"""Values of expressions in NumPy, equal to the last bit to the values of the engines.
+"""Values of expressions in NumPy, equal to the last bit to the values that the engines compute.
 
 Each node of the tree is evaluated once, for all rows together:
 
@@ -12,7 +12,7 @@ Operations follow IEEE 754 on doubles in the order of the text; a result that is
 Formal guarantees: the value of a row is a function of that row alone, and no row raises an error. So deriving columns
 and filtering rows map neighbouring tables to neighbouring tables.
 
-Reference: IEEE 754-2019; ISO/IEC 9075 (three-valued logic of SQL).
+References: IEEE 754-2019; ISO/IEC 9075 (three-valued logic of SQL).
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ SAFE_DAYS = 106_000_000
 
 
 def evaluate_expression(node: Node, table: Mapping[str, Any], expected: ValueType | None = None) -> Array:
-    """Return the value of an expression for each row of a public table, or of the table of its owner.
+    """SECRET if the table is: return the value of an expression for each row.
 
     Formal guarantees: the value of a row is a function of that row alone, for any content of other rows, and no row
     raises an error. Operations follow IEEE 754 on doubles, in the order of the text: a result that is not finite is
@@ -55,6 +55,9 @@ def evaluate_expression(node: Node, table: Mapping[str, Any], expected: ValueTyp
         node: The expression.
         table: NumPy arrays, or lists, by column name.
         expected: The type of the result; None: the type of the expression.
+
+    Returns:
+        One value per row; see `Array`.
 
     Raises:
         ValueError: a column is missing, or a type does not fit.
@@ -84,8 +87,9 @@ def evaluate_checked(checked: Checked, columns: Mapping[str, Array], rows: int) 
 
 
 class FieldExpression:
-    """An expression of the fields of one tuple, whose types no schema declares: each field is read as the type that the
-    expression needs, as a field of a CSV file is.
+    """An expression of the fields of one tuple, which have no declared types.
+
+    Each field is read as the type that the expression needs, like a field of a CSV file.
 
     Formal guarantees: the value is a function of the named fields of this tuple alone. No value of a field raises an
     error: one that cannot be read as the needed type is NULL.
@@ -93,7 +97,7 @@ class FieldExpression:
     Args:
         text: The expression.
         expected: The type of the result; None: the type of the expression.
-        argument: Name of the argument for messages.
+        argument: Name of the argument, for messages.
 
     Attributes:
         names: Names of the fields that are read.
@@ -112,8 +116,13 @@ class FieldExpression:
         self._checked = lower_expression(check_expression(node, schema, expected, argument))
 
     def evaluate(self, fields: Mapping[str, Any]) -> float | str | None:
-        """Return the value for one tuple: a number (1, 0 for true, false; days for a date), a text, or None if it is
-        missing. SECRET argument.
+        """SECRET: return the value of the expression for one tuple.
+
+        Args:
+            fields: SECRET. Values of the fields, by name.
+
+        Returns:
+            A number (1, 0 for true, false; days for a date), a text, or None if the value is missing.
         """
         with np.errstate(all="ignore"):  # a warning would reveal a value
             (value,) = _FieldEvaluation(fields).evaluate(self._checked).tolist()
@@ -121,10 +130,10 @@ class FieldExpression:
 
 
 def fold_constants(checked: Checked) -> Checked:
-    """Return an equal lowered expression in which each part without a column is a literal.
+    """Return an equal lowered expression in which each part without a column is replaced by its value.
 
-    Some databases evaluate such a part when they plan a query, even in a branch that no row takes, where it could
-    raise an error. Timestamps stay as they are: no operation on them raises one.
+    Some databases evaluate such a part when they plan a query, even in a branch that no row takes, where it could raise
+    an error. Timestamps stay as they are: no operation on them raises one.
     """
     folded: dict[int, tuple[Checked, Checked]] = {}
 
@@ -168,7 +177,7 @@ def _encode_column(values: Any) -> tuple[ValueType, Array]:
 
 
 class _Evaluation:
-    """Evaluates each node once."""
+    """Evaluation of an expression over the rows of a table; each node is evaluated once."""
 
     def __init__(self, columns: Mapping[str, Array], rows: int) -> None:
         self.columns = columns
@@ -214,7 +223,7 @@ class _Evaluation:
 
 
 class _FieldEvaluation(_Evaluation):
-    """Evaluates each node once for one tuple, whose fields have no declared types."""
+    """Evaluation of an expression for one tuple, whose fields have no declared types; each node is evaluated once."""
 
     def __init__(self, fields: Mapping[str, Any]) -> None:
         super().__init__({}, 1)

@@ -4,8 +4,8 @@
     layer 1    parts that are used again, computed from layer 0
     layer 2    parts that are used again, computed from layers 0 and 1; and so on
 
-A part that is used once is written in its place, so the SQL grows with the expression, not with the number of uses.
-Dialects write literals and operations (`LayeredCompiler`).
+A part that is used once is written in its place. So the SQL grows with the expression, not with the number of uses.
+Dialects subclass `LayeredCompiler` to write literals and operations. Compiling touches no records.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class _Part(NamedTuple):
     Attributes:
         sql: Its name, its literal, or its operation.
         layer: First layer that can use it.
-        nesting: Number of operations inside each other; 0: a name or a literal.
+        nesting: Number of operations inside each other; 0 for a name or a literal.
     """
 
     sql: str
@@ -35,11 +35,12 @@ class _Part(NamedTuple):
 
 
 class LayeredCompiler(ABC):
-    """Writes each part where it is used if it is used once, else names it in the first layer in which its arguments
-    have names.
+    """Base class of compilers to a dialect of SQL.
 
-    So the SQL is no longer than a multiple of the expression, and planners, which take time for each layer, see few of
-    them. Subclasses write the operations of a dialect of SQL; those that all dialects write alike are here.
+    A part that is used once is written where it is used. Other parts are named in the first layer in which their
+    arguments have names. So the SQL is no longer than a multiple of the expression, and planners, which take time for
+    each layer, see few of them. Subclasses write the operations of a dialect; those that all dialects write alike are
+    here.
 
     Args:
         read_column: Function of a column name and a type that returns the SQL of the value: NULL if missing.
@@ -63,8 +64,11 @@ class LayeredCompiler(ABC):
 
     @abstractmethod
     def write_operation(self, checked: Checked, arguments: Sequence[str]) -> str:
-        """Return the SQL of an operation that dialects write differently; arguments are names, literals, or operations
-        in brackets.
+        """Return the SQL of an operation that dialects write differently.
+
+        Args:
+            checked: The operation.
+            arguments: SQL of its arguments: names, literals, or operations in brackets.
         """
 
     @final

@@ -1,13 +1,12 @@
-"""Reduction of calendar functions to arithmetic of whole numbers, which all engines compute alike.
+"""Lowering: calendar functions become arithmetic of whole numbers, which all engines compute alike.
 
-A date is the number of days since 1970-01-01, in the proleptic Gregorian calendar without limits of years:
+DuckDB, PostgreSQL and Spark have calendars that differ at the ends of their ranges, so they are never called. A date is
+the number of days since 1970-01-01, in the proleptic Gregorian calendar without limits of years:
 
     year, month, day      `_civil_from_days`: eras of 400 years (146,097 days), years that begin in March
     trunc_month, ...      first day of the period: `_days_from_civil`
     diff_month, ...       difference of the numbers of the periods
     isodow                (days + 3) mod 7 + 1, because 1970-01-01 was a Thursday
-
-So the calendars of DuckDB, PostgreSQL and Spark are never called, which differ at the ends of their ranges.
 
 Formal guarantees: the replaced expression is a function of the same row. Whole numbers stay below 2**53, so arithmetic
 of doubles is exact.
@@ -40,17 +39,15 @@ MICROSECONDS = MappingProxyType({
 def lower_expression(checked: Checked) -> Checked:
     """Return an equal expression in which dates are days since 1970-01-01, and calendar functions are arithmetic.
 
-    Dates are of the proleptic Gregorian calendar, without limits of years. Parts that several functions need are the
-    same object, so that an engine computes them once. The arithmetic of days (``whole_add`` and its like) is of whole
-    numbers below ``2**53``: exact, always finite, and so without a check of its result.
-
-    Sources: Hinnant (2013), chrono-compatible low-level date algorithms: ``civil_from_days``, ``days_from_civil``.
+    Parts that several functions need are the same object, so that an engine computes them once. The arithmetic of days
+    (``whole_add`` and its like) is of whole numbers below ``2**53``: exact, always finite, and so without a check of
+    its result.
     """
     return _Lowering().lower(checked)
 
 
 class _Lowering:
-    """Replaces calendar functions; each node is replaced once."""
+    """Rewriting of one expression; each node is rewritten once."""
 
     def __init__(self) -> None:
         self.lowered: dict[int, tuple[Checked, Checked]] = {}

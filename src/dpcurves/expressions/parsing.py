@@ -1,6 +1,6 @@
-"""Parser of SQL expressions by a closed grammar: each word of the text is interpreted, or the text is refused.
+"""Parser of SQL expressions with a closed grammar: each word of the text is interpreted, or the text is refused.
 
-Recursive descent by precedence, from weak to strong:
+`parse_expression` is a recursive descent by precedence, from weak to strong:
 
     expression   condition joined by OR, then AND, then NOT
     condition    sum [= <> < <= > >= sum | BETWEEN a AND b | IN (...) | LIKE 'a%' | IS [NOT] NULL]
@@ -8,8 +8,8 @@ Recursive descent by precedence, from weak to strong:
     product      factor joined by * and /
     factor       number, text, DATE '...', column, function(...), CASE, (expression), - factor
 
-Words that people of SQL try and that the language lacks (aggregates, window functions, the current time, powers) get a
-message with what to write instead (`vocabulary.INSTEAD`).
+SQL words that the language lacks (aggregates, window functions, the current time, powers) get a message that says what
+to write instead (`vocabulary.INSTEAD`).
 
 Formal guarantees: no part of a text is ignored. The language has no functions with state, time, randomness or access to
 other rows, so an expression is a function of one row; its size is bounded.
@@ -63,7 +63,13 @@ WORDS = re.compile(
 
 
 class Word(NamedTuple):
-    """A word of the text: its kind, its text or value, and where it begins."""
+    """A token of the text of an expression.
+
+    Attributes:
+        kind: ``number``, ``text``, ``quoted``, ``word``, ``sign`` or ``end``.
+        text: The characters of the token.
+        start: Position of its first character.
+    """
 
     kind: str
     text: str
@@ -76,10 +82,14 @@ END = Word("end", "", -1)
 
 @lru_cache(maxsize=256)
 def parse_expression(text: str, argument: str = "expression") -> Node:
-    """Return the tree of an expression.
+    """Parse the text of an expression, and return its syntax tree.
 
     Formal guarantees: each word of the text has a place in the grammar, or the text is refused: no part is ignored. The
     language has no functions with state, time, randomness or access to other rows, no queries, and bounded size.
+
+    Args:
+        text: One line of SQL.
+        argument: Name of the argument, for messages.
 
     Raises:
         ValueError: the text is no expression of the language; the message names the part.
@@ -199,7 +209,7 @@ class _Parser:
         return node
 
     def _parse_and(self) -> Node:
-        """Return conditions joined by AND."""
+        """Parse one or more conditions joined by AND, and return their node."""
         node = self._parse_not()
         while self._take("AND"):
             node = Call("and", (node, self._parse_not()))
@@ -212,7 +222,7 @@ class _Parser:
         return self._parse_comparison()
 
     def _parse_comparison(self) -> Node:
-        """Return a comparison, a test, or a value alone."""
+        """Parse a comparison, a test or a value alone, and return its node."""
         value = self._parse_sum()
         word = self._next
         if sign := self._take(*SIGNS):
@@ -249,7 +259,7 @@ class _Parser:
         return Call("in", (value, *listed))
 
     def _parse_like(self, value: Node) -> Node:
-        """Return the test of a prefix, whose pattern comes next."""
+        """Parse the pattern of LIKE, and return the test of a prefix."""
         word = self._next
         pattern = self._parse_text()
         if not pattern.endswith("%") or set(pattern[:-1]) & set("%_\\") or pattern == "%":
@@ -257,21 +267,21 @@ class _Parser:
         return Call("starts_with", (value, Literal(pattern[:-1])))
 
     def _parse_sum(self) -> Node:
-        """Return a sum or difference of products."""
+        """Parse products joined by plus and minus signs, and return their node."""
         node = self._parse_product()
         while sign := self._take("+", "-"):
             node = Call(_ARITHMETIC_NAMES[sign], (node, self._parse_product()))
         return node
 
     def _parse_product(self) -> Node:
-        """Return a product or quotient of values."""
+        """Parse factors joined by multiplication and division signs, and return their node."""
         node = self._parse_signed()
         while sign := self._take("*", "/"):
             node = Call(_ARITHMETIC_NAMES[sign], (node, self._parse_signed()))
         return node
 
     def _parse_signed(self) -> Node:
-        """Return a value with or without a minus sign."""
+        """Parse a value with any number of minus signs before it, and return its node."""
         if not self._take("-"):
             return self._parse_cast()
         node = self._deeper(self._parse_signed)
@@ -313,7 +323,7 @@ class _Parser:
         return word.text[1:-1].replace("''", "'")
 
     def _parse_value(self) -> Node:
-        """Return a literal, a column, a call or an expression in brackets."""
+        """Parse a literal, a column, a call or an expression in brackets, and return its node."""
         word = self._next
         if word.kind == "number":
             if word.text[0] == "0" and word.text[1:2].isdigit():
@@ -351,7 +361,7 @@ class _Parser:
         return ColumnName(word.text)
 
     def _parse_call(self, word: Word) -> Node:
-        """Return the call of a function of the language."""
+        """Parse the call of a function of the language, and return its node."""
         name = ALIASES.get(word.text.lower(), word.text.lower())
         if name not in CALLS:
             known = INSTEAD.get(word.text.lower())
@@ -408,7 +418,7 @@ class _Parser:
         return Call(name, (node,))
 
     def _parse_unit(self, units: tuple[str, ...]) -> str:
-        """Return the unit of a date, a text that comes next, and take the comma after it."""
+        """Parse a unit of dates in quotes and the comma after it; return the unit."""
         word = self._next
         unit = self._parse_text().lower()
         if unit not in units:
@@ -417,7 +427,7 @@ class _Parser:
         return unit
 
     def _parse_difference(self) -> Node:
-        """Return a difference of two times in a unit, whose opening bracket was taken."""
+        """Parse a DATE_DIFF call after its opening bracket."""
         unit = self._parse_unit((*UNITS, *CLOCK_UNITS))
         earlier = self._parse_or()
         self._expect(",")
@@ -426,7 +436,7 @@ class _Parser:
         return Call(f"diff_{unit}", (earlier, later))
 
     def _parse_truncation(self) -> Node:
-        """Return the first day of a period, whose opening bracket was taken."""
+        """Parse a DATE_TRUNC call after its opening bracket."""
         unit = self._parse_unit(UNITS)
         node = self._parse_or()
         self._expect(")")
@@ -453,7 +463,7 @@ KEYWORDS: Mapping[str, Callable[[_Parser], Node]] = MappingProxyType({
 
 
 def parse_day(text: str) -> date | None:
-    """Return the date of a text as in ``2024-01-31``, from year 1 to 9999; else None."""
+    """Return the date of a text such as ``2024-01-31``, from year 1 to 9999; None for any other text."""
     with suppress(ValueError):
         if len(text) == 10 and text.isascii():
             return date.fromisoformat(text)

@@ -1,7 +1,8 @@
-"""Filters as text, and the texts in them that look like names of people: a filter is published with its result.
+"""Filters as canonical text, and notes on texts in them that look like names of people.
 
-A filter is part of the privacy statement. A text in it that looks like an address, a number of a person, or the name of
-a person beside a column of people gets a note before anything is charged (`describe_published_names`).
+A filter is part of the privacy statement, so it is published with its result. `parse_filter` returns its canonical
+text. `describe_published_names` returns a note, before anything is charged, on a text that looks like an address, a
+number of a person, or the name of a person beside a column of people. Only the filter is read, no records.
 
 >>> parse_filter("where", "age>=65 and sex='F'")
 "age >= 65 AND sex = 'F'"
@@ -21,10 +22,15 @@ from .syntax import Call, ColumnName, Literal, Node, find_column_names, find_tex
 
 
 def parse_filter(argument: str, where: object) -> str | None:
-    """Return the canonical text of a filter, which may be an `Expression`; None: no filter.
+    """Return the canonical text of a filter; None if there is none.
+
+    Args:
+        argument: Name of the argument, for messages.
+        where: A text of SQL, an `Expression`, or None.
 
     Raises:
         ValueError: the text is no expression of the language.
+        TypeError: `where` is neither a text nor an `Expression`.
     """
     if where is None:
         return None
@@ -38,7 +44,11 @@ def parse_filter(argument: str, where: object) -> str | None:
 
 
 def rename_columns(text: str, names: Mapping[str, str]) -> str:
-    """Return the text of an expression with columns renamed by `names`, from old to new name.
+    """Return the text of an expression in which columns have other names.
+
+    Args:
+        text: The expression.
+        names: New name of each renamed column, by its old name.
 
     >>> rename_columns("wage / hours", {"hours": "weekly hours"})
     'wage / "weekly hours"'
@@ -77,8 +87,12 @@ WORDS_OF_COLUMNS = re.compile(r"[^\W\d_][^\WA-Z\d_]*")
 
 
 def describe_published_names(expressions: Iterable[str]) -> tuple[str, ...]:
-    """Return a note for each text in expressions that looks like an address or a number of a person, or like a person's
-    name beside a column of people.
+    """Return a note for each text in filters that looks like an address, a number or a name of a person.
+
+    Names are noticed only beside a column of people, because regions and wards look the same.
+
+    Args:
+        expressions: Texts of the filters.
 
     >>> describe_published_names(["patient = 'Ada Lovelace'"])[0][:52]
     "'Ada Lovelace' is published with the result: a filte"

@@ -1,10 +1,10 @@
-"""Syntax trees of expressions, their bounds, and their canonical SQL text.
+"""Syntax trees of expressions, their size limits, and their canonical SQL text.
 
     Node = Literal | ColumnName | Call(function, arguments)
 
-The text of a tree is canonical: equal trees have equal texts, and a text is parsed back into an equal tree, so that the
-ledger and the fingerprint of a question can rely on it. Trees are bounded in parts, nesting and the length of texts
-(`require_bounded`), so that no expression takes long to check or to compute.
+`format_expression` writes a tree as canonical text: equal trees have equal texts, and parsing a text gives an equal
+tree. The ledger and the fingerprint of a question rely on that. `require_bounded` limits the number of parts, the
+nesting and the length of texts, so that no expression takes long to check or to compute. This file touches no records.
 
 >>> format_expression(Call("gt", (Call("div", (ColumnName("wage"), ColumnName("hours"))), Literal(20.5))))
 'wage / hours > 20.5'
@@ -30,23 +30,33 @@ LONGEST_EXPRESSION = 4_000
 
 @dataclass(frozen=True, slots=True)
 class Literal:
-    """A public value in an expression; None is NULL."""
+    """A public value in an expression.
+
+    Attributes:
+        value: A number, text, truth value or date; None is NULL.
+    """
 
     value: float | str | bool | date | None
 
 
 @dataclass(frozen=True, slots=True)
 class ColumnName:
-    """A column of the table, by its exact name."""
+    """A column of the table in an expression.
+
+    Attributes:
+        name: The exact name of the column.
+    """
 
     name: str
 
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """A function or an operator of `FUNCTION_NAMES`, with its arguments in order.
+    """A function or an operator of an expression, with its arguments.
 
-    The arguments of ``case`` are conditions and values in turn, followed by the value of ELSE.
+    Attributes:
+        function: A name of `FUNCTION_NAMES`.
+        arguments: The arguments in order. For ``case``: conditions and values in turn, followed by the value of ELSE.
     """
 
     function: str
@@ -84,7 +94,7 @@ FUNCTION_NAMES = frozenset({
 
 
 def format_expression(node: Node) -> str:  # noqa: PLR0911
-    """Return the canonical SQL text of an expression. It is parsed back into an equal tree.
+    """Return the canonical SQL text of an expression; parsing that text gives an equal tree.
 
     >>> format_expression(Call("gt", (Call("div", (ColumnName("wage"), ColumnName("hours"))), Literal(20.5))))
     'wage / hours > 20.5'
@@ -174,17 +184,21 @@ def find_column_names(node: Node) -> tuple[str, ...]:
 
 
 def find_texts(node: Node) -> tuple[str, ...]:
-    """Return the texts that an expression publishes, each once, in order."""
+    """Return the text literals of an expression, which are published with it; each once, in order."""
     values = (part.value for part in walk_nodes(node) if isinstance(part, Literal))
     return tuple(dict.fromkeys(value for value in values if isinstance(value, str)))
 
 
 def make_number_literal(text: str, argument: str) -> Literal:
-    """Return the number of a text as a literal.
+    """Return the number that a text spells, as a literal.
+
+    Args:
+        text: A number as it was typed.
+        argument: Name of the argument, for messages.
 
     Raises:
-        ValueError: the text is a whole number that no double equals, or a double would be 0 in its place: then rows
-            would be compared with another number than the one that was typed.
+        ValueError: the text is a whole number that no double equals, or a double would be 0 in its place. Rows would
+            then be compared with another number than the one that was typed.
 
     >>> make_number_literal("1.5e3", "where")
     Literal(value=1500.0)
@@ -203,7 +217,11 @@ def make_number_literal(text: str, argument: str) -> Literal:
 
 
 def require_bounded(node: Node, argument: str) -> None:
-    """Refuse an expression that is too large, or has a literal that cannot be stored.
+    """Refuse an expression that is too large, or that has a literal that cannot be stored.
+
+    Args:
+        node: The expression.
+        argument: Name of the argument, for messages.
 
     Raises:
         ValueError: there are more than 200 parts, more than 30 nested calls, a number that is not finite, or a text

@@ -1,8 +1,10 @@
-"""Words of expressions besides those of `syntax`: other names, and what to write instead of words that are refused.
+"""Words of the expression language besides those of `syntax`: synonyms, and what to write instead of refused words.
 
-    FUNCTIONS, ALIASES      the functions that a message lists, and other names of theirs
+    FUNCTIONS, ALIASES      the functions that a message lists, and other names of them
     SIGNS, CASTS_BY_TYPE    comparisons by sign, conversions by SQL type
-    INSTEAD, LIST           rules for what people of SQL try: aggregates, windows, the current time, powers
+    INSTEAD, LIST           advice for what SQL users try: aggregates, windows, the current time, powers
+
+The parser uses them; they touch no records.
 
 >>> ALIASES["ceiling"], SIGNS["!="]
 ('ceil', 'ne')

@@ -1,6 +1,7 @@
 """Forecasts: whole conversations of a question, with their noise, simulated on public records.
 
-The error of a curve depends on the records, because later rounds depend on earlier answers. So it is simulated:
+Use `forecast` to choose a budget, a grid or a number of records before asking. The error of a curve depends on the
+records, because later rounds depend on earlier answers. So it is simulated:
 
     for each public distribution of records, r times:
         sample records; run all rounds with new noise; compare with these records
@@ -9,7 +10,7 @@ The error of a curve depends on the records, because later rounds depend on earl
     expected width      mean half width of the intervals at level 0.95
 
 Distributions are reference distributions from the most to the least favourable, public records (for instance of an
-earlier year), or a released curve. Also called power analysis, or a dry run.
+earlier year), or a released curve. The field says power analysis, or a dry run.
 
 Formal guarantees: nothing confidential is read, and no budget is spent.
 
@@ -114,7 +115,14 @@ def _fill_grid_column(question: Any, places: FloatArray) -> Table:
 
 
 def fill_class_columns(question: curves.RocQuestion, drawn: tuple[Bits, FloatArray]) -> Table:
-    """Fill scores of any range: a ROC curve depends on their ranks alone."""
+    """Return columns of labels and of scores for a ROC question, from sampled classes and scores.
+
+    Scores may have any range, because a ROC curve depends on their ranks alone.
+
+    Args:
+        question: The question, with its columns and classes.
+        drawn: Classes, 0 or 1, and scores from 0 to 1.
+    """
     bits, score = drawn
     return {
         **_fill_label_column(question, bits),
@@ -135,15 +143,16 @@ def _fill_label_column(question: Any, bits: Bits) -> Table:
 
 
 def _fill_bounded_column(question: Any, places: FloatArray) -> Table:
-    """Return the question's column, filled with values at positions from 0 to 1 between its bounds. A count has no
-    bounds: any values serve."""
+    """Return the question's column, with values at positions from 0 to 1 between its bounds.
+
+    A count has no bounds; any values serve there.
+    """
     bounds = Grid(getattr(question, "lower", 0.0), getattr(question, "upper", 1.0), cells=1)
     return {question.column: interpolate_grid(bounds, places)}
 
 
 def _fill_category_columns(question: curves.ContingencyQuestion, samples: tuple[FloatArray, FloatArray]) -> Table:
-    """Return both columns of a contingency table, filled with the categories at positions from 0 to 1 in their
-    lists."""
+    """Return both columns of a contingency table, with categories at positions from 0 to 1 in their lists."""
     sides = zip((question.rows, question.columns), samples, strict=True)
     return {side.column: _values_at_places(side, places) for side, places in sides}
 
@@ -172,8 +181,7 @@ def _fill_residual_columns(question: curves.ResidualPlotQuestion, sample: tuple[
 
 
 def _fill_unit_column(question: curves.BoundsQuestion, sample: tuple[FloatArray, FloatArray]) -> Table:
-    """Return the column of a question about bounds: second numbers of the sampled pairs, times the question's unit. The
-    first numbers are not used."""
+    """Return the column of a question about bounds: the second numbers of sampled pairs, times the question's unit."""
     _, values = sample
     return {question.column: values * question.unit}
 
@@ -185,7 +193,12 @@ def _fill_unit_columns(question: curves.PlaneBoundsQuestion, samples: tuple[Floa
 
 
 def _fill_regression_columns(question: curves.VerifyQuestion, effect_data: Hidden) -> Table:
-    """Fill independent predictors, and an outcome that follows the claimed one with the strength of the effect."""
+    """Return independent predictors, and an outcome that depends on the claimed predictor with a given strength.
+
+    Args:
+        question: The claim about a regression coefficient.
+        effect_data: Generator, number of records, and strength of the effect.
+    """
     generator, size, effect = effect_data
     table = dict[str, Any]()
     shifts = np.zeros(size)
@@ -220,7 +233,11 @@ def _values_at_places(column: NumericColumn | Categories, places: FloatArray) ->
 
 
 def require_column_name(column: Any) -> str:
-    """Return the name of a column; outputs of models cannot be simulated."""
+    """Return the name of a column, after a check that it is not a model, whose outputs cannot be simulated.
+
+    Raises:
+        ValueError: the column is a model.
+    """
     if not isinstance(column, str):
         raise InvalidArgument(
             "question",
@@ -231,21 +248,17 @@ def require_column_name(column: Any) -> str:
 
 
 def quarter_of_shares(question: Any, size: int) -> float:
-    """Return 0.25: an interval of a share with this half-width spans half of all shares and is uninformative."""
+    """Return 0.25, the half width from which the interval of a share is uninformative: it spans half of all shares."""
     return 0.25
 
 
 def _quarter_of_records(question: Any, size: int) -> float:
-    """Return a quarter of `size`: an interval of a count with this half-width spans half of the records and is
-    uninformative.
-    """
+    """Return a quarter of `size`, the half width from which the interval of a count is uninformative."""
     return size / 4
 
 
 def _quarter_of_values(question: Any) -> float:
-    """Return a quarter of the distance between the question's bounds: an interval with this half-width spans half of
-    the range and is uninformative. In the unit of the column.
-    """
+    """Return a quarter of the distance between the bounds, from which the interval of a value is uninformative."""
     return float(question.upper - question.lower) / 4
 
 
@@ -278,9 +291,12 @@ question and the number of records."""
 
 
 def _make_number_forecast(question_type: type[Any], uninformative_width: Callable[[Any, int], float]) -> ForecastKind:
-    """Return the forecast of a question about one number between public bounds. Its labels name the statistic.
+    """Return the forecast of questions about one number between public bounds.
 
-    `uninformative_width` maps a question and a number of records to the half width at which an interval says nothing.
+    Args:
+        question_type: Type of the question; its labels name the statistic.
+        uninformative_width: Function of a question and a number of records: half width at which an interval says
+            nothing.
     """
     statistic = getattr(question_type, "STATISTIC", "count")
     return ForecastKind(

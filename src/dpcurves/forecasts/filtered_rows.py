@@ -1,10 +1,10 @@
-"""Forecasts of questions with a filter: how many of the simulated or public records pass it.
+"""Forecasts of questions with a filter: which of the simulated or public records pass it.
 
-    simulated records     `share_of_rows` of them pass, as stated by the analyst: a column of the table marks these
+    simulated records     a share of them passes, which the analyst states (`share_of_rows`); a column marks these
     public records        the filter is evaluated on them (`filter_public_records`)
 
-Under replace-one, with a public number of rows, rows that fail stay in the table and are missing for the question;
-under add-remove they are left out.
+Under replace-one, with a public number of rows, rows that fail stay in the table and are missing for the question.
+Under add-remove they are left out.
 
 Formal guarantees: no confidential record is read.
 
@@ -36,12 +36,12 @@ EVALUATED = "leave it out: the filter is evaluated on the public records of like
 
 
 class RowShare(NamedTuple):
-    """The rows of a forecast that pass the filter, among all rows.
+    """Numbers of rows of a forecast: of those that pass the filter, and of all.
 
     Attributes:
         passing: Number of rows that pass.
         total: Number of all rows.
-        is_filtered: Whether some rows may fail.
+        is_filtered: True if some rows may fail.
     """
 
     passing: int
@@ -62,7 +62,12 @@ class RowShare(NamedTuple):
 
 
 def parse_row_share(question: Any, like: Any, share: float | None) -> float | None:
-    """Return the share of simulated rows that pass the filter; None if all rows count, or public rows are filtered.
+    """Return the share of simulated rows that pass the filter; None if all rows count, or if public rows are filtered.
+
+    Args:
+        question: The question, with its filter.
+        like: Public records, a released curve, or None.
+        share: The share that the analyst states; None if there is none.
 
     Raises:
         ValueError: the share is missing or not above 0 and at most 1, or is given with public records.

@@ -1,9 +1,10 @@
-"""Simultaneous intervals of a histogram with many cells, from tails of distributions instead of simulated noise.
+"""Simultaneous intervals of a histogram with many cells, computed from tails of distributions instead of simulated
+noise.
 
-`Histogram.intervals` simulates the noise of every cell a thousand times, so that its time grows with the cells. A
-forecast needs only the width of these intervals. Noise of different cells is independent, and with many cells sampling
-errors nearly are, so the largest of all errors stays below c with the product of the probabilities of the cells. Cells
-with similar counts share one probability.
+`Histogram.intervals` simulates the noise of every cell a thousand times, so its time grows with the cells. A forecast
+needs only the width of these intervals. Noise of different cells is independent, and with many cells sampling errors
+nearly are. So the probability that no error exceeds c is a product over the cells, and cells with similar counts share
+one factor. No records are read.
 """
 
 from __future__ import annotations

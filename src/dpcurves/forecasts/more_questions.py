@@ -1,4 +1,4 @@
-"""Forecasts of questions about survey weights, and of questions without a range."""
+"""Forecasts of questions about survey weights, and of questions without a range: their simulated columns and errors."""
 
 from __future__ import annotations
 
@@ -105,7 +105,9 @@ def _weighted_error(
 
 
 def largest_half_width(result: curves.CDF | curves.Quantiles, population: bool) -> float:
-    """Return half the largest width of a curve's band at `LEVEL`, in shares; of quantiles, the band of their curve."""
+    """Return half the largest width of a curve's band at `LEVEL`, in shares; for quantiles, of the band of their
+    curve.
+    """
     curve = result.curve if isinstance(result, curves.Quantiles) else result
     return float(rehearsals.band_half_widths(curve, population).max())
 

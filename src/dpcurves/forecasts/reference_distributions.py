@@ -1,11 +1,11 @@
-"""Distributions of simulated public records: reference distributions, or distributions that follow from a released
+"""Public distributions of simulated records, for forecasts: reference distributions, or one that follows a released
 curve.
 
-The error of an adaptive curve depends on how records lie, so forecasts use several distributions for each column, from
+The error of an adaptive curve depends on how records lie. So forecasts use several distributions for each column, from
 the most to the least favourable: long-tailed, zero-inflated and others; for two columns, pairs that cluster or follow a
 line; for scores, classes that are well or badly separated.
 
-A released curve gives a distribution, too (`distribution_from_curve`): records are uniform within cells, or lie on
+`distribution_from_curve` makes a distribution from a released curve: records are uniform within cells, or lie on
 declared values.
 
 Formal guarantees: distributions are public or computed from released numbers.
@@ -67,8 +67,10 @@ PLACES: Mapping[str, Places] = MappingProxyType(
 
 
 def _pair_sampler(lean: float) -> Points:
-    """Return a sampler of correlated pairs of positions in [0, 1]. The second is `lean` times the first plus 1 - `lean`
-    times a uniform number.
+    """Return a sampler of correlated pairs of positions in [0, 1].
+
+    Args:
+        lean: Weight of the first position in the second; the rest of the second is uniform.
     """
 
     def sample_pairs(draw: Generator, size: int) -> tuple[FloatArray, FloatArray]:
@@ -211,13 +213,20 @@ MORE = "more_questions"
 
 
 def import_forecast_modules() -> Iterator[ModuleType]:
-    """Import `more_questions`, and the module ``forecasts`` of all packages of fields."""
+    """Import and yield the modules that forecast further questions: `more_questions`, and those of installed
+    packages.
+    """
     yield import_module(f".{MORE}", __package__)
     yield from (import_module(f"{package.__name__}.forecasts") for package in find_packages())
 
 
 def find_entry(kind: type[Any], table: str) -> Any:
-    """Return the entry of a type, or of its nearest base class, in the table of this name, or None."""
+    """Return the entry of a type in a table of forecasts, or of its nearest base class; None if there is none.
+
+    Args:
+        kind: Type of a question.
+        table: Name of the table in a forecast module.
+    """
     owners = {package.__name__: package for package in find_packages()}
     for base in kind.__mro__:
         package = base.__module__.partition(".")[0]
@@ -245,6 +254,11 @@ def distribution_from_curve(question: Any, curve: object, needed: str) -> tuple[
     """Return the distribution of the records of a released curve, in the columns of a question, and their number.
 
     Records are uniform within cells; with declared values they lie on these.
+
+    Args:
+        question: The question to forecast.
+        curve: A released curve of the question's columns.
+        needed: What is needed, for the message about an object of another type.
 
     Raises:
         TypeError: the curve does not describe the distribution of records.
@@ -283,8 +297,14 @@ def normalise_weights(weights: FloatArray) -> FloatArray:
 
 
 def sample_within_cells(edges: FloatArray, values: FloatArray | None, cell: Any, draw: Generator) -> FloatArray:
-    """Draw a uniform value in each of these cells (by index); the declared value if there are any, or the only double
-    in the cell."""
+    """Sample one value in each of these cells, uniformly; the declared value, or the only double, if a cell has one.
+
+    Args:
+        edges: Edges of the cells, of shape ``(cells + 1,)``.
+        values: Declared values of the cells; None for intervals.
+        cell: Indices of cells, one per record.
+        draw: Generator of public randomness.
+    """
     if values is not None:
         return np.asarray(values[cell])
     low, high = edges[cell], edges[cell + 1]

@@ -1,7 +1,7 @@
-"""Simulated answers about public records, and their errors against these records.
+"""Rehearsals: simulated answers about public records, and their errors against these records.
 
-A rehearsal is the whole conversation of a question with one curator, on public records and with new noise. For each
-kind of result there is an error and a width:
+A rehearsal is the whole conversation of a question with one curator, on public records and with new noise
+(`rehearse_answers`). For each kind of result there is an error and a width:
 
     distribution function   root mean square over edges of (estimate - truth)      half the width of the band
     quantile                |share of records below the estimate - p|              half the width of the interval
@@ -82,7 +82,9 @@ def count_confirming_subsets(question: curves.VerifyQuestion, table: Mapping[str
 
 
 class _RehearsedReplies:
-    """Replies of a conversation: a part is released when it is paid for, and later queries reuse the payment."""
+    """Answers to the queries of a rehearsed conversation; later queries reuse what was released for an earlier
+    charge.
+    """
 
     def __init__(self, records: Records, trust: Central, adjacency: Any, randomness: Randomness) -> None:
         self._setting = records, trust, adjacency, randomness
@@ -105,7 +107,7 @@ class _RehearsedReplies:
 
 
 def _cache_counts(records: Records) -> Records:
-    """Wrap public records so that exact counts are cached: most answers begin with the same counts."""
+    """Return public records whose exact counts are cached, because most answers begin with the same counts."""
     cache = dict[Any, Any]()
 
     def look_up(name: str, *arguments: Any) -> Any:
@@ -315,7 +317,7 @@ def band_half_widths(curve: Any, population: bool) -> FloatArray:
 
 
 def missed_records(bounds: curves.Bounds, population: bool) -> float:
-    """Return the number of records that the interval may miss; NaN for a population."""
+    """Return the number of records that the interval may miss; NaN for a population, where no bound is known."""
     return nan if population else bounds.alpha
 
 

@@ -1,4 +1,11 @@
-"""Table estimators: they ask for noisy counts in rounds, and estimate every cell of a table."""
+"""Table estimators: they ask for noisy counts in rounds, and estimate every cell of a table.
+
+- `block_estimators`: cells, equal blocks, hierarchies, wavelets, adaptive and refined grids.
+- `partition_estimators`: AHP, DAWA, PrivTree and MWEM, which choose a partition privately.
+- `table_estimator`: what they share, such as counts of regions and their least-squares estimate.
+
+An estimator sees public facts and noisy answers, never records.
+"""
 
 from lazy_loader import attach_stub
 

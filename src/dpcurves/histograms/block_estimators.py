@@ -1,18 +1,19 @@
-"""Table estimators on blocks of cells: cells, equal blocks, hierarchies, wavelets, adaptive and refined grids.
+"""Table estimators on blocks of cells: single cells, equal blocks, hierarchies, wavelets, adaptive and refined grids.
 
-An estimator counts blocks of cells with noise and spreads each count evenly over its cells, so
+An estimator counts blocks of cells with noise and spreads each count evenly over its cells. So a region of cells has
+two errors:
 
-    error of a cell's region = noise of its blocks + unevenness inside blocks
+    error of a region = noise of its blocks + unevenness inside blocks
 
-Small blocks have more noise, large ones more unevenness; for n records and privacy loss epsilon the best number of
-equal blocks of a plane is about ``n * epsilon / 10`` (`parts_per_axis`):
+Small blocks have more noise, large ones more unevenness. For n records and privacy loss epsilon the best number of
+equal blocks of a plane is about ``n * epsilon / 10`` (`parts_per_axis`).
 
 - `CellEstimator`: each cell. `UniformGridEstimator`: equal blocks.
 - `HierarchyEstimator`: nested blocks. `PriveletEstimator`: Haar wavelets of the table.
 - `AdaptiveGridEstimator`, `RefinedGridEstimator`: two or three levels; later rounds divide blocks of earlier ones.
 
-Formal guarantees: rounds have fractions that add up to the granted loss, and blocks are functions of earlier answers
-(adaptive composition).
+Formal guarantees: rounds have public fractions that add up to the granted loss, and blocks are functions of earlier
+answers, so rounds compose adaptively.
 
 References: Dwork, McSherry, Nissim and Smith 2006; Qardaji, Yang and Li 2013 (uniform and adaptive grids, hierarchies).
 
@@ -40,7 +41,7 @@ from . import table_estimator as tables
 
 @dataclass(frozen=True, slots=True)
 class CellEstimator:
-    """A noisy count for each cell (Dwork, McSherry, Nissim and Smith 2006). One round."""
+    """Count each cell with noise, in one round: the baseline (Dwork, McSherry, Nissim and Smith 2006)."""
 
     def estimate_table(self, axes: tables.Axes, setting: Setting, budget_fraction: Fraction) -> tables.Conversation:
         """Count all cells; return the released counts."""
@@ -53,15 +54,20 @@ class CellEstimator:
 
 @dataclass(frozen=True, slots=True)
 class UniformGridEstimator:
-    """About ``records * epsilon / 10`` equal blocks (Qardaji, Yang and Li 2013). One round, or two.
+    """Count about ``records * epsilon / 10`` equal blocks (Qardaji, Yang and Li 2013), in one round or two.
 
     If the number of records is private, a twentieth of the budget counts them first; the paper assumes that it is
     known.
     """
 
     def estimate_table(self, axes: tables.Axes, setting: Setting, budget_fraction: Fraction) -> tables.Conversation:
-        """Count all records if their number is private, then count blocks; return their counts spread evenly over
-        cells."""
+        """Count all records if their number is private, then equal blocks; return the counts spread evenly over cells.
+
+        Args:
+            axes: The axes of the table.
+            setting: Loss and adjacency.
+            budget_fraction: Fraction of the loss for all rounds.
+        """
         extent = tables.Extent.from_axes(axes)
         records, remaining, releases = yield from tables.estimate_record_count(axes, extent, setting, budget_fraction)
         parts = parts_per_axis(records, tables.epsilon_per_record(setting, remaining), len(extent.shape))
@@ -74,8 +80,12 @@ class UniformGridEstimator:
 
 
 def parts_per_axis(records: float, epsilon: float, axes: int) -> int:
-    """Return the number of equal parts of each axis, which balances noise (more blocks) against bias inside blocks
-    (fewer).
+    """Return the number of equal parts of each axis that balances noise (more blocks) and unevenness (fewer blocks).
+
+    Args:
+        records: Number of records; noisy numbers below 0 count as 0.
+        epsilon: Epsilon of a count.
+        axes: Number of axes.
 
     >>> parts_per_axis(4000, 1, axes=2), parts_per_axis(-3, 1, axes=2)
     (20, 1)
@@ -86,11 +96,11 @@ def parts_per_axis(records: float, epsilon: float, axes: int) -> int:
 
 @dataclass(frozen=True, slots=True)
 class HierarchyEstimator:
-    """Nested blocks in a plane (Qardaji, Yang and Li 2013); along one axis the tree with the smallest error of
-    prefixes. One round.
+    """Count nested blocks of a table, or a tree of intervals along one axis, in one round (Qardaji, Yang and Li 2013).
 
     With two axes each block is divided into the same number of parts along either axis, and every level has the same
     budget fraction. The root is not counted: its noisy count reduces the error by less than its budget would elsewhere.
+    Along one axis the tree is the one with the smallest error of prefixes.
     """
 
     def estimate_table(self, axes: tables.Axes, setting: Setting, budget_fraction: Fraction) -> tables.Conversation:
@@ -115,6 +125,10 @@ def choose_fan_out(side: int, axes: int) -> int:
     With branching factor b and h levels a box has about ``2 * axes`` faces, at each of which up to b - 1 blocks of each
     level are counted, of variance ``h**2``: most of them on the last level, ``side**(axes - 1)`` at a face, and fewer
     by ``b**(axes - 1)`` on each higher level.
+
+    Args:
+        side: Number of cells of an axis.
+        axes: Number of axes.
 
     >>> choose_fan_out(64, 2), choose_fan_out(256, 2), choose_fan_out(4096, 1)
     (8, 7, 16)
@@ -152,9 +166,9 @@ def _block_levels(shape: tuple[int, ...]) -> Iterator[IntArray]:
 
 @dataclass(frozen=True, slots=True)
 class PriveletEstimator:
-    """Haar wavelets of the table (Xiao, Wang and Gehrke 2010). One round.
+    """Release noisy Haar wavelets of the table, in one round (Xiao, Wang and Gehrke 2010).
 
-    The variance of a box grows with the third power of the logarithm of each side, so wavelets are worthwhile on long
+    The variance of a box grows with the third power of the logarithm of each side. So wavelets are worthwhile on long
     axes: in a plane of 64 by 64 cells, counts of single cells are more accurate.
     """
 
@@ -187,7 +201,7 @@ ADAPTIVE = AdaptiveGridTuning()
 
 @dataclass(frozen=True, slots=True)
 class AdaptiveGridEstimator:
-    """Two levels of blocks (Qardaji, Yang and Li 2013), combined by least squares. Two rounds, or three.
+    """Count two levels of blocks, combined by least squares, in two rounds or three (Qardaji, Yang and Li 2013).
 
     Two fifths of the budget count coarse blocks; the rest counts their parts. The number of parts of a block is about
     half its estimated number of records, times the epsilon of the parts. If the number of records is private, a
@@ -232,11 +246,16 @@ class AdaptiveGridEstimator:
 
 
 def choose_coarse_parts(records: float, epsilon: float, shape: tuple[int, ...]) -> int:
-    """Return the number of parts of each axis on the coarse level: a quarter of the number for equal blocks, but at
-    least 10.
+    """Return the number of parts of each axis on the coarse level: a quarter of the number for equal blocks, at least
+    10.
 
     It is at most 3/2 of the square root of the longest side, which leaves the second level as many cells per block to
     divide.
+
+    Args:
+        records: Number of records; noisy numbers below 0 count as 0.
+        epsilon: Epsilon of a count.
+        shape: Cells along each axis.
 
     >>> [choose_coarse_parts(records, 1, (256, 256)) for records in (0, 40_000, 10**6)]
     [10, 16, 24]
@@ -247,10 +266,15 @@ def choose_coarse_parts(records: float, epsilon: float, shape: tuple[int, ...]) 
 
 
 def choose_parts(counts: FloatArray, epsilon: float, axes: int) -> IntArray:
-    """Return the number of parts of each axis of blocks with these noisy counts.
+    """Return the number of parts, along each axis, of blocks with these noisy counts.
 
     A block is divided only if its count exceeds log(blocks) scales of the noise; on average, half an empty block in all
     exceeds that.
+
+    Args:
+        counts: Noisy counts, of shape ``(blocks,)``.
+        epsilon: Epsilon of both levels together.
+        axes: Number of axes.
 
     >>> choose_parts(np.array([0.0, 10.0, 40.0, 400.0]), 1, axes=2).tolist()
     [1, 2, 4, 11]
@@ -262,8 +286,13 @@ def choose_parts(counts: FloatArray, epsilon: float, axes: int) -> IntArray:
 
 
 def _number_parts(shape: tuple[int, ...], coarse: IntArray, parts: IntArray) -> IntArray:
-    """Return for each cell the number of its part, if each block of `coarse` is divided into `parts` along each
-    axis."""
+    """Return the number of the part that each cell lies in, if each coarse block is divided into parts along each axis.
+
+    Args:
+        shape: Cells along each axis.
+        coarse: Block number of each cell, of shape ``(cells,)``.
+        parts: Number of parts of each block along each axis, of shape ``(blocks,)``.
+    """
     labels = np.zeros(len(coarse), dtype=np.int64)
     for positions in np.indices(shape).reshape(len(shape), -1):
         low = np.full(len(parts), np.iinfo(np.int64).max)
@@ -348,7 +377,13 @@ class RefinedGridEstimator:
 @dataclass(frozen=True, slots=True, eq=False)
 class _BoxTreeTable:
     """A table whose cells follow the order of a tree of boxes, so that each box is an interval of positions.
-    `places` are the flat table positions in that order, the outside cells last."""
+
+    Attributes:
+        axes: The axes of the table.
+        extent: Which cells lie inside all grids.
+        tree: The tree of boxes.
+        places: Flat table positions of the cells in the order of the tree, the outside cells last.
+    """
 
     axes: tables.Axes
     extent: tables.Extent

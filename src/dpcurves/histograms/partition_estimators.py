@@ -1,4 +1,6 @@
-"""Table estimators on private partitions: clusters of counts (AHP), DAWA, PrivTree, multiplicative weights (MWEM).
+"""Table estimators on partitions that are chosen privately: AHP, DAWA, PrivTree and MWEM.
+
+Cells with similar counts are merged into regions, and regions are counted, which takes less noise than single cells:
 
     AHP         noisy cells, sorted by count and merged greedily into clusters; clusters are counted
     DAWA        intervals of similar counts, along a Hilbert curve in a plane; intervals are counted
@@ -8,8 +10,8 @@
 The first three have two rounds: a partition with a fraction of the loss, and counts of its regions, spread evenly over
 their cells, with the rest. An AHP cluster of m cells costs its squared distances plus ``variance / m``.
 
-Formal guarantees: rounds and their fractions add up to the granted loss (adaptive composition); partitions are released
-by their mechanisms, or computed from noisy counts.
+Formal guarantees: the fractions of the rounds add up to the granted loss, and rounds compose adaptively. Partitions are
+released by their mechanisms, or computed from noisy counts.
 
 References: Zhang, Chen, Xu, Meng and Xie 2014 (AHP); Li, Hay, Miklau and Wang 2014 (DAWA); Zhang, Xiao and Xie 2016
 (PrivTree); Hardt, Ligett and McSherry 2012 (MWEM).
@@ -95,9 +97,10 @@ def _cluster_greedily(
 
 @dataclass(frozen=True, slots=True)
 class AhpEstimator:
-    """Cluster, then count (Zhang, Chen, Xu, Meng and Xie 2014). Two rounds.
+    """AHP: cluster cells by their noisy counts, then count the clusters, in two rounds (Zhang, Chen, Xu, Meng and Xie
+    2014).
 
-    Noisy counts of cells below ``0.35 * log(cells) / epsilon`` are set to 0; then the cells are sorted by count, and
+    Noisy counts of cells below ``0.35 * log(cells) / epsilon`` are set to 0. Then the cells are sorted by count, and
     neighbours in that order are merged while that lowers the expected squared error. Clusters are not intervals, so
     sums over intervals are biased, which makes this a poor choice for distribution functions.
 
@@ -137,11 +140,13 @@ class AhpEstimator:
 
 @dataclass(frozen=True, slots=True)
 class DawaEstimator:
-    """Find and count intervals of similar counts (Li, Hay, Miklau and Wang 2014): see `docs/errata.md`. Two rounds.
+    """DAWA: choose intervals of similar counts privately, then count them, in two rounds (Li, Hay, Miklau and Wang
+    2014).
 
     The first round chooses a partition of the cells in an order that keeps neighbours together: along a Hilbert curve
     with two axes, else row by row. The second round counts its intervals: along one axis with a tree over them, for
     accurate prefixes, and in a plane also in groups if there are many. Counts are spread evenly inside an interval.
+    `docs/errata.md` has the differences from the paper.
 
     Attributes:
         partition_fraction: Budget fraction of the choice of the partition. None: a quarter, or two fifths with two
@@ -183,11 +188,12 @@ class DawaEstimator:
 
 @dataclass(frozen=True, slots=True)
 class PrivTreeEstimator:
-    """Refine a partition adaptively, then count its leaves (Zhang, Xiao and Xie 2016). Two rounds.
+    """PrivTree: refine a partition into boxes privately, then count its leaves, in two rounds (Zhang, Xiao and Xie
+    2016).
 
     Attributes:
-        branching_factor: Number of parts of a box along each axis.
-        threshold: A box is divided only if it appears to hold more records than this; with 0, noise decides for empty
+        branching_factor: Number of parts of a box along each axis, at least 2.
+        threshold: Records. A box is divided only if it appears to hold more than this; with 0, noise decides for empty
             boxes.
         partition_fraction: Budget fraction of the partition; its leaves are counted with the rest.
 

@@ -1,7 +1,7 @@
-"""Base of table estimators: regions of a flat table are counted in one round and combined by least squares.
+"""Base of table estimators: regions of a table are counted in one round and combined by least squares.
 
-An estimator labels the cells of a table; cells with one label are a region, and several labelings, each a refinement of
-the one before, are nested tilings:
+An estimator gives each cell of a table a label; cells with one label are a region. Several labelings, each a refinement
+of the one before, are nested tilings:
 
     1. `count_regions` asks for a noisy count of every region of every tiling, in one query (`RegionQuery`);
     2. `estimate_regions` combines them by least squares, and spreads each finest region evenly over its cells.
@@ -9,8 +9,8 @@ the one before, are nested tilings:
 Cells outside the grids are one more region. Labels come from public facts (`nested_blocks`, `equal_blocks`, in an order
 along Hilbert's curve) or from earlier answers.
 
-Formal guarantees: a record lies in one region of each tiling, so the price of a query does not depend on its labels.
-Estimates are post-processing.
+Formal guarantees: a record lies in one region of each tiling, so a query loses its fraction for any labels. Estimates
+are post-processing.
 
 Reference: Hay, Rastogi, Miklau and Suciu 2010 (least squares on nested counts).
 
@@ -40,12 +40,12 @@ from ..queries import CountUse, RegionQuery
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Extent:
-    """Positions of the cells of a table inside all grids, and of its other cells.
+    """Which cells of a flat table lie inside all grids, and which hold values outside a grid.
 
     Attributes:
-        shape: Cells of the grids, and categories, along each axis.
-        inside: Positions of these cells in the flat table, the last axis fastest.
-        outside: Positions of all other cells, of values outside a grid.
+        shape: Number of inside cells, and of categories, along each axis.
+        inside: Positions of the inside cells in the flat table, the last axis fastest.
+        outside: Positions of all other cells.
     """
 
     shape: tuple[int, ...]
@@ -88,8 +88,13 @@ def order_by_proximity(shape: tuple[int, ...]) -> IntArray:
 
 
 def hilbert_index(row: IntArray, column: IntArray, *, side: int) -> IntArray:
-    """Return the position of each cell along the Hilbert curve through a square of `side` cells (a power of two), by
-    halving (Hilbert 1891)."""
+    """Return the position of each cell along the Hilbert curve through a square (Hilbert 1891).
+
+    Args:
+        row: Row of each cell.
+        column: Column of each cell, of the same shape.
+        side: Number of cells of a side, a power of two.
+    """
     x = row.copy()
     y = column.copy()
     position = np.zeros_like(x)
@@ -150,10 +155,13 @@ Conversation: TypeAlias = Strategy[EstimatedTable]
 
 
 def epsilon_per_record(setting: Setting, budget_fraction: Fraction) -> float:
-    """Return the epsilon of Laplace noise of scale 1 / epsilon that is as wide as the noise of a count for this budget
-    fraction.
+    """Return the epsilon of Laplace noise of scale 1 / epsilon that is as wide as the noise of a count.
 
-    Published rules for the size of cells assume neighbours that differ by one record.
+    Published rules for the size of cells assume neighbours that differ by one record; this epsilon is put into them.
+
+    Args:
+        setting: Loss and adjacency.
+        budget_fraction: Fraction of the loss that the count gets.
 
     >>> from dpcurves.privacy import EACH_RECORD, AddRemove, PrivacyLoss, ReplaceOne
     >>> adjacency = ReplaceOne(EACH_RECORD, 100)
@@ -181,17 +189,17 @@ def count_regions(
     *,
     round_number: int = 0,
 ) -> Generator[Step, Release, EstimatedTable]:
-    """Ask for counts of the regions of nested tilings; return the least-squares estimate of every cell. Cells with
-    the same label form a region, and all cells outside form another.
+    """Ask for noisy counts of the regions of nested tilings; return the least-squares estimate of every cell.
+
+    Cells with the same label form a region, and all cells outside the grids form another.
 
     Args:
         axes: The axes of the table.
-        extent: Its cells.
-        labels: Labels of the inside cells for each tiling, from coarse to fine; each tiling refines the previous
-            tiling.
-        use: See `RegionQuery`.
-        budget_fraction: The budget fraction of the query.
-        round_number: See `RegionQuery`; an estimator with several rounds numbers them.
+        extent: Which cells lie inside all grids.
+        labels: Labels of the inside cells for each tiling, from coarse to fine; each tiling refines the previous one.
+        use: What will be read: cells or prefixes.
+        budget_fraction: Budget fraction of the query.
+        round_number: Number of the round; an estimator with several rounds gives each its own.
     """
     query = build_region_query(axes, extent, labels, use, round_number=round_number)
     release = yield Step(query, budget_fraction)
@@ -216,7 +224,14 @@ def build_region_query(
 
 
 def estimate_regions(query: RegionQuery, extent: Extent, evidence: Evidence, releases: Releases) -> EstimatedTable:
-    """Return the least-squares estimate of every cell from noisy counts of regions, spread evenly over their cells."""
+    """Return the least-squares estimate of every cell: noisy counts of regions, spread evenly over their cells.
+
+    Args:
+        query: The regions that were counted.
+        extent: Which cells lie inside all grids.
+        evidence: The noisy counts.
+        releases: The releases of the estimator so far, for the result.
+    """
     estimate = least_squares(evidence.interval_sums, evidence.values, evidence.total)
     table = np.empty(estimate.cells.shape[1])
     table[np.asarray(query.order)] = estimate.cells[0]
@@ -225,9 +240,9 @@ def estimate_regions(query: RegionQuery, extent: Extent, evidence: Evidence, rel
 
 
 def join_tilings(first: Release, second: Release) -> Evidence:
-    """Return the evidence of two releases of nested tilings in the same order, the coarse one first.
+    """Return two releases of nested tilings as one piece of evidence, the coarse one first.
 
-    The second of the two counts of missing records is kept.
+    Both have the cells in the same order. The second count of missing records is kept.
     """
     coarse = Evidence.from_release(first)
     fine = Evidence.from_release(second)
@@ -242,10 +257,17 @@ def estimate_record_count(
     budget_fraction: Fraction,
     counting_fraction: Fraction = TOTAL_FRACTION,
 ) -> Generator[Step, Release, tuple[float, Fraction, Releases]]:
-    """Return the approximate number of records, the remaining budget fraction, and the releases.
+    """Return the approximate number of records, the remaining budget fraction, and the releases so far.
 
-    A public number costs nothing and includes records outside or missing. Otherwise `counting_fraction` of the budget
-    pays for one count of the records inside.
+    A public number costs nothing, and includes records that are outside the grids or missing. Otherwise one count of
+    the records inside is asked for.
+
+    Args:
+        axes: The axes of the table.
+        extent: Which cells lie inside all grids.
+        setting: Loss and adjacency.
+        budget_fraction: Budget fraction of the estimator.
+        counting_fraction: Fraction of this that the count gets.
     """
     if setting.adjacency.public_record_count is not None:
         return float(setting.adjacency.public_record_count), budget_fraction, ()

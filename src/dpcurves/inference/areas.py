@@ -39,7 +39,9 @@ WonOfAll = tuple[FloatArray, FloatArray]
 
 
 class Pairs(NamedTuple):
-    """Numbers of pairs of a positive and a negative record, or the effects of noise on them; arrays of shape (...).
+    """Numbers of pairs of a positive and a negative record, or the effects of noise on them.
+
+    All arrays have the same shape ``(...)``.
 
     Attributes:
         concordant: Upper bound of the pairs in which the positive record scores higher. It includes all pairs within a
@@ -54,9 +56,14 @@ class Pairs(NamedTuple):
 
     @classmethod
     def from_counts(cls, negative: FloatArray, positive: FloatArray, tied: BoolArray | None = None) -> Pairs:
-        """Return the numbers of pairs for counts in cells of increasing scores, (..., cells), which may be negative.
+        """Return the numbers of pairs for counts in cells of increasing scores.
 
-        Cells marked in `tied`, (cells,), hold one score each: their ties count one half.
+        Args:
+            negative: Number of negatives in each cell, of shape ``(..., cells)``; may be below 0, because counts are
+                noisy.
+            positive: Number of positives in each cell, of the same shape.
+            tied: Mask of the cells that hold one score each, of shape ``(cells,)``; their ties count one half. None: no
+                cell is known to be tied.
         """
         half = 0.0 if tied is None else np.where(tied, negative / 2, 0.0)
         below = np.cumsum(negative, axis=-1)
@@ -67,10 +74,10 @@ class Pairs(NamedTuple):
 
 
 class AreaSpread(NamedTuple):
-    """The sampling standard deviation of the number of concordant pairs, given an area a.
+    """Sampling standard deviation of the number of concordant pairs, as a function of the area a.
 
     Attributes:
-        normal_draws: Draws of the standard normal distribution, (draws,).
+        normal_draws: Draws of the standard normal distribution, of shape ``(draws,)``.
         scale: Standard deviation, in units of ``sqrt(a * (1 - a))``.
     """
 
@@ -107,7 +114,9 @@ class RankedClassCounts(NamedTuple):
         return self.shares * np.maximum(self.class_sizes, LEAST_MASS)[:, None]
 
     def may_lack_a_class(self, level: float) -> bool:
-        """Return whether an empty class would give a count this large with probability above ``(1 - level) / 2``."""
+        """Return True if an empty class could explain a count this small, with probability above
+        ``(1 - level) / 2``.
+        """
         noise = np.concatenate([chunk.sum(axis=-1) for chunk in self.noise])
         return bool((self.class_sizes < LEAST_MASS + upper_quantiles(noise, (1 + level) / 2)).any())
 
@@ -175,7 +184,9 @@ def area_interval(
 
 
 def _add_untied_pairs(pair_bounds: Pairs, class_counts: RankedClassCounts, error_probability: float) -> Pairs:
-    """Return the bounds with half of the pairs in tied cells of scores that may differ from the score of their cell."""
+    """Return the bounds of pairs, widened by half of the pairs in tied cells whose scores may differ from their
+    cell's.
+    """
     if class_counts.bound_untied is None or class_counts.is_tied is None:
         return pair_bounds
     cells = np.where(class_counts.is_tied, class_counts.likely_counts, 0.0)
@@ -184,10 +195,14 @@ def _add_untied_pairs(pair_bounds: Pairs, class_counts: RankedClassCounts, error
 
 
 def bound_untied_pairs(cells: FloatArray, untied: float) -> float:
-    """Return an upper bound of the pairs of both classes, within cells, that have one of `untied` records.
+    """Return an upper bound of the pairs of both classes, within cells, that include one of `untied` records.
 
-    A record has a pair with each record of the other class in its cell, so it is largest if these records lie in cells
-    with many records of the other class. Pairs of two of these records count once or twice.
+    A record has a pair with each record of the other class in its cell. So the bound puts these records into cells with
+    many records of the other class. Pairs of two of these records count once or twice.
+
+    Args:
+        cells: Number of negatives and positives in each cell, of shape ``(2, cells)``.
+        untied: Number of records.
 
     >>> bound_untied_pairs(np.array([[10.0, 5.0], [20.0, 5.0]]), 12.0)
     220.0
@@ -204,7 +219,11 @@ def bound_untied_pairs(cells: FloatArray, untied: float) -> float:
 def expected_width(class_counts: RankedClassCounts, level: float) -> float:
     """Return the approximate width of the interval for these records: noise, plus the share of undecided pairs.
 
-    Noise is simulated at the estimated counts, so that the result is almost independent of the released noise.
+    Noise is simulated at the estimated counts, so the result hardly depends on the released noise.
+
+    Args:
+        class_counts: Noisy counts of both classes.
+        level: The coverage probability.
     """
     likely = class_counts.likely_counts
     exact = Pairs.from_counts(likely[0], likely[1], class_counts.is_tied)
@@ -222,8 +241,7 @@ def expected_width(class_counts: RankedClassCounts, level: float) -> float:
 def _area_ends(
     pair_bounds: Pairs, noise_effects: Pairs, spread: AreaSpread | None, level: float
 ) -> tuple[float, float]:
-    """Return the smallest and the largest accepted area in [0, 1], with the released pairs and draws of the effects
-    of noise on them."""
+    """Return the smallest and the largest accepted area in [0, 1]."""
     one_sided_level = _end_level(pair_bounds, noise_effects, spread, level)
     upper = _largest_accepted_area(
         (pair_bounds.concordant, pair_bounds.total),
@@ -240,10 +258,10 @@ def _area_ends(
 
 
 def _end_level(pair_bounds: Pairs, noise_effects: Pairs, spread: AreaSpread | None, level: float) -> float:
-    """Return the one-sided level of each endpoint such that both endpoints hold with probability `level`.
+    """Return the one-sided level of each endpoint at which both endpoints hold with probability `level`.
 
     Undecided pairs keep the endpoints apart, which allows a lower one-sided level: see `end_level`. Their number is
-    noisy, so two standard deviations of its noise are subtracted and a small number has no effect (Stoye 2009).
+    noisy, so two standard deviations of its noise are subtracted, and a small number has no effect (Stoye 2009).
     """
     pairs = max(float(pair_bounds.total), 1.0)
     tied = noise_effects.concordant + noise_effects.discordant - noise_effects.total
@@ -259,13 +277,23 @@ def _end_level(pair_bounds: Pairs, noise_effects: Pairs, spread: AreaSpread | No
 
 
 def shares_from_rates(fpr: FloatArray, tpr: FloatArray) -> FloatArray:
-    """Return the share of each class in each cell of increasing scores, (2, cells), given both rates, (cells + 1,)."""
+    """Return the share of each class in each cell of increasing scores, of shape ``(2, cells)``.
+
+    Args:
+        fpr: False positive rates at all thresholds, of shape ``(cells + 1,)``, from the highest threshold down.
+        tpr: True positive rates at the same thresholds.
+    """
     return np.stack([np.diff(rates)[::-1] for rates in (fpr, tpr)])
 
 
 def simulate_pair_noise(cells: FloatArray, noise: Sequence[FloatArray], tied: BoolArray | None = None) -> Pairs:
-    """Return draws of the effects of noise on the numbers of pairs of these counts, (2, cells); the noise comes in
-    chunks of (draws, 2, cells)."""
+    """Return draws of the effect of noise on the numbers of pairs, of shape ``(draws,)``.
+
+    Args:
+        cells: Number of negatives and positives in each cell, of shape ``(2, cells)``.
+        noise: Simulated noise of these counts, in chunks of shape ``(draws, 2, cells)``.
+        tied: Mask of the cells that hold one score each; None: none.
+    """
     exact = Pairs.from_counts(cells[0], cells[1], tied)
     noisy = [Pairs.from_counts((cells + chunk)[..., 0, :], (cells + chunk)[..., 1, :], tied) for chunk in noise]
     return Pairs(*(np.concatenate(chunk) - value for chunk, value in zip(zip(*noisy, strict=True), exact, strict=True)))
@@ -360,7 +388,7 @@ def combine_areas(curve: tuple[FloatArray, FloatArray], cells: FloatArray, class
 
 
 def area_error(class_counts: RankedClassCounts, area: float) -> float:
-    """Return the standard deviation, by noise, of the area of the unbiased counts if it is about `area`."""
+    """Return the standard deviation, by noise, of the area of the unbiased counts, if the area is about `area`."""
     likely = class_counts.likely_counts
     noise_effects = simulate_pair_noise(likely, class_counts.noise)
     concordant = (noise_effects.concordant + noise_effects.total - noise_effects.discordant) / 2

@@ -1,17 +1,19 @@
-"""Bands and intervals of noisy counts, for these records and for the population they were drawn from.
+"""Confidence bands and intervals from noisy counts, for these records and for the population they were drawn from.
 
-A band contains the whole true curve F with probability `level`. From an unbiased linear estimate f, whose noise can be
-simulated exactly, it is
+A band contains the whole true curve F with probability `level`. It is computed from an unbiased linear estimate f,
+whose noise can be simulated exactly:
 
     f(x) - c * s(x) <= F(x) <= f(x) + c * s(x)      c = level quantile of max_x |noise(x)| / s(x)
 
-with s the standard deviation of the noise; then its monotone hull. (Simulating through isotonic regression or shrinkage
-covers too little.) For a population of which n independent units were drawn, noise and sampling are simulated together:
+where s is the standard deviation of the noise; then its monotone hull is taken. (Simulating through isotonic regression
+or shrinkage covers too little.) For a population of which n independent units were drawn, noise and sampling are
+simulated together:
 
     (f - F)**2 <= c**2 * (noise variance + (F * (1 - F) + v) / n)      v = `Tuning.levelling_variance`
 
-Simulated quantiles are order statistics whose rank allows for the error of the simulation itself (`safe_rank`), because
-the seed is fixed. Also called confidence bands; studentised, or equal-precision, bands.
+The field says confidence bands; studentised, or equal-precision, bands. `simultaneous_band` is for curves,
+`basic_interval` for single numbers. Simulated quantiles are order statistics whose rank allows for the error of the
+simulation itself (`safe_rank`), because the seed is fixed.
 
 Formal guarantees: post-processing of released numbers and simulation from public ones.
 
@@ -80,21 +82,21 @@ TUNING = Tuning()
 def simultaneous_band(
     curve: FloatArray, deviations: Iterable[FloatArray], level: float, known: NDArray[np.bool_] | None = None
 ) -> Band:
-    """Return a band that holds the whole true curve, non-decreasing and in [0, 1], with probability `level`.
+    """Return a confidence band that holds the whole true curve, non-decreasing and in [0, 1], with probability `level`.
 
-    At every point the estimate plus and minus c standard deviations, where c is the `level` quantile of the largest
-    studentised deviation; then the monotone hull: a non-decreasing curve is never below the band's lower endpoint
-    further left, nor above the upper endpoint further right. Points without noise stay exact.
+    At every point the band is the estimate plus and minus c standard deviations, where c is the `level` quantile of the
+    largest studentised deviation. Then the monotone hull is taken: a non-decreasing curve is never below the band's
+    lower endpoint further left, nor above the upper endpoint further right. Points without noise stay exact.
 
     Args:
-        curve: The unbiased linear estimate, (points,). Not the isotonic one.
-        deviations: Its simulated noise at the known points, in chunks of (draws, known points).
-        level: The coverage probability over the noise.
-        known: Points that were measured. The others lie inside merged cells, where the curve can rise anywhere: the
-            band spans both measured neighbours. None: all.
+        curve: The unbiased linear estimate, of shape ``(points,)``. Not the isotonic one.
+        deviations: Its simulated noise at the known points, in chunks of shape ``(draws, known points)``.
+        level: Coverage probability over the noise.
+        known: Mask of the points that were measured. The others lie inside merged cells, where the curve can rise
+            anywhere: the band spans both measured neighbours. None: all.
 
     Returns:
-        Lower and upper, (points,), both non-decreasing.
+        Lower and upper ends, each of shape ``(points,)``, both non-decreasing.
 
     Raises:
         ValueError: the level is not between 0 and 1, or needs more draws.
@@ -106,16 +108,16 @@ def simultaneous_band(
 
 
 def simultaneous_errors(deviations: Iterable[FloatArray], level: float) -> FloatArray:
-    """Return bounds of the absolute noise that hold at all points with probability `level`, (points,): a common
-    multiple of each standard deviation.
+    """Return bounds of the absolute noise that hold at all points with probability `level`, of shape ``(points,)``.
 
-    For any scaling of the points, the largest scaled deviation of further draws has the distribution of the noise's. So
-    chunks are read once: if the first chunk has `Tuning.pilot_draws` draws, or is the only one, it both scales and
-    counts; else the first chunks scale, and only later chunks count.
+    They are a common multiple of the standard deviations. For any scaling of the points, the largest scaled deviation
+    of further draws has the distribution of the noise's. So chunks are read once: if the first chunk has
+    `Tuning.pilot_draws` draws, or is the only one, it both scales and counts; else the first chunks scale, and only
+    later chunks count.
 
     Args:
-        deviations: Simulated noise, in chunks of (draws, points).
-        level: The probability that no point errs more.
+        deviations: Simulated noise, in chunks of shape ``(draws, points)``.
+        level: Probability that no point errs more.
 
     Raises:
         ValueError: the level is not between 0 and 1, or needs more draws.
@@ -126,9 +128,11 @@ def simultaneous_errors(deviations: Iterable[FloatArray], level: float) -> Float
 
 
 def largest_studentised(errors: RealArray, scale: RealArray) -> FloatArray:
-    """Return the largest absolute error of each draw, divided by the scale of its point: (draws, points) to (draws,).
+    """Return the largest absolute error of each draw, in units of the scale of its point, of shape ``(draws,)``.
 
-    Exact points have no error.
+    Args:
+        errors: Simulated errors, of shape ``(draws, points)``.
+        scale: Standard deviation of each point, of shape ``(points,)``; exact points have no error and are left out.
     """
     noisy = is_noisy(scale)
     scales, columns = (scale, slice(None)) if noisy.all() else (scale[noisy], noisy)
@@ -149,7 +153,7 @@ def is_noisy(scale: RealArray) -> BoolArray:
 
 
 def estimate_scales(chunks: Iterator[FloatArray]) -> tuple[FloatArray, Iterator[FloatArray]]:
-    """Return the standard deviations of the points, (points,), and the iterator of chunks that count for quantiles."""
+    """Return the standard deviations of the points, of shape ``(points,)``, and the chunks that count for quantiles."""
     squares = np.zeros(1)
     draws = 0
     remaining_chunks = chunks
@@ -172,9 +176,9 @@ def monotone_hull(lower: FloatArray, upper: FloatArray) -> Band:
 
 
 def hull_widths(lower: FloatArray, upper: FloatArray) -> FloatArray:
-    """Return the widths of the smallest band of `monotone_hull`, negative where no curve fits.
+    """Return the widths of the smallest band of `monotone_hull`; negative where no curve fits.
 
-    They rise if `lower` falls or `upper` rises.
+    The widths rise if `lower` falls or `upper` rises.
     """
     rising, falling = _envelopes(lower, upper)
     return falling - rising
@@ -186,7 +190,12 @@ def _envelopes(lower: FloatArray, upper: FloatArray) -> Band:
 
 
 def basic_interval(estimate: float, deviations: FloatArray, level: float) -> tuple[float, float]:
-    """Return the basic two-sided interval: the estimate minus the upper and the lower quantile of its noise, (draws,).
+    """Return the basic two-sided interval: the estimate minus the upper, and minus the lower, quantile of its noise.
+
+    Args:
+        estimate: The unbiased estimate.
+        deviations: Its simulated noise, of shape ``(draws,)``.
+        level: Coverage probability.
 
     Raises:
         ValueError: the level is not between 0 and 1, or needs more draws.
@@ -196,16 +205,16 @@ def basic_interval(estimate: float, deviations: FloatArray, level: float) -> tup
 
 
 def end_level(gap: float, level: float) -> float:
-    """Return the probability with which each of two ends must hold, so that both hold with probability `level`.
+    """Return the probability with which each of two ends of an interval must hold, so that both hold with `level`.
 
     It is ``(1 + level) / 2``, unless a number is only identified up to an interval, even without noise. The number can
     then be missed at the near end, or at the far end at that distance: both probabilities add up to ``1 - level``
-    (Imbens and Manski 2004). Assumes normal noise: with a single Laplace noise and a distance of one deviation, 0.9
-    becomes 0.888; callers pass less than the distance.
+    (Imbens and Manski 2004). The formula assumes normal noise: with a single Laplace noise and a distance of one
+    deviation, 0.9 becomes 0.888; callers pass less than the distance.
 
     Args:
-        gap: The distance that does not stem from noise, or less, in standard deviations of the noise.
-        level: The coverage probability of both ends.
+        gap: Distance of the ends that does not stem from noise, or less, in standard deviations of the noise.
+        level: Coverage probability of both ends.
 
     >>> [round(end_level(apart, 0.9), 3) for apart in (0.0, 0.5, 1.0, 9.0)]
     [0.95, 0.926, 0.91, 0.9]
@@ -225,8 +234,11 @@ def end_level(gap: float, level: float) -> float:
 
 
 def upper_quantile(sample: FloatArray, level: float) -> float:
-    """Return the order statistic that a further draw of the same distribution exceeds with probability at most ``1 -
-    level``.
+    """Return a quantile of simulated draws that a further draw exceeds with probability at most ``1 - level``.
+
+    Args:
+        sample: Draws, of shape ``(draws,)``.
+        level: Level of the quantile, between 0 and 1.
 
     >>> upper_quantile(np.arange(1.0, 20_000.0), 0.95)
     19021.0
@@ -235,7 +247,11 @@ def upper_quantile(sample: FloatArray, level: float) -> float:
 
 
 def upper_quantiles(samples: FloatArray, level: float) -> FloatArray:
-    """Return the `upper_quantile` of each column, (draws, columns) to (columns,).
+    """Return the `upper_quantile` of each column, of shape ``(columns,)``.
+
+    Args:
+        samples: Draws, of shape ``(draws, columns)``.
+        level: Level of the quantile, between 0 and 1.
 
     Raises:
         ValueError: the level is not between 0 and 1, or needs more draws.
@@ -246,13 +262,18 @@ def upper_quantiles(samples: FloatArray, level: float) -> FloatArray:
 
 @lru_cache(maxsize=256)  # a pure function of public numbers
 def safe_rank(draws: int, level: float, slack: float = TUNING.slack) -> int:
-    """Return the rank r of the draw that serves as the quantile at `level` of their distribution: the r-th smallest.
+    """Return the rank, from 1, of the simulated draw that serves as the quantile at `level`.
 
-    On average a share ``r / (draws + 1)`` of the distribution lies below it, so r is at least ``level * (draws + 1)``.
-    But the draws of a fixed seed are the same in every release, and so is their error. The share is below ``level -
-    slack`` only if r draws or more are below that quantile, and their number is binomial: r is the smallest rank for
-    which this probability is at most `risk`, or the last rank. *So a simulated level is held up to 0.2 points; with
-    fewer draws the result is more conservative.*
+    On average a share ``r / (draws + 1)`` of the distribution lies below the r-th smallest draw, so r is at least
+    ``level * (draws + 1)``. But the draws of a fixed seed are the same in every release, and so is their error. The
+    share is below ``level - slack`` only if r draws or more are below that quantile, and their number is binomial: r is
+    the smallest rank for which this probability is at most `Tuning.risk`, or the last rank. *So a simulated level is
+    held up to 0.2 points; with fewer draws the result is more conservative.*
+
+    Args:
+        draws: Number of draws.
+        level: Level of the quantile, between 0 and 1.
+        slack: Probability by which the level may fall short.
 
     >>> [safe_rank(draws, 0.95) for draws in (999, 4999)]
     [961, 4770]
@@ -273,10 +294,10 @@ def safe_rank(draws: int, level: float, slack: float = TUNING.slack) -> int:
 
 
 def _binomial_tails(draws: int, share: float) -> FloatArray:
-    """Return the upper tail probabilities P(X >= 0), P(X >= 1), ... P(X >= draws) of a binomial X with `share` below
+    """Return the upper tail probabilities P(X >= 0), ..., P(X >= draws) of a binomial X with probability `share` below
     1.
 
-    Sums of the binomial distribution. (Importing SciPy's would take longer than a small curve takes.)
+    They are sums of binomial probabilities, because importing SciPy would take longer than a small curve takes.
     """
     if share == 0:
         return np.append(1.0, np.zeros(draws))
@@ -288,10 +309,16 @@ def _binomial_tails(draws: int, share: float) -> FloatArray:
 
 
 def dkw_bound(units: float, level: float) -> float:
-    """Return the largest distance between the distribution functions of `units` independent units and the population.
+    """Return the largest distance between the distribution functions of a sample and of its population, at `level`.
 
-    It holds with probability `level` at all points simultaneously (Dvoretzky, Kiefer and Wolfowitz 1956; constant of
-    Massart 1990).
+    It holds at all points simultaneously (Dvoretzky, Kiefer and Wolfowitz 1956; constant of Massart 1990).
+
+    Args:
+        units: Number of independent units in the sample, above 0.
+        level: Probability that the bound holds.
+
+    Raises:
+        ValueError: `units` is not a positive finite number, or the level is not between 0 and 1.
 
     >>> round(dkw_bound(10_000, 0.95), 4)
     0.0136
@@ -312,19 +339,19 @@ def simultaneous_mean_ends(  # noqa: PLR0917
     records: float,
     level: float,
 ) -> Band:
-    """Return simultaneous endpoints of the means of counts over samples, with probability `level`, not clipped at 0.
+    """Return simultaneous intervals of the means of counts over samples, with probability `level`, not clipped at 0.
 
-    All means m with ``(counted - m)^2 <= c^2 (noise + guard + m (1 - m / n))`` (Wilson 1927, with noise), where guard
-    is `sampling_guard` and c is the `level` quantile of the largest of these deviations, for simulated errors of the
-    likely counts.
+    An interval holds all means m with ``(counted - m)**2 <= c**2 (noise + guard + m (1 - m / n))`` (Wilson 1927, with
+    noise), where guard is `Tuning.sampling_guard` and c is the `level` quantile of the largest of these deviations, for
+    simulated errors of the likely counts.
 
     Args:
         counts: Unbiased counts.
         noise: Variances of their noise.
         errors: Simulated errors of noise and sampling, with draws as the first axis; in chunks.
-        likely: Approximate counts, not below 0.
-        records: The approximate number of records.
-        level: The coverage probability.
+        likely: Approximate counts, at least 0.
+        records: Approximate number of records.
+        level: Coverage probability.
     """
     size = max(records, 1.0)
     deviations = np.sqrt(noise + TUNING.sampling_guard + likely * np.maximum(1 - likely / size, 0.0))

@@ -1,13 +1,12 @@
 """The design effect of survey weights, from noisy sums of weights and of their squares.
 
-With n weights w up to a cap C,
+Unequal weights make a weighted count less precise than a count. With n weights w up to a cap C,
 
     Kish's design effect     n * sum(w**2) / sum(w)**2                at least 1; 1 if all weights are equal
     weight ratio             sum(w**2) / (C * sum(w))                 at most 1; 1 if all weights are the cap
 
-The sampling variance of a weighted count is about sum(w**2), that is the ratio times its variance if all weights were
-the cap. Ratios of groups are shrunk towards the overall ratio as far as noise explains their difference
-(`estimate_weight_ratios`).
+The sampling variance of a weighted count is about sum(w**2), that is the weight ratio times its variance if all weights
+were the cap. `estimate_weight_ratios` estimates the ratio of all records and of each group.
 
 Formal guarantees: post-processing of released sums.
 
@@ -30,11 +29,12 @@ LEAST_RATIO = 2.0**-10
 
 
 class WeightRatios(NamedTuple):
-    """Sums of squared weights over the cap times sums of weights: 1 if all weights equal the cap, else smaller.
+    """Weight ratios of all records and of groups: sum of squared weights over the cap times the sum of weights.
 
     Attributes:
-        overall: The ratio of all records plus one standard deviation of its noise, at most 1.
-        by_group: The ratio of each group over the ratio of all records; 1 for all groups if noise hides differences.
+        overall: Ratio of all records plus one standard deviation of its noise, at most 1.
+        by_group: Ratio of each group over the ratio of all records, of shape ``(groups,)``; 1 for all groups if noise
+            hides differences.
     """
 
     overall: float
@@ -42,17 +42,16 @@ class WeightRatios(NamedTuple):
 
 
 def estimate_weight_ratios(weights: FloatArray, squares: FloatArray, noise: float) -> WeightRatios:
-    """Return the weight ratio of all records and of each group, which scale the sampling error of weighted counts.
+    """Return the weight ratios of all records and of each group; they scale the sampling error of weighted counts.
 
-    The sampling standard deviation of a weighted count is the root of the sum of squared weights. In units of the cap
-    no square exceeds its weight, so a ratio of 1 is always conservative. The ratio of a group is shrunk towards the
-    ratio of all records as far as noise explains the difference; the variance between groups is estimated by the method
-    of moments.
+    In units of the cap no squared weight exceeds its weight, so a ratio of 1 is always conservative. The ratio of a
+    group is shrunk towards the ratio of all records as far as noise explains the difference. The variance between
+    groups is estimated by the method of moments.
 
     Args:
-        weights: Unbiased sums of weights of each group over the cap, (groups,).
-        squares: Unbiased sums of squared weights over the squared cap, (groups,).
-        noise: The standard deviation of the noise of each entry of `squares`.
+        weights: Unbiased sum of the weights of each group, over the cap, of shape ``(groups,)``.
+        squares: Unbiased sum of the squared weights of each group, over the squared cap, of shape ``(groups,)``.
+        noise: Standard deviation of the noise of each entry of `squares`.
 
     >>> estimate_weight_ratios(np.array([50.0, 50.0]), np.array([20.0, 20.0]), 0.0)
     WeightRatios(overall=0.4, by_group=array([1., 1.]))
@@ -78,7 +77,13 @@ def estimate_weight_ratios(weights: FloatArray, squares: FloatArray, noise: floa
 
 
 def kish_design_effect(records: float, weights: float, squares: float) -> float:
-    """Return the design effect of unequal weights, ``n * sum(w**2) / sum(w)**2`` (Kish 1965, section 11.7), at least 1.
+    """Return Kish's design effect of unequal weights, ``n * sum(w**2) / sum(w)**2``, at least 1 (Kish 1965, section
+    11.7).
+
+    Args:
+        records: Number n of records; negative noisy numbers count as 0.
+        weights: Sum of the weights.
+        squares: Sum of the squared weights, in the squared unit of `weights`.
 
     >>> kish_design_effect(100, 50.0, 40.0)
     1.6

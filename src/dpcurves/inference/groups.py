@@ -1,4 +1,4 @@
-"""Statistics of groups: the Hosmer-Lemeshow test, the chi-squared test of independence, and mean residuals.
+"""Tests and statistics of groups under noise: Hosmer-Lemeshow, chi-squared independence, and mean residuals.
 
 With O positives, n records, E the sum of predictions and ``m = E / n`` in each group, and V the variance of the noise
 of ``O - E``, or of a cell, the statistics are
@@ -7,10 +7,10 @@ of ``O - E``, or of a cell, the statistics are
     independence           sum (count - expected)**2 / (expected + V)          over cells of a table
     mean residual          (O - E) / n                                         of each group
 
-Without noise the first two are the statistics of Hosmer and Lemeshow (1980) and of Pearson (1900); V keeps groups with
-almost no expected positives from dominating. Their distributions under noise are not chi-squared: `simulated_p_value`
-and `independence_p_value` draw records from the null hypothesis, add noise, and compute the same statistic (a
-parametric bootstrap), so p-values account for sampling and noise.
+Without noise the first two are the statistics of Hosmer and Lemeshow (1980) and of Pearson (1900). V keeps groups with
+almost no expected positives from dominating. Under noise they do not have chi-squared distributions. So
+`simulated_p_value` and `independence_p_value` draw records from the null hypothesis, add noise, and compute the same
+statistic (a parametric bootstrap): p-values account for sampling and noise.
 
 Formal guarantees: post-processing of released counts and simulation from public numbers.
 
@@ -34,9 +34,10 @@ from .simulation import monte_carlo_p_value, sample_multinomial, whole_records
 
 
 def mean_residuals(groups: GroupCounts) -> FloatArray:
-    """Return the mean of label minus prediction of each group, (..., groups), clipped to [-upper, 1 - lower].
+    """Return the mean of label minus prediction in each group, of shape ``(..., groups)``.
 
-    A count below one record is replaced by one.
+    The mean is clipped to [-upper, 1 - lower], the range that predictions of the group allow. Noisy counts below one
+    record count as one.
     """
     residuals = groups.residual_sum / np.maximum(groups.count, 1.0)
     return np.asarray(np.clip(residuals, -groups.upper, 1 - groups.lower))
@@ -83,7 +84,7 @@ class GroupCounts:
 
     @property
     def expected_positives(self) -> FloatArray:
-        """The sum of the predictions: the expected number of positives if predictions are calibrated."""
+        """Sum of the predictions of each group: the expected number of positives if predictions are calibrated."""
         return self.middle * self.count + self.centred_sum
 
     @property
@@ -98,7 +99,13 @@ class GroupCounts:
 
 
 class GroupNoise(NamedTuple):
-    """Simulated noise of the released counts and sums of groups of records: arrays of shape (draws, groups)."""
+    """Simulated noise of the released counts and sums of groups; arrays have the shape ``(draws, groups)``.
+
+    Attributes:
+        positive: Noise of the number of positives.
+        negative: Noise of the number of negatives.
+        centred_sum: Noise of the sum of predictions minus the middle of the group.
+    """
 
     positive: FloatArray
     negative: FloatArray
@@ -110,17 +117,21 @@ class GroupNoise(NamedTuple):
 
 
 def hosmer_lemeshow(groups: GroupCounts, noise_variance: FloatArray) -> FloatArray:
-    """Return the sum over groups of ``(O - E)**2 / (n * m * (1 - m) + noise_variance)``: (..., groups) to (...).
+    """Return the Hosmer-Lemeshow statistic with noise, ``sum (O - E)**2 / (n * m * (1 - m) + noise_variance)`` over
+    groups.
 
     O are the positives, n the records, E the sum of predictions and m their mean. Without noise this is the statistic
     of Hosmer and Lemeshow, ``(O1 - E1)**2 / E1 + (O0 - E0)**2 / E0`` summed over groups: ``n * m * (1 - m)`` is then
     ``E1 * E0 / n``, and both differences are equal up to sign. With noise, groups with almost no expected positives
-    would dominate the sum; the variance of the noise in the denominator reduces their weight. Compare with
-    `simulated_p_value`.
+    would dominate the sum; the variance of the noise in the denominator reduces their weight. It has no chi-squared
+    distribution: `simulated_p_value` gives its p-value.
 
     Args:
-        groups: The released groups.
-        noise_variance: The variance of the noise of ``O - E``, (groups,).
+        groups: The released groups, of shape ``(..., groups)``.
+        noise_variance: Variance of the noise of ``O - E``, of shape ``(groups,)``.
+
+    Returns:
+        An array of shape ``(...)``.
     """
     # The binomial variance is exact if all predictions of a group are equal.
     sampling_variance = np.maximum(groups.count, 0.0) * groups.mean * (1 - groups.mean)
@@ -131,7 +142,7 @@ def hosmer_lemeshow(groups: GroupCounts, noise_variance: FloatArray) -> FloatArr
 def simulated_p_value(
     groups: GroupCounts, noise: GroupNoise, noise_variance: FloatArray, generator: np.random.Generator
 ) -> float:
-    """Return the p-value of the Hosmer-Lemeshow statistic of `groups` under calibrated predictions and known noise.
+    """Return the p-value of the Hosmer-Lemeshow statistic, for the null hypothesis that predictions are calibrated.
 
     The null hypothesis is about the population: among all records with a prediction, that share is positive,
     independently of each other. The p-value accounts for sampling and for noise.
@@ -141,9 +152,9 @@ def simulated_p_value(
     positives vary less than the draws, so the p-value is conservative.
 
     Args:
-        groups: The released groups, (groups,).
+        groups: The released groups, of shape ``(groups,)``.
         noise: Simulated noise of the released counts and sums.
-        noise_variance: The variance of the noise of positives minus expected positives, (groups,).
+        noise_variance: Variance of the noise of positives minus expected positives, of shape ``(groups,)``.
         generator: For simulation over public numbers alone.
 
     Returns:
@@ -162,9 +173,12 @@ def simulated_p_value(
 
 
 def expected_counts(cells: FloatArray) -> FloatArray:
-    """Return the counts expected if rows and columns were independent, given the table: (..., rows, columns).
+    """Return the counts that are expected if rows and columns are independent, of shape ``(..., rows, columns)``.
 
-    Negative margins are taken as zero; without any records, all expected counts are zero.
+    Negative margins are taken as zero. Without any records, all expected counts are zero.
+
+    Args:
+        cells: Unbiased counts, of the same shape.
     """
     rows, columns = (np.maximum(cells.sum(axis=axis, keepdims=True), 0.0) for axis in (-1, -2))
     total = (rows.sum(axis=-2, keepdims=True) + columns.sum(axis=-1, keepdims=True)) / 2
@@ -172,15 +186,18 @@ def expected_counts(cells: FloatArray) -> FloatArray:
 
 
 def chi_squared(cells: FloatArray, variance: FloatArray) -> FloatArray:
-    """Return the sum of squared differences from `expected_counts` over their variance by sampling and noise: (...).
+    """Return Pearson's chi-squared statistic of independence, with the noise variance in the denominators.
 
     Without noise this is the statistic of Pearson (1900), without a continuity correction. With noise, the weight of a
     cell decreases with its noise variance (as in Gaboardi, Lim, Rogers and Vadhan 2016, section 5, where variances also
     add).
 
     Args:
-        cells: Unbiased released counts, (..., rows, columns).
-        variance: The variance of the noise of each cell, (rows, columns).
+        cells: Unbiased released counts, of shape ``(..., rows, columns)``.
+        variance: Variance of the noise of each cell, of shape ``(rows, columns)``.
+
+    Returns:
+        An array of shape ``(...)``.
     """
     expected = expected_counts(cells)
     scatter = np.maximum(expected + variance, TUNING.least_variance)
@@ -188,15 +205,15 @@ def chi_squared(cells: FloatArray, variance: FloatArray) -> FloatArray:
 
 
 def independence_p_value(cells: FloatArray, noise: FloatArray, generator: np.random.Generator) -> float:
-    """Return the p-value of `chi_squared` under independent rows and columns and the same noise.
+    """Return the p-value of `chi_squared`, for the null hypothesis that rows and columns are independent.
 
-    A parametric bootstrap: tables with the estimated number of records and the estimated margins are drawn, noise is
-    added, and the statistic is computed as for the released table. The smallest p-value is ``1 / (draws + 1)``.
+    It is a parametric bootstrap. Tables with the estimated number of records and the estimated margins are drawn, noise
+    is added, and the statistic is computed as for the released table. The smallest p-value is ``1 / (draws + 1)``.
 
     Args:
-        cells: Unbiased released counts, (rows, columns).
-        noise: Simulated noise, (draws, rows, columns).
-        generator: For sampling of records.
+        cells: Unbiased released counts, of shape ``(rows, columns)``.
+        noise: Simulated noise, of shape ``(draws, rows, columns)``.
+        generator: For sampling of records; over public numbers alone.
     """
     expected = expected_counts(cells)
     variance = noise.var(axis=0)

@@ -1,9 +1,11 @@
-"""The rule that decides whether a released number is known, for all results alike.
+"""The rule that decides whether a released number is known; all results use it.
 
 A number is *not known* if its 95 % interval for these records covers its whole range. It is then NaN, "not known" in
 texts, an empty cell in tables, null in JSON, and absent from pictures; its interval at any level is the whole range. If
 noise alone explains a denominator, a class or a treatment group, the interval is the whole range, so the rule covers
 these cases, too. The level is fixed, so that the level that a reader requests does not change which numbers are known.
+
+Formal guarantees: post-processing of released numbers.
 """
 
 from __future__ import annotations
@@ -25,7 +27,7 @@ Ends = tuple[float, float]
 
 
 def is_uninformative(lower: ArrayLike, upper: ArrayLike, least: ArrayLike, most: ArrayLike) -> BoolArray:
-    """Return for each interval whether it covers the range from `least` to `most`; a NaN endpoint is unbounded.
+    """Return for each interval whether it covers the whole range of its number; a NaN endpoint is unbounded.
 
     Args:
         lower: Lower endpoints, of any shape.
@@ -40,9 +42,13 @@ def is_uninformative(lower: ArrayLike, upper: ArrayLike, least: ArrayLike, most:
 
 
 def known_values(values: ArrayLike, ends: Any, least: ArrayLike = 0.0, most: ArrayLike = 1.0) -> FloatArray:
-    """Return the values, with NaN where the interval, given by its lower and upper endpoints, covers the whole range.
+    """Return the values, with NaN where the interval covers the whole range.
 
-    If the range has a single value, the value is kept.
+    Args:
+        values: Released values, of any shape.
+        ends: Lower and upper endpoints of the intervals, each of the same shape.
+        least: Least possible value.
+        most: Largest possible value; where it equals `least`, the value is kept.
 
     >>> known_values([0.3, 0.4], ([0.0, 0.0], [1.0, 0.9])).tolist()
     [nan, 0.4]
@@ -64,8 +70,14 @@ def known_number(value: float, ends: Ends, least: float, most: float) -> float:
 def known_curve(values: ArrayLike, ends: Any, least: ArrayLike = 0.0, most: ArrayLike = 1.0) -> FloatArray:
     """Return the points of a curve; if no point of its band is informative, uninformative points are NaN.
 
-    A point of the band of width 0 gives no information on other points, so it does not count as informative here, but
-    is kept. A curve is one result: a single informative point of the band keeps all points.
+    A curve is one result: a single informative point of the band keeps all points. A point at which the band has width
+    0 says nothing about other points, so it does not count as informative here, but is kept.
+
+    Args:
+        values: Released values, of shape ``(points,)``.
+        ends: Lower and upper ends of the band, each of the same shape.
+        least: Least possible value.
+        most: Largest possible value.
 
     >>> known_curve([1.0, 0.4, 0.3], ([1.0, 0.0, 0.0], [1.0, 1.0, 1.0])).tolist()
     [1.0, nan, nan]
@@ -78,13 +90,13 @@ def known_curve(values: ArrayLike, ends: Any, least: ArrayLike = 0.0, most: Arra
 
 
 def may_be_zero(counts: ArrayLike, noise: FloatArray, level: float = KNOWN_LEVEL) -> BoolArray:
-    """Return for each count whether an empty cell would give such a count with probability above ``(1 - level) / 2``.
+    """Return for each noisy count whether an empty cell could explain it, with probability above ``(1 - level) / 2``.
 
     The test allows for half a record in the cell.
 
     Args:
-        counts: Unbiased counts, (counts,).
-        noise: Simulated noise of the counts, (draws, counts).
+        counts: Unbiased counts, of shape ``(counts,)``.
+        noise: Simulated noise of the counts, of shape ``(draws, counts)``.
         level: Confidence level of the interval that is then unbounded.
     """
     return np.asarray(np.asarray(counts) < LEAST_MASS + upper_quantiles(noise, (1 + level) / 2))

@@ -1,17 +1,16 @@
-"""Intervals of quantiles: from cells, from tests at each edge, and from searches along one noise tree.
+"""Confidence intervals of quantiles from noisy counts, valid for any ties and any positions of records inside cells.
 
-A quantile at level p is any q with at most a share p of the records below it and at least a share p at or below it, so
-with F(x) the share below x,
+A quantile at level p is any q with at most a share p of the records below it and at least a share p at or below it.
+With F(x) the share below x,
 
     F(q) <= p <= F(q+)
 
-Three ways to an interval that contains every such q with probability `level`, for any ties and any positions of records
-inside cells:
+There are three ways to an interval that contains every such q with probability `level`:
 
 - *From a band* (`find_quantile_ends`): if ``lower <= F <= upper`` at all edges, q lies from the last edge with
   ``upper < p`` to the first edge with ``lower > p``.
 - *From tests* (`find_ends_by_tests`), shorter for a few quantiles: edge j is kept unless ``M_j - p * N`` is beyond a
-  quantile of its own noise, M_j being the noisy count below the edge and N the noisy count of all records.
+  quantile of its own noise, where M_j is the noisy count below the edge and N the noisy count of all records.
 - *By bisection* (`PathQuantile`), for grids of any fineness: each threshold is asked with a margin for its noise, and
   only ``ceil(log2(cells))`` thresholds can go wrong.
 
@@ -49,11 +48,14 @@ from .bands import dkw_bound, safe_rank
 
 
 def find_quantile_cells(cells: FloatArray, shares: FloatArray, p: ArrayLike) -> FloatArray:
-    """Return the endpoints of the cell in which the shares cross each `p`: (..., 2).
+    """Return the endpoints of the cell that contains each quantile, of shape ``(..., 2)``.
+
+    It is the cell in which the shares cross the level.
 
     Args:
-        cells: Lower and upper end of each cell, (cells, 2), increasing; the first and the last end may be infinite.
-        shares: The shares of the records below each boundary, from 0 to 1, non-decreasing.
+        cells: Lower and upper end of each cell, of shape ``(cells, 2)``, increasing; the first and the last end may be
+            infinite.
+        shares: Share of the records below each boundary, from 0 to 1, non-decreasing, of shape ``(cells + 1,)``.
         p: Levels in [0, 1]. Level 0 is the smallest record.
 
     Raises:
@@ -101,7 +103,14 @@ def find_quantile_ends(cells: FloatArray, lower: FloatArray, upper: FloatArray, 
 
 
 def choose_shown_values(cells: FloatArray, interpolated: FloatArray) -> FloatArray:
-    """Return the displayed value of a quantile in each cell, (..., 2): interpolated, or the only finite endpoint.
+    """Return the displayed value of a quantile in each cell: interpolated, or the only finite endpoint of the cell.
+
+    Args:
+        cells: Lower and upper end of each cell, of shape ``(..., 2)``.
+        interpolated: Interpolated values, of shape ``(...)``.
+
+    Returns:
+        Values of shape ``(...)``; NaN for a cell without a finite endpoint.
 
     >>> cells = np.array([[1.0, 2.0], [2.0, np.inf], [-np.inf, np.inf]])
     >>> choose_shown_values(cells, np.array([1.5, 2.5, 3.5])).tolist()
@@ -113,11 +122,12 @@ def choose_shown_values(cells: FloatArray, interpolated: FloatArray) -> FloatArr
 
 
 def find_heaped_cells(shares: FloatArray) -> NDArray[np.bool_]:
-    """Return a mask of the inner cells that hold at least `Tuning.heap_ratio` times the records of each of their two
-    neighbours, (cells,).
+    """Return a mask of the inner cells that hold far more records than both neighbours, of shape ``(cells,)``.
+
+    The limit is `Tuning.heap_ratio` times the records of each neighbour.
 
     Args:
-        shares: Estimated share of the records below each edge, non-decreasing, (cells + 1,).
+        shares: Estimated share of the records below each edge, non-decreasing, of shape ``(cells + 1,)``.
 
     >>> find_heaped_cells(np.array([0.0, 0.1, 0.6, 0.7, 1.0])).tolist()
     [False, True, False, False]
@@ -131,10 +141,14 @@ def find_heaped_cells(shares: FloatArray) -> NDArray[np.bool_]:
 
 
 def find_heaped_ends(shares: FloatArray) -> tuple[bool, bool]:
-    """Return whether the first and the last cell hold at least `Tuning.heap_ratio` times the records of each of the two
-    cells beside them; False on fewer than `Tuning.least_cells` cells, where smooth data has cells as full.
+    """Return whether the first cell, and whether the last cell, holds far more records than the two cells beside it.
 
-    Values then seem to be heaped on the bound of the grid, or clipped to it; inside the cell nothing is counted.
+    The limit is `Tuning.heap_ratio` times the records of each of the two cells. Values then seem to be heaped on the
+    bound of the grid, or clipped to it. On fewer than `Tuning.least_cells` cells both are False, because there smooth
+    data has cells as full.
+
+    Args:
+        shares: Estimated share of the records below each edge, non-decreasing, of shape ``(cells + 1,)``.
 
     >>> shares = np.append(0.0, np.linspace(0.1, 1.0, 600))
     >>> find_heaped_ends(shares), find_heaped_ends(shares[:9])
@@ -149,7 +163,11 @@ def find_heaped_ends(shares: FloatArray) -> tuple[bool, bool]:
 
 
 def _require_levels(p: ArrayLike) -> NDArray[np.float64]:
-    """Return the levels as an array. Raises `InvalidArgument` unless all are between 0 and 1."""
+    """Return the levels as an array, after a check that all are between 0 and 1.
+
+    Raises:
+        ValueError: a level is outside [0, 1].
+    """
     levels = np.asarray(p, dtype=np.float64)
     if not np.all((levels >= 0) & (levels <= 1)):
         raise InvalidArgument("p", f"levels must be between 0 and 1, as in [0.25, 0.5], got {levels.tolist()}")
@@ -178,12 +196,14 @@ TUNING = Tuning()
 
 
 def are_few(quantiles: int, level: float, draws: int) -> bool:
-    """Return whether tests are used for this number of quantiles. It uses no released number, so coverage is kept.
+    """Return True if the quantiles are few enough that tests give shorter intervals than a band.
+
+    No released number is used, so the choice does not change coverage.
 
     Args:
         quantiles: Number of quantiles.
         level: Simultaneous confidence level, between 0 and 1.
-        draws: Number of simulated draws.
+        draws: Number of simulated draws; too few of them cannot support the tests.
     """
     return 1 <= quantiles <= TUNING.most_tested and (draws + 1) * (1 - level) / (2 * quantiles) >= 1
 
@@ -262,8 +282,10 @@ def _count_exceeding_draws(  # noqa: PLR0917
     units: float,
     spread: FloatArray,
 ) -> tuple[IntArray, IntArray, int]:
-    """Return the numbers of draws whose error is above, and below, each excess, (quantiles, points), and the number
-    of all draws; arguments as in `find_ends_by_tests`."""
+    """Return how many draws of the error are above, and how many below, each excess, and the number of all draws.
+
+    Both counts have the shape ``(quantiles, points)``; arguments are as in `find_ends_by_tests`.
+    """
     # a relative error of doubles
     sampling_variance = units * p * (1 - p) * spread
     rounding = 1e-9 * units
@@ -291,8 +313,8 @@ def _count_exceeding_draws(  # noqa: PLR0917
 
 
 def _mark_undecided(excess: FloatArray, chunk: FloatArray, sampled: FloatArray) -> NDArray[np.bool_]:
-    """Return a mask of the points at which some test depends on the draws; at the others the excess is beyond
-    20 standard deviations.
+    """Return a mask of the points at which some test depends on the draws; elsewhere the excess is beyond 20
+    deviations.
 
     Standard deviations come from the first chunk, which may have few draws: the mean over all points stabilises them.
     """
@@ -305,7 +327,13 @@ def _mark_undecided(excess: FloatArray, chunk: FloatArray, sampled: FloatArray) 
 
 
 class WeightedNoise(NamedTuple):
-    """A number of independent noises of one distribution, each multiplied by `weight`."""
+    """A number of independent noises of one kind, each multiplied by a weight.
+
+    Attributes:
+        draws: Number of noises.
+        weight: Factor of each noise.
+        noise: Family and parameter of each noise.
+    """
 
     draws: int
     weight: float
@@ -314,12 +342,17 @@ class WeightedNoise(NamedTuple):
 
 @lru_cache(maxsize=4096)  # a pure function of public facts
 def tail_bound(parts: tuple[WeightedNoise, ...], probability: float) -> float:
-    """Return a bound that the sum of independent noises exceeds with at most this probability; also valid below.
+    """Return a bound that the sum of independent noises exceeds with at most this probability, by Chernoff's method.
 
-    By Chernoff: for any rate t, the sum exceeds ``(log E exp(t * sum) - log probability) / t`` with at most this
-    probability; the best rate is searched numerically. For a discrete Laplace distribution with ``q = exp(-1 / scale)``
-    the mean of exp(t * z) is ``(1 - q)**2 / ((1 - q * exp(t)) * (1 - q * exp(-t)))``, for a discrete Gaussian
-    distribution it is at most ``exp(t**2 * variance / 2)`` (Canonne, Kamath and Steinke 2020, Corollary 17).
+    By symmetry the sum is below minus the bound with at most this probability, too. For any rate t, the sum exceeds
+    ``(log E exp(t * sum) - log probability) / t`` with at most this probability; the best rate is searched numerically.
+    For discrete Laplace noise with ``q = exp(-1 / scale)`` the mean of exp(t * z) is
+    ``(1 - q)**2 / ((1 - q * exp(t)) * (1 - q * exp(-t)))``; for discrete Gaussian noise it is at most
+    ``exp(t**2 * variance / 2)`` (Canonne, Kamath and Steinke 2020, Corollary 17).
+
+    Args:
+        parts: The noises.
+        probability: Above 0 and below 1.
 
     >>> from fractions import Fraction
     >>> round(tail_bound((WeightedNoise(4, 1.0, Noise(Family.GAUSSIAN, Fraction(9))),), 0.025), 2)
@@ -358,8 +391,9 @@ def _log_moment_of_draw(part: WeightedNoise, rate: float) -> float:
 
 
 def roundest_threshold(low: int, high: int) -> int:
-    """Return the threshold above `low` and below `high` that is divisible by the largest power of two: the next node
-    down a binary tree.
+    """Return the threshold above `low` and below `high` that is divisible by the largest power of two.
+
+    It is the next node down a binary tree.
 
     >>> roundest_threshold(0, 1000), roundest_threshold(512, 1000), roundest_threshold(0, 512)
     (512, 768, 256)
@@ -369,7 +403,7 @@ def roundest_threshold(low: int, high: int) -> int:
 
 
 class Bracket(NamedTuple):
-    """Thresholds that enclose the crossing: above `low`, and not above `high`."""
+    """Thresholds that enclose the crossing of a bisection: it is above `low`, and not above `high`."""
 
     low: int
     high: int
@@ -380,7 +414,8 @@ class Bracket(NamedTuple):
 
 
 def bisect_bracket(cells: int, reached: Callable[[int], bool | None]) -> Bracket:
-    """Return the bracket after all available answers: of one cell after ``ceil(log2(cells))`` answers.
+    """Return the bracket of a bisection after all available answers; it is one cell after ``ceil(log2(cells))``
+    answers.
 
     The crossing equals the crossing of the isotonic regression of the counts, for any weights: counts asked to the left
     do not reach the target, counts to the right do, and pooling never crosses it. (Barczewski, Mawass and Ramon,
@@ -388,8 +423,8 @@ def bisect_bracket(cells: int, reached: Callable[[int], bool | None]) -> Bracket
     only.)
 
     Args:
-        cells: The number of cells. The count of no cells does not reach the target, the count of all cells does.
-        reached: Whether the count of a threshold reaches the target; None if it is unknown.
+        cells: Number of cells. The count of no cells does not reach the target, the count of all cells does.
+        reached: Function of a threshold: whether its count reaches the target; None if the count was not asked.
 
     >>> bisect_bracket(8, lambda threshold: threshold >= 5)
     Bracket(low=4, high=5)
@@ -402,15 +437,17 @@ def bisect_bracket(cells: int, reached: Callable[[int], bool | None]) -> Bracket
 
 @dataclass(frozen=True)
 class PathQuantile:
-    """Searches in one noise tree for a quantile, and for the ends of an interval around it.
+    """Searches in one noise tree for a quantile, and for the ends of a confidence interval around it.
 
     The excess of a threshold is its count minus the share p of all records; it crosses 0 at the quantile. The search
     for the lower endpoint treats a threshold as reached unless noise cannot hide it, the search for the upper endpoint
-    only if noise cannot feign it. *The interval holds the true quantile with at least the requested probability.* The
-    true crossing q is not random, nor are the ``ceil(log2(cells))`` thresholds that an error-free search for q asks.
-    The lower endpoint exceeds q only if its search treats a threshold at or above q as not reached, and the first such
-    threshold is one of these; likewise the upper endpoint, at a threshold below q. There noise exceeds its margin, on
-    the side that matters for this threshold, and the error probability was divided by the number of thresholds.
+    only if noise cannot feign it.
+
+    *The interval holds the true quantile with at least the requested probability.* The true crossing q is not random,
+    nor are the ``ceil(log2(cells))`` thresholds that an error-free search for q asks. The lower endpoint exceeds q only
+    if its search treats a threshold at or above q as not reached, and the first such threshold is one of these;
+    likewise the upper endpoint, at a threshold below q. There noise exceeds its margin, on the side that matters for
+    this threshold, and the error probability was divided by the number of thresholds.
 
     If units are single and independent, two more searches find an interval that *holds the quantile of the population
     that they were drawn from*. Their margins spend half of the error probability on noise and half on sampling: at all
@@ -421,13 +458,13 @@ class PathQuantile:
     search, so its interval holds with the same probability, for any searched level.
 
     Attributes:
-        distribution: The distribution of the counts.
-        counts: Counts by threshold.
-        missing: The number of missing records, if it was asked for.
-        total: The public number of records, if missing records were counted; else all records are counted with noise.
-        p: The share.
-        level: The coverage probability of the interval.
-        independent: Whether an interval for the population is searched as well.
+        distribution: Distribution of the noisy counts.
+        counts: Noisy counts by threshold, in slots.
+        missing: Noisy number of missing records; None if it was not released.
+        total: Public number of records, if missing records were counted; else all records are counted with noise.
+        p: Share of the records below the quantile, from 0 to 1.
+        level: Coverage probability of the interval.
+        independent: True if an interval for the population is searched as well.
     """
 
     distribution: PathSums
@@ -440,13 +477,14 @@ class PathQuantile:
 
     @classmethod
     def from_evidence(cls, evidence: Evidence, p: float, level: float, *, independent: bool = False) -> PathQuantile:
-        """Return the searches for the quantile `p`, given the counts of a release.
+        """Return the searches for the quantile at level `p`, given the noisy counts so far.
 
         Args:
-            evidence: A release of counts along a path of prefixes.
+            evidence: Noisy counts of prefixes from one noise tree.
             p: Share of the records below the quantile, from 0 to 1.
-            level: Confidence level, between 0 and 1.
-            independent: Whether the noises of the counts are taken to be independent.
+            level: Coverage probability of the interval, between 0 and 1.
+            independent: True if units are single and independent, so that an interval for the population is searched as
+                well.
         """
         distribution = evidence.path_sums
         missing = None if distribution.missing is None else evidence.values[-1]
@@ -480,8 +518,12 @@ class PathQuantile:
         return lower, upper
 
     def _bisect(self, side: int, margin: Callable[[int], float]) -> Bracket:
-        """Return the bracket of the search for one end: the lower (side -1), the quantile itself (0) or the upper
-        (1). `margin` maps a threshold to the margin of its count, in records."""
+        """Return the bracket of the search for one end: the lower (side -1), the quantile itself (0) or the upper (1).
+
+        Args:
+            side: -1, 0 or 1.
+            margin: Function of a threshold that returns the margin of its count, in records.
+        """
         return bisect_bracket(self.distribution.cells, self._build_comparison(side, margin))
 
     @property
@@ -515,8 +557,12 @@ class PathQuantile:
         return self._noise_margin(threshold, (1 - self.level) / 2) + sampling
 
     def _noise_margin(self, threshold: int, error: float) -> float:
-        """Return the bound of the noise of an excess at this threshold; `error` is the error probability of all
-        thresholds of a search."""
+        """Return the bound of the noise of an excess at this threshold.
+
+        Args:
+            threshold: Number of slots.
+            error: Error probability of all thresholds of a search together.
+        """
         steps = max(1, (self.distribution.cells - 1).bit_length())
         return tail_bound(self._excess_noises(threshold), error / steps)
 
@@ -535,18 +581,20 @@ class PathQuantile:
 
 
 def paired_region(across: FloatArray, upwards: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Return a step region that contains all pairs of quantiles, also at shares between the requested ones.
+    """Return a step region that contains all pairs of quantiles of two columns, also at shares between the requested
+    ones.
 
     Both quantiles increase with the share. So the quantiles between two neighbouring shares lie in the box from the
     lower endpoints of the first to the upper endpoints of the second, in both directions, and the region is the union
     of these boxes.
 
     Args:
-        across: Lower and upper endpoints of the quantiles along x, (shares, 2), non-decreasing.
-        upwards: Lower and upper endpoints along y, (shares, 2).
+        across: Lower and upper endpoints of the quantiles along x, of shape ``(shares, 2)``, non-decreasing.
+        upwards: Lower and upper endpoints along y, of the same shape.
 
     Returns:
-        Edges along x, (steps + 1,), and the lower and upper endpoint along y between neighbouring edges, (steps,).
+        Edges along x, of shape ``(steps + 1,)``, and the lower and upper endpoint along y between neighbouring edges,
+        each of shape ``(steps,)``.
 
     >>> edges, lower, upper = paired_region(np.array([[0, 1], [2, 3]]), np.array([[0, 2], [1, 4]]))
     >>> edges.tolist(), lower.tolist(), upper.tolist()

@@ -1,8 +1,7 @@
-"""Simultaneous bands of rates and ratios of two classes above all thresholds.
+"""Simultaneous confidence bands of rates of two classes above all thresholds: ROC, recall, precision, net benefit.
 
-At threshold t a rate is ``r = A(t) / B(t)``, where A and B are sums over negatives and positives above t, or over all:
-recall, false positive rate, precision, share above, net benefit. Both are noisy, so each band inverts a test for every
-r (Fieller 1954). It contains the r with
+At threshold t a rate is ``r = A(t) / B(t)``, where A and B are sums over negatives and positives above t, or over all.
+Both are noisy, so nothing is divided: each band inverts a test for every r (Fieller 1954). It contains the r with
 
     (A - r * B)**2 <= c**2 * Var(A - r * B)      Var is a quadratic polynomial in r (`QuadraticVariance`)
 
@@ -11,8 +10,8 @@ holds for all thresholds and ratios at the same time. Where noise alone may expl
 all possible values. For the population Var includes the variance of sampling, and no band is narrower than for these
 records.
 
-`RocBand` is a box for each threshold, from bands of both coordinates; between thresholds the curve is only known to be
-monotone, and `sweep_boxes` returns bounds at any rate.
+`ratio_bands` returns the bands of several ratios. `RocBand` is a box for each threshold, from bands of both
+coordinates. Between thresholds the curve is only known to be monotone, and `sweep_boxes` returns bounds at any rate.
 
 Formal guarantees: post-processing of released counts and simulation from public numbers.
 
@@ -67,12 +66,12 @@ Statistic = Callable[[FloatArray], FloatArray]
 
 @dataclass(frozen=True, eq=False)
 class ClassCounts:
-    """Counts of two rows, negatives and positives, along cells of increasing scores.
+    """Released counts of two classes, negatives and positives, in cells of increasing scores.
 
     Attributes:
-        distribution: The noise distribution of the released values.
-        values: The released values.
-        total: The public number of all records, as for `NoisySums.reconstruct`.
+        distribution: Distribution of the released values.
+        values: The released values, in the order of the distribution.
+        total: Public number of all records; None if it is private.
     """
 
     distribution: NoisySums
@@ -91,9 +90,14 @@ class ClassCounts:
         return np.stack([np.diff(monotone_counts_above(row))[::-1] for row in estimates])
 
     def simulate_errors(self, *, population: bool, generator: np.random.Generator | None) -> FloatArray:
-        """Return simulated errors of the unbiased counts, (draws, 2, cells): noise, and sampling for the population.
+        """Return simulated errors of the unbiased counts, of shape ``(draws, 2, cells)``: noise, and sampling if asked
+        for.
 
-        A sample is drawn from the likely counts (a multinomial distribution); its difference from them is its error.
+        A sample is drawn from the likely counts (multinomial); its difference from them is its error.
+
+        Args:
+            population: True to add sampling errors.
+            generator: For simulation over public numbers alone. None: a fixed public seed.
         """
         if generator is None:
             return self._noise_and_sampling if population else self._noise
@@ -116,16 +120,23 @@ class ClassCounts:
         return self.simulate_errors(population=True, generator=public_generator(None))
 
     def may_lack_class(self, errors: FloatArray, level: float) -> tuple[bool, bool]:
-        """Return for negatives and for positives whether an empty class would give such a count: see `may_be_zero`."""
+        """Return for negatives, and for positives, whether an empty class could explain its count: see
+        `may_be_zero`.
+        """
         negative, positive = may_be_zero(self.unbiased_counts.sum(axis=1), errors.sum(axis=-1), level).tolist()
         return negative, positive
 
     def interval(self, statistic: Statistic, errors: FloatArray, level: float) -> tuple[float, float]:
-        """Return an interval of the `statistic` of the exact counts, with coverage about `level`.
+        """Return an interval of a statistic of the exact counts, with coverage about `level`.
 
         The statistic is recomputed from the likely counts plus simulated errors; the differences are subtracted from
         the statistic of the unbiased counts (basic interval of a parametric bootstrap, Davison and Hinkley 1997,
         section 5.2). This also corrects the bias that noise causes in a ratio.
+
+        Args:
+            statistic: Function of counts of shape ``(..., 2, cells)``.
+            errors: Simulated errors, as from `simulate_errors`.
+            level: Confidence level, between 0 and 1.
         """
         errors_of_statistic = statistic(self.likely_counts + errors) - statistic(self.likely_counts)
         return basic_interval(float(statistic(self.unbiased_counts)), errors_of_statistic, level)
@@ -140,9 +151,9 @@ class ClassCounts:
 
 
 class QuadraticVariance(NamedTuple):
-    """A variance that is a quadratic polynomial of a ratio r: ``constant + linear * r + quadratic * r^2``.
+    """A variance that is a quadratic polynomial of a ratio r: ``constant + linear * r + quadratic * r**2``.
 
-    The coefficients have the shape (points,).
+    The coefficients have the shape ``(points,)``.
     """
 
     constant: FloatArray
@@ -160,13 +171,14 @@ class QuadraticVariance(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Ratio:
-    """Counts above each threshold over counts above it, or over all: sums with weights of negatives and positives.
+    """A ratio at each threshold t: weighted records above t, over records above t or over all records.
 
     Attributes:
-        numerator: The weight of a record above the threshold, (2,), or (2, points).
-        above_mask: 1 for classes whose records above the threshold are in the whole, (2,).
-        overall_mask: 1 for classes whose records are all in the whole, (2,).
-        lower, upper: Bounds of the ratio, one each or (points,).
+        numerator: Weight of a negative and of a positive record above the threshold, of shape ``(2,)`` or
+            ``(2, points)``.
+        above_mask: 1 for each class whose records above the threshold are in the denominator, of shape ``(2,)``.
+        overall_mask: 1 for each class whose records are all in the denominator, of shape ``(2,)``.
+        lower, upper: Range of the ratio, of shape ``(1,)`` or ``(points,)``.
     """
 
     numerator: FloatArray
@@ -176,7 +188,11 @@ class Ratio:
     upper: FloatArray
 
     def numerator_and_whole(self, above: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return numerator and whole, (..., points), of counts (..., 2, points) above each threshold."""
+        """Return numerator and denominator of the ratio, each of shape ``(..., points)``.
+
+        Args:
+            above: Counts of both classes above each threshold, of shape ``(..., 2, points)``.
+        """
         weights = np.broadcast_to(self.numerator.reshape(2, -1), above.shape[-2:])
         numerator = np.einsum("...ij,ij->...j", above, weights)
         return numerator, np.einsum("...ij,i->...j", above, self.above_mask) + (above[..., -1] @ self.overall_mask)[
@@ -208,7 +224,13 @@ FLAGGED = Ratio(ALL, NONE, ALL, SHARE_FLOOR, SHARE_CEILING)
 
 
 def net_benefit_ratio(odds: FloatArray, positions: NDArray[np.int64], points: int) -> Ratio:
-    """Return net benefit per record at the points with these threshold odds; 0 at all other points."""
+    """Return the ratio that is the net benefit per record at some points, and 0 at all other points.
+
+    Args:
+        odds: Odds of the threshold probability at these points.
+        positions: Indices of these points.
+        points: Number of all points.
+    """
     weights = np.zeros((2, points))
     weights[:, positions] = -odds, np.ones_like(odds)
     return Ratio(weights, NONE, ALL, weights[0], SHARE_CEILING)
@@ -216,13 +238,13 @@ def net_benefit_ratio(odds: FloatArray, positions: NDArray[np.int64], points: in
 
 @dataclass(frozen=True, eq=False)
 class SimulatedCounts:
-    """Counts above each threshold, from none to all, and their errors.
+    """Counts of both classes above each threshold, from none to all, with their simulated errors.
 
     Attributes:
-        unbiased_counts: Unbiased counts, (2, points).
-        likely_counts: Approximate counts, not below 0, (2, points).
-        noise: Simulated noise, (draws, 2, points).
-        errors: Simulated noise and sampling, of the same shape; None: for these records.
+        unbiased_counts: Unbiased counts, of shape ``(2, points)``.
+        likely_counts: Approximate counts, at least 0, of the same shape.
+        noise: Simulated noise, of shape ``(draws, 2, points)``.
+        errors: Simulated noise and sampling, of the same shape; None if intervals are for these records.
     """
 
     unbiased_counts: FloatArray
@@ -242,9 +264,17 @@ class SimulatedCounts:
 
 
 def ratio_bands(counts: SimulatedCounts, ratios: Sequence[Ratio], level: float) -> tuple[Band, ...]:
-    """Return endpoints of all ratios at all thresholds, simultaneous with probability `level`: (points,) each.
+    """Return bands of all ratios that hold at all thresholds simultaneously, with probability `level`.
 
-    Ends for the population always contain the ends for these records.
+    A band for the population always contains the band for these records.
+
+    Args:
+        counts: Counts above each threshold, with simulated errors.
+        ratios: The ratios.
+        level: Coverage probability, between 0 and 1.
+
+    Returns:
+        For each ratio its lower and its upper ends, each of shape ``(points,)``.
 
     Raises:
         ValueError: the level is not between 0 and 1, or needs more draws.
@@ -463,14 +493,20 @@ def _rates_within(counts: FloatArray, noise: FloatArray, most: float, size: floa
 
 
 def _pin_rates(lower: FloatArray, upper: FloatArray) -> Band:
-    """Return monotone bounds of rates in [0, 1], which are 0 above the highest threshold and 1 above the lowest."""
+    """Return monotone bounds of rates in [0, 1]: exactly 0 above the highest threshold, and 1 above the lowest."""
     low, high = monotone_hull(lower, upper)
     low[0], high[0], low[-1], high[-1] = 0.0, 0.0, 1.0, 1.0
     return low, high
 
 
 def expand_band(band: RocBand, positions: NDArray[np.int64], points: int) -> RocBand:
-    """Return the band at `points` points of which `positions` were measured; others lie between their neighbours."""
+    """Return a band at all points, of which only some were measured; others lie between their measured neighbours.
+
+    Args:
+        band: The band at the measured points.
+        positions: Indices of the measured points, increasing.
+        points: Number of all points.
+    """
     below = np.searchsorted(positions, np.arange(points), side="right") - 1
     above = np.searchsorted(positions, np.arange(points), side="left")
     return RocBand(band.fpr_lower[below], band.fpr_upper[above], band.tpr_lower[below], band.tpr_upper[above])
@@ -483,19 +519,18 @@ RATE_EDGES.flags.writeable = False
 
 
 def sweep_boxes(across: Band, upwards: Band, edges: FloatArray = RATE_EDGES) -> Band:
-    """Return lower and upper bounds, between neighbouring `edges`, of curves whose points lie in boxes that are
-    joined in order.
+    """Return bounds, between neighbouring `edges`, of curves whose points lie in boxes that are joined in order.
 
     A piece between two points stays within the smallest box that contains both boxes. Where no box reaches, the curve
     is unknown: from 0 to 1.
 
     Args:
-        across: Ends of the points along the axis of `edges`, (points,) each.
-        upwards: Ends along the other axis.
-        edges: Increasing, (cells + 1,).
+        across: Lower and upper ends of the points along the axis of `edges`, each of shape ``(points,)``.
+        upwards: Lower and upper ends along the other axis.
+        edges: Increasing, of shape ``(cells + 1,)``.
 
     Returns:
-        Of shape (cells,) each.
+        Lower and upper bounds, each of shape ``(cells,)``.
 
     >>> across = np.array([0.0, 0.5]), np.array([0.1, 0.6])
     >>> low, high = sweep_boxes(across, (np.array([0.2, 0.4]), np.array([0.3, 0.5])))

@@ -1,8 +1,8 @@
-"""Simulation over public numbers: random generators, and a parametric bootstrap of released counts.
+"""Simulation over public numbers: random generators with public seeds, and a parametric bootstrap of released counts.
 
 A released count has noise of a known distribution and, for a population, the error of sampling. Both are simulated:
 
-    noise          draws of the distribution of the release (`simulate_cell_noise`)
+    noise          draws from the distribution of the release (`simulate_cell_noise`)
     sampling       multinomial draws from the estimated counts, minus their expectation (`simulate_sampling_errors`)
     p-value        (1 + number of draws at least as large as the statistic) / (1 + draws)
 
@@ -45,7 +45,11 @@ def choose_draws(cells: int) -> int:
 
 
 def require_generator(generator: object) -> np.random.Generator:
-    """Return `generator` unchanged. Raises `WrongArgumentType` for seeds and other objects."""
+    """Return `generator` unchanged, after a check of its type.
+
+    Raises:
+        TypeError: `generator` is a seed or another object.
+    """
     require_type("generator", generator, np.random.Generator, "a generator, as numpy.random.default_rng(1) gives one,")
     return cast("np.random.Generator", generator)
 
@@ -67,19 +71,28 @@ def sampling_generator(generator: np.random.Generator | None) -> np.random.Gener
 
 
 def numbered_generator(number: int) -> np.random.Generator:
-    """Return a fixed stream, separate from `public_generator` and `sampling_generator`, for each number from 0 on."""
+    """Return one of many fixed streams, by its number from 0 on; separate from `public_generator` and
+    `sampling_generator`.
+    """
     return np.random.default_rng([SIMULATION_SEED, 2 + number])
 
 
 def example_generator(seed: int) -> np.random.Generator:
-    """Return the stream of the made-up records of an example table: of nobody, and the same in each call."""
+    """Return the stream that makes the invented records of an example table; it is the same in each call."""
     return np.random.default_rng(seed)
 
 
 def simulate_cell_noise(
     distribution: NoisySums, total: int | None, draws: int, generator: np.random.Generator
 ) -> FloatArray:
-    """Return simulated noise of unbiased counts: (draws, rows, cells)."""
+    """Return simulated noise of unbiased counts, of shape ``(draws, rows, cells)``.
+
+    Args:
+        distribution: Distribution of the release.
+        total: Public number of records; None if it is private. Only whether it is None matters.
+        draws: Number of draws.
+        generator: For simulation over public numbers alone.
+    """
     return np.concatenate([cells for cells, _ in distribution.simulate(total, draws, generator)])
 
 
@@ -96,8 +109,14 @@ def whole_records(count: float) -> int:
 
 
 def sample_multinomial(chances: FloatArray, records: int, draws: int, generator: np.random.Generator) -> IntArray:
-    """Return random counts of `records` records in cells with probabilities proportional to `chances`: (draws,
-    *cells)."""
+    """Sample counts of `records` records in cells, of shape ``(draws, *cells)``.
+
+    Args:
+        chances: Numbers that the probabilities of the cells are proportional to, of shape ``cells``.
+        records: Size of a sample.
+        draws: Number of samples.
+        generator: For simulation over public numbers alone.
+    """
     samples = generator.multinomial(records, chances.ravel() / chances.sum(), size=draws)
     return np.asarray(samples.reshape(draws, *chances.shape))
 
@@ -105,14 +124,13 @@ def sample_multinomial(chances: FloatArray, records: int, draws: int, generator:
 def simulate_sampling_errors(
     likely: FloatArray, records: int, draws: int, generator: np.random.Generator
 ) -> FloatArray:
-    """Return random deviations of sampled counts from their expectation, for samples of `records` records: (draws,
-    *cells).
+    """Return simulated sampling errors of counts, of shape ``(draws, *cells)``: sampled counts minus their expectation.
 
     Args:
         likely: Estimated number of records in each cell. If they add up to less than `records`, the difference lies
             outside the cells.
-        records: The size of a sample.
-        draws: The number of samples.
+        records: Size of a sample.
+        draws: Number of samples.
         generator: For simulation over public numbers alone.
 
     >>> errors = simulate_sampling_errors(np.array([[2.0, 3.0], [1.0, 0.0]]), 8, 1000, np.random.default_rng(1))
@@ -128,9 +146,14 @@ def simulate_sampling_errors(
 
 
 def monte_carlo_p_value(reached: float, shown: FloatArray) -> float:
-    """Return the share of statistics, including the observed one, that are at least as large as the observed one.
+    """Return the p-value of a statistic: the share of draws, and of the statistic itself, that are at least as large.
 
-    It is a multiple of ``1 / (draws + 1)``, never 0.
+    Args:
+        reached: The observed statistic.
+        shown: The statistic of each draw under the null hypothesis, of shape ``(draws,)``.
+
+    Returns:
+        A multiple of ``1 / (draws + 1)``, never 0.
 
     >>> monte_carlo_p_value(2.0, np.array([1.0, 2.0, 3.0]))
     0.75

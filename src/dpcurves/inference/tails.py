@@ -1,22 +1,23 @@
-"""Confidence limits of the sum of distances beyond a clipping bound, from noisy counts along the tail.
+"""Upper confidence limits of what clipping cuts off a sum, from noisy counts along the tail.
 
-No noisy count rules out a few records at any distance, so such a limit needs an assumption. Here the tail does not
-become heavier beyond the counted points: with R(d) the number of records at or beyond distance d, ``log R`` is a
-concave function of ``log d``. This holds for uniform, normal, exponential, lognormal and Pareto distributions, and for
-mixtures of these as far as counts show where another component begins.
+A mean of clipped values is too small by the distances beyond the clipping bound. No noisy count rules out a few records
+at any distance, so a limit needs an assumption. Here the tail does not become heavier beyond the counted points: with
+R(d) the number of records at or beyond distance d, ``log R`` is a concave function of ``log d``. This holds for
+uniform, normal, exponential, lognormal and Pareto distributions, and for mixtures of these as far as counts show where
+another component begins.
 
 A power law through two points ``d_1 < d_2`` of the tail is then not below the tail beyond ``d_2``:
 
     R(d) <= R(d_2) * (d / d_2)**-k      k = log(R(d_1) / R(d_2)) / log(d_2 / d_1)
 
-so the expected sum of distances beyond d_2 is at most ``R(d_2) * d_2 / (k - 1)``, for k > 1. Counts are replaced by
+So the expected sum of distances beyond d_2 is at most ``R(d_2) * d_2 / (k - 1)``, for k > 1. Counts are replaced by
 draws of what is compatible with the release (`TailCounts.bound_excess`), and the limit is a quantile of the results.
 
 Formal guarantees: post-processing of released counts and simulation from public numbers.
 
 >>> law = PowerLaw(between=np.zeros(2), beyond=np.array([10.0, 10.0]), pareto_index=np.array([3.0, 1.0]),
 ...     start=np.full(2, 100.0))
->>> law.expect()  # ten records beyond 100; a power law of index 1 has no mean
+>>> law.expect()  # ten records beyond 100; a law of index 1 has no mean
 array([500.,  inf])
 """
 
@@ -46,13 +47,14 @@ TUNING = Tuning()
 
 
 class TailCounts(NamedTuple):
-    """Noisy counts of one tail.
+    """Noisy counts of one tail of a column.
 
     Attributes:
-        distances: Increasing positive distances from a public origin within the bounds, (points,).
+        distances: Increasing positive distances from a public origin within the bounds, in units of the column, of
+            shape ``(points,)``.
         bound_index: Index of the clipping bound in `distances`.
-        counts: Unbiased number of records at or beyond each distance, (points,).
-        noise: Simulated noise of these counts, (draws, points).
+        counts: Unbiased number of records at or beyond each distance, of shape ``(points,)``.
+        noise: Simulated noise of these counts, of shape ``(draws, points)``.
     """
 
     distances: FloatArray
@@ -98,8 +100,10 @@ class TailCounts(NamedTuple):
         return min(limits, default=inf)
 
     def _draw_expected(self, generator: np.random.Generator) -> FloatArray:
-        """Return draws of expected numbers of records at or beyond each point that are compatible with the release:
-        (draws, points)."""
+        """Return draws of the expected numbers of records at or beyond each point that are compatible with the release.
+
+        Their shape is ``(draws, points)``.
+        """
         cells = -np.diff(self.counts, append=0.0)
         normal = generator.standard_normal(self.noise.shape)
         # Cornish-Fisher term for the skewness of a Poisson count; without meaning for counts of at most 1.
@@ -130,13 +134,13 @@ class TailCounts(NamedTuple):
 
 
 class PowerLaw(NamedTuple):
-    """A power law of the tail in each draw, (draws,) each.
+    """A power law of the tail in each draw; all arrays have the shape ``(draws,)``.
 
     Attributes:
-        between: The sum of distances beyond the clipping bound, as far as the start of the power law.
-        beyond: The expected number of records beyond this start.
-        pareto_index: Its index.
-        start: The distance of the start from the origin.
+        between: Sum of distances beyond the clipping bound, as far as the start of the power law.
+        beyond: Expected number of records beyond this start.
+        pareto_index: Exponent of the power law; up to 1 there is no mean.
+        start: Distance of the start from the origin.
     """
 
     between: FloatArray
@@ -146,7 +150,7 @@ class PowerLaw(NamedTuple):
 
     @classmethod
     def with_least_excess(cls, power_laws: Sequence[PowerLaw], tuning: Tuning) -> PowerLaw:
-        """Return in each draw the power law that expects the least excess; those without a mean are compared, too."""
+        """Return, in each draw, the power law that expects the least excess; those without a mean are compared, too."""
         with np.errstate(over="ignore"):
             excess = [
                 law.between + law.beyond * law.start / (np.maximum(law.pareto_index, tuning.least_index) - 1)
@@ -158,20 +162,28 @@ class PowerLaw(NamedTuple):
         )
 
     def expect(self) -> FloatArray:
-        """Return the expected sum of distances beyond the bound; infinite for a power law without a mean."""
+        """Return the expected sum of distances beyond the bound in each draw; infinite for a power law without a
+        mean.
+        """
         with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
             beyond = np.where(self.pareto_index > 1, self.beyond * self.start / (self.pareto_index - 1), inf)
         return np.asarray(self.between + np.where((self.pareto_index > 1) | (self.beyond > 1e-6), beyond, 0.0))
 
     def draw_excess(self, generator: np.random.Generator, tuning: Tuning) -> FloatArray:
-        """Return random sums of distances beyond the bound, (draws,)."""
+        """Sample the sum of distances beyond the bound in each draw, of shape ``(draws,)``."""
         with np.errstate(over="ignore", invalid="ignore"):
             return np.asarray(self.between + self.start * _draw_sums(self.beyond, self.pareto_index, generator, tuning))
 
 
 def _draw_sums(expected: FloatArray, index: FloatArray, generator: np.random.Generator, tuning: Tuning) -> FloatArray:
-    """Return random sums of Pareto excesses over 1, each of a Poisson number of records: (draws,). `index` is the
-    tail index of each draw."""
+    """Sample, for each draw, the sum of Pareto excesses over 1 of a Poisson number of records; shape ``(draws,)``.
+
+    Args:
+        expected: Expected number of records of each draw.
+        index: Tail index of each draw.
+        generator: For simulation over public numbers alone.
+        tuning: Constants; more records than `excess_draws` per draw are not simulated one by one, but scaled.
+    """
     scale = np.maximum(expected / tuning.excess_draws, 1.0)
     records: IntArray = generator.poisson(expected / scale)
     draw = np.repeat(np.arange(len(records)), records)

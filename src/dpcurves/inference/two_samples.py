@@ -29,12 +29,12 @@ from .simulation import monte_carlo_p_value, sample_multinomial, whole_records
 
 
 class TwoSampleTest(NamedTuple):
-    """A statistic of two samples with its p-value.
+    """A test statistic of two samples, with its p-value.
 
     Attributes:
         statistic: The statistic, computed from released numbers.
-        p_value: The p-value for the population, which accounts for noise and sampling: a multiple of ``1 / (draws +
-            1)``.
+        p_value: The p-value for the population, which accounts for noise and sampling: a multiple of
+            ``1 / (draws + 1)``.
     """
 
     statistic: float
@@ -45,9 +45,9 @@ class ReleasedSample(NamedTuple):
     """Released counts of one sample, in cells that both samples share.
 
     Attributes:
-        cells: Unbiased counts, (cells,), possibly below zero.
-        likely: Estimated non-negative counts, (cells,).
-        noise: Simulated noise of `cells`, (draws, cells).
+        cells: Unbiased counts, of shape ``(cells,)``; some may be below zero.
+        likely: Estimated non-negative counts, of the same shape.
+        noise: Simulated noise of `cells`, of shape ``(draws, cells)``.
     """
 
     cells: FloatArray
@@ -56,40 +56,62 @@ class ReleasedSample(NamedTuple):
 
 
 def kolmogorov_smirnov_statistic(first: FloatArray, second: FloatArray) -> FloatArray:
-    """Return the largest difference of shares below inner edges (Kolmogorov 1933, Smirnov 1939): (..., cells) to (...).
+    """Return the largest difference between the shares of both samples below an inner edge (Kolmogorov 1933, Smirnov
+    1939).
 
     Values in one cell count as tied.
+
+    Args:
+        first: Counts of one sample, of shape ``(..., cells)``.
+        second: Counts of the other sample.
+
+    Returns:
+        An array of shape ``(...)``.
     """
     gap = _shares_below(first) - _shares_below(second)
     return np.asarray(np.abs(gap[..., :-1]).max(axis=-1, initial=0.0))
 
 
 def mann_whitney_statistic(first: FloatArray, second: FloatArray) -> FloatArray:
-    """Return the share of pairs in which the first value is smaller, ties counted one half: (..., cells) to (...).
+    """Return the share of pairs in which the first sample's value is smaller; ties count one half.
 
-    This is the statistic of Mann and Whitney (1947) divided by both sample sizes. The numerator is unbiased.
+    This is the statistic of Mann and Whitney (1947) divided by both sample sizes. Its numerator is unbiased.
+
+    Args:
+        first: Counts of one sample, of shape ``(..., cells)``.
+        second: Counts of the other sample.
+
+    Returns:
+        An array of shape ``(...)``.
     """
     below = np.cumsum(first, axis=-1) - first / 2
     return np.asarray((below * second).sum(axis=-1) / _total(first) / _total(second))
 
 
 class NullDraws(NamedTuple):
-    """Simulated noisy counts of two samples of one distribution, (draws, cells) each."""
+    """Simulated noisy counts of two samples under the null hypothesis of one distribution; each of shape
+    ``(draws, cells)``.
+    """
 
     first: FloatArray
     second: FloatArray
 
 
 def simulate_null(first: ReleasedSample, second: ReleasedSample, generator: np.random.Generator) -> NullDraws:
-    """Return simulated releases of two samples from their pooled estimated distribution.
+    """Simulate releases of two samples under the null hypothesis: both come from their pooled estimated distribution.
 
-    A parametric bootstrap: samples of the estimated sizes are drawn and the noise of each release is added. It needs no
-    distribution of the statistic that accounts for noise, ties and their places on the grid.
+    It is a parametric bootstrap: samples of the estimated sizes are drawn and the noise of each release is added. So no
+    theory of the statistic is needed that would account for noise, ties and their places on the grid.
 
     A share below an edge that is computed from noisy counts has the error ``(e - F * E) / n``, where e is the noise
     below the edge, E the noise of the total, F the true share and n the noisy total. The simulation adds exactly this
     error, so all draws have the released total. Totals with a second draw of noise would make simulated shares scatter
     too much.
+
+    Args:
+        first: Released counts of one sample.
+        second: Released counts of the other sample, in the same cells.
+        generator: For sampling of records; over public numbers alone.
     """
     pooled = first.likely + second.likely
     total = pooled.sum()

@@ -2,7 +2,7 @@
 
 Each entry is sealed together with the seal of the entry before it:
 
-    seal_k = HMAC-SHA256(key, seal_(k-1), facts of entry k)
+    seal_k = HMAC-SHA256(key, seal_(k-1), values of entry k)
 
 and the book, one row, has the number of entries and the last seal, sealed as well. So an entry that was changed,
 removed or inserted without the key is noticed. An old copy of the whole ledger is noticed if its head is also known
@@ -120,13 +120,13 @@ KEY_BYTES = 32
 _OF_STATES = b"dpcurves: states of streams"
 """HKDF context of the key that encrypts stream states."""
 
-Fact = str | int | float | bytes | None
-_encode_facts = json.JSONEncoder(separators=(",", ":"), default=lambda raw: {"bytes": raw.hex()}).encode
-"""Encoder of sealed facts, made once: making it takes as long as encoding."""
+SealedValue = str | int | float | bytes | None
+_encode_values = json.JSONEncoder(separators=(",", ":"), default=lambda raw: {"bytes": raw.hex()}).encode
+"""Encoder of sealed values, made once: making it takes as long as encoding."""
 
 
 class Key:
-    """Secret of at least 32 bytes. It seals facts with HMAC-SHA256 and is never printed.
+    """Secret of at least 32 bytes. It seals values with HMAC-SHA256 and is never printed.
 
     Raises:
         ValueError: the secret is shorter.
@@ -166,11 +166,11 @@ class Key:
             rule = f"at least {2 * KEY_BYTES} hexadecimal digits are needed in {location}"
         raise InvalidArgument("key", rule)
 
-    def seal(self, *facts: Fact) -> str:
-        """Return a message authentication code of the facts, their order and their types, in hexadecimal digits."""
-        # The JSON is injective: different lists of facts give different messages, even if types were edited.
+    def seal(self, *values: SealedValue) -> str:
+        """Return a message authentication code of the values, their order and their types, in hexadecimal digits."""
+        # The JSON is injective: different lists of values give different messages, even if types were edited.
         mac = self._mac.copy()
-        mac.update(_encode_facts(facts).encode())
+        mac.update(_encode_values(values).encode())
         return mac.hexdigest()
 
     def derive_dataset_key(self, dataset: str) -> bytes:
@@ -197,9 +197,9 @@ class Key:
                 return self._cipher().decrypt(token)
         raise make_tampering_error("the state of a stream was changed without the key")
 
-    def is_valid_seal(self, seal: object, *facts: Fact) -> bool:
-        """Return True if `seal` is the seal of these facts under this key."""
-        return isinstance(seal, str) and hmac.compare_digest(seal.encode(errors="replace"), self.seal(*facts).encode())
+    def is_valid_seal(self, seal: object, *values: SealedValue) -> bool:
+        """Return True if `seal` is the seal of these values under this key."""
+        return isinstance(seal, str) and hmac.compare_digest(seal.encode(errors="replace"), self.seal(*values).encode())
 
     def __repr__(self) -> str:
         return "Key(...)"
@@ -302,7 +302,7 @@ def write_key(path: Path, digits: str) -> bool:
 # Tables of a ledger.
 #
 # Seven tables contain entries. Entries are immutable, numbered 1, 2, 3, ... across all tables, and sealed together
-# with their predecessor. Three facts change and are sealed separately: the spent amount of an account or an allowance,
+# with their predecessor. Three values change and are sealed separately: the spent amount of an account or an allowance,
 # the secret state of a stream, and the book, which holds the number of entries and the seal of the last entry.
 
 
@@ -656,23 +656,23 @@ class Book:
         """
         return key.seal("beginning", self.name)
 
-    def facts(self) -> dict[str, Fact]:
+    def fields(self) -> dict[str, SealedValue]:
         """Return the columns of the book's row except its seal, by name."""
         return {name: getattr(self, name) for name in self.__slots__}  # `asdict` copies deeply, in each transaction
 
     def write(self, connection: sql.Connection, key: Key) -> None:
         """Overwrite the stored book with this book and its seal."""
-        connection.execute(_WRITE_BOOK, {**self.facts(), "seal": self._seal(key)})
+        connection.execute(_WRITE_BOOK, {**self.fields(), "seal": self._seal(key)})
 
     def create(self, connection: sql.Connection, key: Key) -> None:
         """Create the tables of a ledger and store this book, with its seal, as the first one."""
         for statement in _creation_statements(connection.dialect):
             connection.exec_driver_sql(statement)
-        connection.execute(sql.insert(BOOK), {"id": 1, **self.facts(), "seal": self._seal(key)})
+        connection.execute(sql.insert(BOOK), {"id": 1, **self.fields(), "seal": self._seal(key)})
 
     def _seal(self, key: Key) -> str:
         """Return the seal of the book's fields under this key."""
-        return key.seal("book", *self.facts().values())
+        return key.seal("book", *self.fields().values())
 
 
 def read_book(connection: sql.Connection, key: Key) -> Book:
@@ -745,7 +745,7 @@ def _read_single_book(connection: sql.Connection, query: sql.Select[tuple[object
             " key;"
             " give the key that the ledger was created with",
         )
-    if row["id"] != 1 or not key.is_valid_seal(row["seal"], "book", *book.facts().values()):
+    if row["id"] != 1 or not key.is_valid_seal(row["seal"], "book", *book.fields().values()):
         raise make_tampering_error("the book was changed without the key")
     return book
 
@@ -791,17 +791,17 @@ class Chain:
         """Return the initial seal of the chain, which the first entry stores as its predecessor's seal."""
         return self.book.beginning(self._key)
 
-    def append(self, table: sql.Table, **row: Fact) -> int:
+    def append(self, table: sql.Table, **row: SealedValue) -> int:
         """Append an entry and update the book. Returns the entry number."""
         self.append_all(table, [row])
         return self.book.entries
 
-    def append_all(self, table: sql.Table, rows: Sequence[Mapping[str, Fact]]) -> None:
+    def append_all(self, table: sql.Table, rows: Sequence[Mapping[str, SealedValue]]) -> None:
         """Append at least one entry, in order, and update the book."""
-        entries: list[dict[str, Fact]] = []
+        entries: list[dict[str, SealedValue]] = []
         for row in rows:
-            entry: dict[str, Fact] = {**row, "entry": self.book.entries + 1, "previous": self.book.head}
-            mac = self._key.seal(*self._sealed_facts(table, entry))
+            entry: dict[str, SealedValue] = {**row, "entry": self.book.entries + 1, "previous": self.book.head}
+            mac = self._key.seal(*self._list_sealed_values(table, entry))
             self.book = replace(self.book, entries=self.book.entries + 1, head=mac)
             entries.append({**entry, "mac": mac})
         self.connection.execute(_insert_into(table), entries)
@@ -809,7 +809,7 @@ class Chain:
 
     def is_sealed(self, table: sql.Table, entry: sql.RowMapping) -> bool:
         """Return True if the seal of the entry matches its content."""
-        return self._key.is_valid_seal(entry["mac"], *self._sealed_facts(table, entry))
+        return self._key.is_valid_seal(entry["mac"], *self._list_sealed_values(table, entry))
 
     def require_sealed(self, table: sql.Table, entry: sql.RowMapping) -> None:
         """Require that an entry has a valid seal under this ledger's key.
@@ -826,12 +826,12 @@ class Chain:
             self.require_sealed(table, row)
             yield row
 
-    def find_row(self, table: sql.Table, **values: Fact) -> sql.RowMapping | None:
+    def find_row(self, table: sql.Table, **values: SealedValue) -> sql.RowMapping | None:
         """Return the first entry whose columns have these values, or None. Refuses an entry without a valid seal."""
         return self.read_first(table, _select_by_columns(table, tuple(values)), values)
 
     def read_first(
-        self, table: sql.Table, query: sql.Select[Any], values: Mapping[str, Fact] = MappingProxyType({})
+        self, table: sql.Table, query: sql.Select[Any], values: Mapping[str, SealedValue] = MappingProxyType({})
     ) -> sql.RowMapping | None:  # fmt: skip
         """Return the first entry of a query with these parameters, or None. Refuses an entry without a valid seal.
 
@@ -847,14 +847,14 @@ class Chain:
 
     def seal_spent(self, owner: tuple[str, ...], spent: int) -> str:
         """Return the seal of a spent amount. The owner is a dataset for an account, three names for an allowance."""
-        return self._key.seal(*self._spending_facts(owner, spent))
+        return self._key.seal(*self._list_spending_values(owner, spent))
 
     def has_valid_spending(self, owner: tuple[str, ...], row: sql.RowMapping) -> bool:
         """Return True if the seal matches the spent amount of an account or an allowance."""
-        return self._key.is_valid_seal(row["seal"], *self._spending_facts(owner, row["spent"]))
+        return self._key.is_valid_seal(row["seal"], *self._list_spending_values(owner, row["spent"]))
 
-    def _spending_facts(self, owner: tuple[str, ...], spent: int) -> tuple[Fact, ...]:
-        """Return the facts that the seal of a spent amount covers: kind, ledger, owner and amount in billionths."""
+    def _list_spending_values(self, owner: tuple[str, ...], spent: int) -> tuple[SealedValue, ...]:
+        """Return the values that the seal of a spent amount covers: kind, ledger, owner and amount in billionths."""
         return ("spent" if len(owner) == 1 else "spent of allowance", self.book.name, *owner, spent)
 
     def encrypt(self, secret: bytes) -> str:
@@ -869,7 +869,10 @@ class Chain:
         """
         return self._key.decrypt(token)
 
-    def _sealed_facts(self, table: sql.Table, entry: Mapping[str, Fact] | sql.RowMapping) -> tuple[Fact, ...]:
-        """Return the facts that the seal of an entry covers: table, ledger, seal of the previous entry, and content."""
+    def _list_sealed_values(
+        self, table: sql.Table, entry: Mapping[str, SealedValue] | sql.RowMapping
+    ) -> tuple[SealedValue, ...]:
+        """Return the values that the seal of an entry covers: table, ledger, seal of the previous entry, and
+        content."""
         content = [entry[name] for name in _content_columns(table)]
         return (table.name, self.book.name, entry["previous"], *content)

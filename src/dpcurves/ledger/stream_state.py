@@ -19,7 +19,7 @@ from sqlalchemy import RowMapping, bindparam, func, insert, select, update
 
 from ..arguments import InvalidArgument
 from .account import Grant, require_name, require_text
-from .chain import ANSWERS, GRANTS, NOTES, STATES, Chain, Fact, make_tampering_error
+from .chain import ANSWERS, GRANTS, NOTES, STATES, Chain, SealedValue, make_tampering_error
 from .verification import (
     Head,
     grant_of,
@@ -99,7 +99,7 @@ def store_time_steps(chain: Chain, grant: Grant, time_steps: Mapping[int, str], 
     else:
         require_path_to_end(chain, stored.end)
 
-    columns: dict[str, Fact] = {"grant": grant.id, "part": TIME_STEP_PART}
+    columns: dict[str, SealedValue] = {"grant": grant.id, "part": TIME_STEP_PART}
     chain.append_all(
         ANSWERS, [{**columns, "round": time_step, "answer": answer} for time_step, answer in time_steps.items()]
     )
@@ -297,6 +297,6 @@ def store_notes(chain: Chain, grant: Grant, part: int, notes: Mapping[str, int])
     missing = {name: value for name, value in notes.items() if name not in stored}
     if missing:
         require_all_rows(chain)
-        columns: dict[str, Fact] = {"grant": grant.id, "part": part}
+        columns: dict[str, SealedValue] = {"grant": grant.id, "part": part}
         chain.append_all(NOTES, [{**columns, "name": name, "value": str(value)} for name, value in missing.items()])
     return {**missing, **stored}

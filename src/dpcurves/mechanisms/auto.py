@@ -1,22 +1,22 @@
-"""Choice of the mechanism with the least predicted error, from public facts only.
+"""Automatic choice of the mechanism with the smallest predicted error. The choice reads no records.
 
-Most queries can be answered by one mechanism alone (`ANSWERED_BY`). For counts, `MechanismChoice` compares candidates
-by their predicted mean squared error of a prefix,
+`AUTO` is what a session uses unless the user names a mechanism. Most types of queries have only one mechanism
+(`ANSWERED_BY`). Counts have several; `MechanismChoice` compares their predicted mean squared error of a prefix count,
 
-    error**2 = variance of noise by least squares (exact, from the distribution of the plan) + resolution error
+    error**2 = variance of the noise after least squares (exact) + resolution error
 
-and takes the least:
+and takes the smallest:
 
-- `FlatHistogram`, one noisy count per interval, for cells, and where noise is nearly 0;
-- `TreeSums`, nested intervals, for prefixes under a pure loss;
-- `SquareRoot`, Gaussian noise between the factors of the matrix of prefix sums, for prefixes of one row under a
-  zero-concentrated loss whose cells hold many records or are unlike their neighbours.
+- `FlatHistogram`, one noisy count per interval: for single cells, and where the noise is nearly 0;
+- `TreeSums`, nested intervals: for prefixes under pure DP;
+- `SquareRoot`, Gaussian noise between the two factors of the prefix matrix: for prefixes of one row under zCDP, if
+  cells hold many records or are unlike their neighbours.
 
-Intervals of several cells have a resolution error, ``unevenness * records per interval / 6`` (`resolution_error`); they
-are considered only with the hint that records are spread and a public number of units.
+Intervals wider than one cell add a resolution error of ``unevenness * records per interval / 6`` (`resolution_error`).
+They are considered only if a hint says that records are spread and the number of units is public.
 
-Formal guarantees: as for the chosen mechanism. The choice is a function of query, loss and adjacency, so it costs
-nothing.
+Formal guarantees: those of the chosen mechanism. The choice depends on query, loss and adjacency alone, which are
+public, so choosing costs no budget.
 
 >>> from dpcurves.data import Grid
 >>> from dpcurves.privacy import EACH_RECORD, AddRemove
@@ -77,29 +77,34 @@ TUNING = Tuning()
 
 @dataclass(frozen=True, slots=True)
 class LinearChoice(LinearMechanism):
-    """`PartitionSums` or `RegionSums` if the query states these; else `FlatHistogram`, or `TreeSums` for prefixes.
+    """Choice among the mechanisms that release noisy sums of cells.
 
-    For prefixes every cell is counted, unless the hint is that records are spread and the number of units is public:
-    then as many cells are counted together as minimise the sum of the mean squared error of noise (exact) and
-    `resolution_error`; a power of two. Values counted outside the grid, and categories, have no neighbours to
-    interpolate to: the width is then 1.
+    A query that states its own regions or intervals gets `RegionSums` or `PartitionSums`. A query for prefixes gets
+    `FlatHistogram` or `TreeSums`, whichever has the smaller predicted error. Every other query gets `FlatHistogram`.
 
-    Formal guarantees: as for the chosen mechanism; the choice depends on query, loss and adjacency alone.
+    For prefixes every cell is counted on its own, with one exception: if the hint says that records are spread and the
+    number of units is public, neighbouring cells are counted together. Their number is the power of two with the
+    smallest sum of noise variance (exact) and `resolution_error`. Categories, and values counted outside the grid, have
+    no neighbours to interpolate to, so they stay single.
+
+    Formal guarantees: those of the chosen mechanism. The choice depends on query, loss and adjacency alone.
 
     Attributes:
-        tuning: Numbers that steer the choice.
+        tuning: Numbers that steer the choice; they change errors, not privacy.
     """
 
     tuning: Tuning = TUNING
 
     def choose_mechanism(self, query: Query, loss: PrivacyLoss, adjacency: Adjacency) -> LinearMechanism:
-        """Return the linear mechanism for this query, loss and adjacency, by the rule of the class docstring; touches
-        no data.
+        """Choose the linear mechanism for a query, by the rule of the class docstring. Reads no records.
 
         Args:
-            query: What is asked of the records.
-            loss: The loss of this query.
-            adjacency: Which tables the loss is about.
+            query: The query to answer. Public.
+            loss: Privacy budget of this query.
+            adjacency: Neighbouring relation of the guarantee.
+
+        Returns:
+            A mechanism whose `plan` and `run` answer the query.
         """
         if query.uses_prefixes:
             return _choose_prefix_mechanism(cast("CountQuery", query), loss, adjacency, self.tuning)
@@ -107,12 +112,15 @@ class LinearChoice(LinearMechanism):
         return next(candidates, FlatHistogram())
 
     def plan(self, query: Query, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
-        """Return the plan of the chosen mechanism. Raises `UnsupportedQuery`; touches no data.
+        """Return the plan of the chosen linear mechanism. Reads no records.
 
         Args:
-            query: What is asked of the records.
-            loss: The loss of this query.
-            adjacency: Which tables the loss is about.
+            query: The query to answer. Public.
+            loss: Privacy budget of this query.
+            adjacency: Neighbouring relation of the guarantee.
+
+        Raises:
+            UnsupportedQuery: the chosen mechanism cannot answer the query with this loss.
         """
         return self.choose_mechanism(query, loss, adjacency).plan(query, loss, adjacency)
 
@@ -123,28 +131,30 @@ LINEAR = LinearChoice()
 
 @dataclass(frozen=True, slots=True)
 class MechanismChoice:
-    """The mechanism for a type of query: `LinearChoice` for noisy sums, or `SquareRoot` if it is more accurate.
+    """Choice among all mechanisms for a query: the only one for its type, else `LinearChoice` or `SquareRoot`.
 
-    `SquareRoot` is chosen for prefixes of one row under zero-concentrated privacy, if cells hold many records each or
-    are known to be unlike their neighbours. Otherwise smoothing makes the estimates of a tree more accurate than its
-    predicted error.
+    `SquareRoot` is considered for prefixes of one row under zCDP, if cells are known to hold many records or to be
+    unlike their neighbours; it is taken if its predicted error is smaller. In other cases a tree is better than
+    predicted, because smoothing improves its estimates.
 
-    Formal guarantees: as for the chosen mechanism; the choice depends on query, loss and adjacency alone.
+    Formal guarantees: those of the chosen mechanism. The choice depends on query, loss and adjacency alone.
 
     Attributes:
-        tuning: Numbers that steer the choice.
+        tuning: Numbers that steer the choice; they change errors, not privacy.
     """
 
     tuning: Tuning = TUNING
 
     def choose_mechanism(self, query: Query, loss: PrivacyLoss, adjacency: Adjacency) -> Mechanism | LazyMechanism:
-        """Return the only mechanism for the type of query, else `SquareRoot` or the choice of `LinearChoice`; touches
-        no data.
+        """Choose the mechanism for a query, by the rule of the class docstring. Reads no records.
 
         Args:
-            query: What is asked of the records.
-            loss: The loss of this query.
-            adjacency: Which tables the loss is about.
+            query: The query to answer. Public.
+            loss: Privacy budget of this query.
+            adjacency: Neighbouring relation of the guarantee.
+
+        Returns:
+            A `LazyMechanism` for a `PrefixQuery`, a `Mechanism` for every other query.
         """
         if only := _find_only_mechanism(query):
             return only
@@ -156,23 +166,30 @@ class MechanismChoice:
         return SquareRoot() if root < nested else linear
 
     def plan(self, query: Query, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
-        """Return the plan of the chosen mechanism. Raises `UnsupportedQuery`; touches no data.
+        """Return the plan of the chosen mechanism. Reads no records.
 
         Args:
-            query: What is asked of the records.
-            loss: The loss of this query.
-            adjacency: Which tables the loss is about.
+            query: The query to answer. Public.
+            loss: Privacy budget of this query.
+            adjacency: Neighbouring relation of the guarantee.
+
+        Raises:
+            UnsupportedQuery: the chosen mechanism cannot answer the query with this loss.
         """
         return self.choose_mechanism(query, loss, adjacency).plan(query, loss, adjacency)
 
     def run(self, table: ExactTable, plan: Plan, randomness: Randomness) -> tuple[int, ...]:
-        """Return the noisy integers of a plan: noisy sums if its distribution is a `NoisySums`, else the values of the
-        query's own mechanism.
+        """Return the noisy integers of a plan, from the mechanism that its query belongs to.
+
+        Any plan of noisy sums can be run here, because its noise distribution says which sums to release.
 
         Args:
-            table: Exact numbers of the query. SECRET.
+            table: SECRET. Exact integers of the query, flat; for counts of cells, missing records are the last entry.
             plan: The plan that `plan` returned for this query.
-            randomness: Source of the noise.
+            randomness: Source of random bits.
+
+        Raises:
+            TypeError: the plan is of a `LazyMechanism`; use `answer`.
         """
         mechanism = _find_only_mechanism(plan.query) or LINEAR
         if not isinstance(mechanism, Mechanism):
@@ -183,14 +200,13 @@ class MechanismChoice:
         return mechanism.run(table, plan, randomness)
 
     def answer(self, count: Counter, plan: Plan, memory: Memory, randomness: Randomness) -> tuple[int, ...]:
-        """Return noisy counts of the prefixes of a plan of `LazyTree`, in the order of its distribution; new noisy
-        blocks are stored in `memory` first.
+        """Return noisy counts of the prefixes of a `LazyTree` plan. New noisy blocks are stored first.
 
         Args:
-            count: Function of prefix lengths that returns exact numbers of records. SECRET.
+            count: SECRET. Function of prefix lengths, in slots, that returns exact numbers of records.
             plan: A plan of `LazyTree`.
-            memory: Noisy blocks that earlier answers used. SECRET.
-            randomness: Source of the noise of new blocks.
+            memory: SECRET. Noisy blocks that earlier answers under this charge used.
+            randomness: Source of random bits for the noise of new blocks.
         """
         return LazyTree().answer(count, plan, memory, randomness)
 
@@ -215,7 +231,7 @@ ANSWERED_BY: Mapping[str, str] = {
 
 
 def _find_only_mechanism(query: Query) -> Mechanism | LazyMechanism | None:
-    """Return the mechanism of a type of query that only one can answer; None if several can."""
+    """Return the mechanism for a type of query that only one mechanism answers; None if there are several."""
     location = ANSWERED_BY.get(type(query).__name__)
     return None if location is None else _import_mechanism(location)
 
@@ -228,9 +244,10 @@ def _import_mechanism(location: str) -> Mechanism | LazyMechanism:
 
 
 def _is_rough(query: CountQuery, loss: PrivacyLoss, adjacency: Adjacency, tuning: Tuning) -> bool:
-    """Return True if Gaussian prefix counts of one row gain little from smoothing over neighbouring cells.
+    """Return True if smoothing over neighbouring cells would help little, so that `SquareRoot` is worth trying.
 
-    The cells are unlike their neighbours, or known to hold more records than noise on average.
+    That is so for Gaussian noise on prefixes of one row whose cells are unlike their neighbours, or are known to hold
+    more records on average than the variance of their noise, times `Tuning.dense`.
     """
     # `SquareRoot` is tried up to 2**16 cells: its convolutions are quick up to this length.
     if query.hint is Hint.SPREAD or loss.is_pure or loss.rho == 0 or query.rows > 1 or query.cells > 2**16:
@@ -248,11 +265,20 @@ AUTO = MechanismChoice()
 def resolution_error(
     query: CountQuery, adjacency: ReplaceOne, width: int, unevenness: float = TUNING.unevenness
 ) -> float:
-    """Return the mean squared error of prefixes within intervals of `width` cells if records are spread.
+    """Return the mean squared error of prefixes that end inside an interval of `width` cells, if records are spread.
 
-    If m records of an interval lie in it uniformly at random, linear interpolation between its endpoints has an error
-    of mean variance m / 6. Records are less even than that, by the factor `unevenness`. The mean of m is the interval's
-    share of all records in its row.
+    Suppose m records lie in an interval uniformly at random. Then linear interpolation between the ends of the interval
+    has an error with mean variance m / 6. Real records are less even, by the factor `unevenness`. The expected m is the
+    number of records of a row times the fraction of the row's cells that the interval covers.
+
+    Args:
+        query: Counts on a grid, read as prefixes.
+        adjacency: Replace-one, which makes the number of units public.
+        width: Cells per interval; 1 has no resolution error.
+        unevenness: Ratio of the squared deviations of real records to those of uniformly random records.
+
+    Returns:
+        Squared records.
 
     >>> from dpcurves.data import Axis, Grid
     >>> from dpcurves.privacy import EACH_RECORD
@@ -271,11 +297,12 @@ def resolution_error(
 def _choose_prefix_mechanism(
     query: CountQuery, loss: PrivacyLoss, adjacency: Adjacency, tuning: Tuning
 ) -> LinearMechanism:
-    """Choose among flat histograms, which are quickly evaluated, then trees, from wide to narrow intervals.
+    """Choose the flat histogram or tree, and its interval width, with the smallest predicted error of a prefix.
 
-    The search stops where no narrower intervals can be better, because they have more noise: a tree without its last
-    level, whose budget the others get, has less. If nearly all counts are exact, single cells are preferred: see
-    `Tuning.exact_variance`.
+    Flat histograms come first, because they are quick to evaluate, then trees; each from wide intervals to narrow ones.
+    The search over widths stops where narrower intervals cannot be better, because they have more noise: a tree without
+    its finest level gives that level's budget to the others and so has less noise. If nearly all counts are exact,
+    single cells are preferred: see `Tuning.exact_variance`.
     """
     mechanism: LinearMechanism = FlatHistogram()
     least_error = inf

@@ -1,13 +1,16 @@
-"""The interface of mechanisms, which answer a query at once.
+"""Interfaces and base class of the mechanisms: how noise is planned from public facts and added to exact counts.
 
-    plan(query, loss, adjacency)       public: noise distribution, price and expected error, or `UnsupportedQuery`
-    run(table, plan, randomness)       SECRET: one draw of the distribution around the exact table
+A mechanism works in two steps.
 
-`Mechanism` answers at once; `LazyMechanism` is paid once and answers in parts, and stores what it drew.
-`QueryMechanism` refuses queries of other types before anything is planned.
+    plan(query, loss, adjacency)       public: chooses the noise and predicts the error; reads no records
+    run(table, plan, randomness)       SECRET: adds one sample of the noise to the exact table
 
-Formal guarantees: `plan` is a pure function of public facts; `run` loses at most ``plan.loss`` under
-``plan.adjacency``.
+`Mechanism` is the interface for queries that are answered at once. `LazyMechanism` is the interface for queries that
+are charged once and answered in parts; it stores the noisy sums that later parts reuse. `QueryMechanism` is the base
+class of most mechanisms. It refuses queries of other types before it plans anything.
+
+Formal guarantees: `run` is differentially private with loss ``plan.loss`` under the adjacency ``plan.adjacency``.
+`plan` is a pure function of its public arguments, so planning costs no budget.
 """
 
 from __future__ import annotations
@@ -33,72 +36,84 @@ Counter = Callable[[tuple[int, ...]], Sequence[int]]
 
 @runtime_checkable
 class Mechanism(Protocol):
-    """A mechanism with public facts in `plan` and secrets in `run`.
+    """Interface of a mechanism that answers a query at once.
 
-    Formal guarantees: `plan` is a pure function. `run` loses at most ``plan.loss`` under ``plan.adjacency`` for plans
-    of this mechanism; its values are one draw of ``plan.distribution``.
+    Formal guarantees: `run` loses at most ``plan.loss`` under ``plan.adjacency``, if the plan was made by this
+    mechanism. Its values are one sample from the distribution ``plan.distribution``. `plan` is a pure function of
+    public facts and costs no budget.
     """
 
     def plan(self, query: Query, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
-        """Return the plan of a release. Raises `UnsupportedQuery`; touches no data.
+        """Choose the noise for a query, and return the plan of the release. Reads no records.
 
         Args:
-            query: What is asked of the records.
-            loss: The loss of this query.
-            adjacency: Which tables the loss is about.
+            query: The query to answer. Public.
+            loss: Privacy budget of this query: an epsilon of pure DP, or a rho of zCDP, with a delta where that is
+                needed.
+            adjacency: Neighbouring relation of the guarantee: add-remove or replace-one, with the contribution bound of
+                a unit.
+
+        Raises:
+            UnsupportedQuery: the mechanism cannot answer the query, or not with this loss.
         """
         ...
 
     def run(self, table: ExactTable, plan: Plan, randomness: Randomness) -> tuple[int, ...]:
-        """Return noisy integers in the order of ``plan.distribution``.
+        """Return noisy integers in the order of ``plan.distribution``: one sample of the mechanism's output.
 
         Args:
-            table: Exact numbers of the query. SECRET.
+            table: SECRET. Exact integers of the query, flat; for counts of cells, missing records are the last entry.
             plan: The plan that `plan` returned for this query.
-            randomness: Source of the noise.
+            randomness: Source of random bits. Only the operating system's protects records; a seed is for tests.
         """
         ...
 
 
 @runtime_checkable
 class LazyMechanism(Protocol):
-    """A mechanism that is paid for once, answers in parts, and stores its answers.
+    """Interface of a mechanism that is charged once, answers in parts, and stores its noisy sums.
 
-    Formal guarantees: `plan` is a pure function. All answers under one payment together lose at most ``plan.loss``
-    under ``plan.adjacency`` if their plans are plans of this mechanism for queries with one `charged_query`, the memory
-    belongs to the payment, and the records do not change. The values are draws of ``plan.distribution``; equal requests
-    get equal values.
+    Formal guarantees: all answers under one charge together lose at most ``plan.loss`` under ``plan.adjacency``. Three
+    conditions must hold: the plans are of this mechanism, for queries with one `charged_query`; the memory belongs to
+    the charge; the records do not change. Values are samples from ``plan.distribution``. Equal requests get equal
+    values, so nobody can average the noise away. `plan` is a pure function of public facts and costs no budget.
     """
 
     def plan(self, query: Query, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
-        """Return the plan of a release. Raises `UnsupportedQuery`; touches no data.
+        """Choose the noise for a query, and return the plan of the release. Reads no records.
 
         Args:
-            query: What is asked of the records.
-            loss: The loss of this query.
-            adjacency: Which tables the loss is about.
+            query: The query to answer. Public.
+            loss: Privacy budget of all answers under one charge: an epsilon of pure DP, or a rho of zCDP.
+            adjacency: Neighbouring relation of the guarantee: add-remove or replace-one, with the contribution bound of
+                a unit.
+
+        Raises:
+            UnsupportedQuery: the mechanism cannot answer the query, or not with this loss.
         """
         ...
 
     def answer(self, count: Counter, plan: Plan, memory: Memory, randomness: Randomness) -> tuple[int, ...]:
-        """Return noisy integers in the order of ``plan.distribution``, after storing the sums that later answers reuse.
+        """Store new noisy sums, then return noisy integers in the order of ``plan.distribution``.
 
         Args:
-            count: Function of prefix lengths that returns exact numbers of records. SECRET.
+            count: SECRET. Function of prefix lengths, in slots, that returns exact numbers of records.
             plan: The plan that `plan` returned for the query.
-            memory: Noisy sums that earlier answers used. SECRET.
-            randomness: Source of the noise of new sums.
+            memory: SECRET. Noisy sums that earlier answers under this charge used.
+            randomness: Source of random bits for the noise of new sums.
         """
         ...
 
 
 class QueryMechanism:
-    """Base of mechanisms for some types of queries; other queries are refused before anything is planned.
+    """Base class of mechanisms that answer some types of queries and refuse all others before planning.
+
+    A subclass sets the three class attributes, and implements `_plan` and `run`.
 
     Attributes:
-        query_types: The types of queries.
+        query_types: The types of queries that this mechanism answers.
         display_name: Name of the mechanism in messages.
-        refusal_template: Message about another `kind` of query.
+        refusal_template: Message about a query of another type, with the fields ``called`` and ``kind``.
     """
 
     __slots__ = ()
@@ -108,17 +123,21 @@ class QueryMechanism:
     refusal_template: ClassVar[str] = "{called} cannot answer {kind}"
 
     def accepts_query(self, query: Query) -> bool:
-        """Return True if the query is of one of `query_types`; overrides ask for more."""
+        """Return True if the mechanism can answer this query: by its type, unless a subclass checks more."""
         return isinstance(query, self.query_types)
 
     def plan(self, query: Query, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
-        """Return the plan of a release by this mechanism; touches no data. Raises `UnsupportedQuery` for other types of
-        queries.
+        """Refuse a query of another type, or return the plan of a release. Reads no records.
 
         Args:
-            query: What is asked of the records.
-            loss: The loss of this query.
-            adjacency: Which tables the loss is about.
+            query: The query to answer. Public.
+            loss: Privacy budget of this query: an epsilon of pure DP, or a rho of zCDP, with a delta where that is
+                needed.
+            adjacency: Neighbouring relation of the guarantee: add-remove or replace-one, with the contribution bound of
+                a unit.
+
+        Raises:
+            UnsupportedQuery: the query is of another type, or the mechanism cannot answer it with this loss.
         """
         if not self.accepts_query(query):
             raise UnsupportedQuery(
@@ -127,13 +146,15 @@ class QueryMechanism:
         return self._plan(query, loss, adjacency)
 
     def _plan(self, query: Any, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
-        """Return the plan of a release for a query of an accepted type; every mechanism overrides it. Raises
-        `UnsupportedQuery` if the loss is too small.
+        """Return the plan for a query of an accepted type. Each mechanism overrides this method.
+
+        Raises:
+            UnsupportedQuery: the loss is too small for this query.
         """
         raise NotImplementedError
 
     def require_query(self, plan: Plan) -> Any:
-        """Return the query of a plan of this type of mechanism.
+        """Return the query of a plan, after a check that this type of mechanism can answer it.
 
         Raises:
             TypeError: the query is of another type.

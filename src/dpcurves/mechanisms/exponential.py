@@ -1,20 +1,21 @@
-"""The exponential mechanism: random partitions, private quantiles, and the box with the largest error of an estimate.
+"""The exponential mechanism: private quantiles, random partitions, and the box that an estimate fits worst.
 
-An outcome o of a finite public set is sampled, exactly, with a probability that falls with its penalty:
+The exponential mechanism chooses one outcome o of a finite public set. An outcome with a larger penalty is less likely:
 
     P(o)  proportional to  prior(o) * exp(-rate * penalty(o, table))
 
-- `ExponentialPartition`: partitions of an axis into intervals of 1, 2, 4, ... cells; the penalty is the sum over
-  intervals of ``sum_i |x_i - median|``, as in the first stage of DAWA.
-- `ExponentialQuantiles`: edges that cut k records into shares a / g and (g - a) / g, cut again level by level; the
-  penalty is ``|g * left - a * k|``.
-- `ExponentialWorstBox`: boxes of a table; the penalty is ``-|count - expected|``.
+- `ExponentialQuantiles` chooses edges that cut records into equal shares, level by level. A cut of k records into
+  shares a / g and (g - a) / g has the penalty ``|g * left - a * k|``.
+- `ExponentialPartition` chooses a partition of an axis into intervals of 1, 2, 4, ... cells. The penalty is the sum
+  over intervals of ``sum_i |x_i - median|``, as in the first stage of DAWA.
+- `ExponentialWorstBox` chooses a box of a table. The penalty is ``-|count - expected|``, as in MWEM.
 
-Formal guarantees: if the log ratio of P between neighbours lies in an interval of length r for all outcomes, the choice
-is r-differentially private and ``r**2 / 8`` zero-concentrated. Penalties that change by at most d give
-``r = 2 * rate * d``; so the rate is `bounded_range` over ``2 * d``, minus what rounding errors of the weights cost.
+Formal guarantees: suppose the log ratio of P on two neighbouring tables lies in an interval of length r, for all
+outcomes. Then the choice is r-DP and has rho ``r**2 / 8``. Penalties that change by at most d give
+``r = 2 * rate * d``. So the rate is `bounded_range` over ``2 * d``, minus what rounding errors of the weights cost.
+Choices are sampled exactly from their weights.
 
-Also called report noisy max, which has the same output distribution if its noise is Gumbel noise.
+Report noisy max is the same mechanism if its noise is Gumbel noise.
 
 References: McSherry and Talwar 2007 (the mechanism); Smith 2011 (quantiles); Hardt, Ligett and McSherry 2012 (MWEM);
 Li, Hay, Miklau and Wang 2014 (DAWA); Kaplan, Schnapp and Stemmer 2022 (recursive cuts); Dong, Durfee and Rogers 2020,
@@ -54,20 +55,22 @@ from .base import ExactTable, QueryMechanism
 
 
 def pure_epsilon(loss: PrivacyLoss) -> Fraction:
-    """Return the epsilon of a mechanism without delta: of a pure loss, else ``sqrt(2 * rho)``, rounded down.
+    """Return the epsilon that a loss pays for in a mechanism that is analysed under pure DP.
 
-    A pure loss of epsilon is ``epsilon**2 / 2`` zero-concentrated (Bun and Steinke 2016).
+    It is the epsilon of a pure loss. For a rho it is ``sqrt(2 * rho)``, rounded down, because epsilon-DP implies zCDP
+    with ``rho = epsilon**2 / 2`` (Bun and Steinke 2016).
     """
     return loss.epsilon if loss.epsilon is not None else _floor_sqrt(2 * loss.rho)
 
 
 def bounded_range(loss: PrivacyLoss) -> Fraction:
-    """Return the allowed range of log ratios of a choice: epsilon of a pure loss, else ``sqrt(8 * rho)``, rounded down.
+    """Return the range of log ratios that a loss allows for one choice by the exponential mechanism.
 
-    Formal guarantees: if on two neighbouring tables the log ratio X of the probabilities of an outcome lies in an
-    interval of length r, the choice is r-differentially private, because both sets of probabilities add up to 1. It is
-    also ``r**2 / 8`` zero-concentrated (Dong, Durfee and Rogers 2020; Cesar and Rogers 2021); proof in
-    `ExponentialQuantiles`.
+    It is the epsilon of a pure loss, or ``sqrt(8 * rho)``, rounded down.
+
+    Formal guarantees: suppose that on two neighbouring tables the log ratio X of the probabilities of an outcome lies
+    in an interval of length r. Then the choice is r-DP, because both sets of probabilities add up to 1. It also has rho
+    ``r**2 / 8`` (Dong, Durfee and Rogers 2020; Cesar and Rogers 2021); `ExponentialQuantiles` has the proof.
 
     >>> bounded_range(PrivacyLoss.pure(1)), bounded_range(PrivacyLoss.zcdp("0.125"))
     (Fraction(1, 1), Fraction(1, 1))
@@ -76,8 +79,9 @@ def bounded_range(loss: PrivacyLoss) -> Fraction:
 
 
 def _floor_sqrt(value: Fraction) -> Fraction:
-    """Return the square root of a nonnegative fraction, rounded down to a multiple of ``2**-40``, so that a loss
-    computed from it is never too large.
+    """Return the square root of a nonnegative fraction, rounded down to a multiple of ``2**-40``.
+
+    Rounding down keeps a loss that is computed from the root from being exceeded.
     """
     # bits: binary digits after the point of square roots, which are rounded down; a lost digit costs a relative 1e-12
     # of the loss
@@ -90,18 +94,18 @@ Penalties = NDArray[np.uint32]
 
 
 def window_deviations(counts: IntArray) -> Penalties:
-    """Return the sum of absolute deviations from the median of the cells of each window of ``2**k`` cells.
+    """Return, for each window of ``2**k`` cells, the sum of absolute deviations of its counts from their median.
 
-    Formal guarantees: a deviation is ``min over c of sum(|x_i - c|)``, so it changes by at most the L1 distance of two
-    windows (if two functions differ by at most d everywhere, so do their minima), and is not negative; clipping to 32
-    bits does not increase its change.
+    Formal guarantees: a deviation changes by at most the L1 distance of the window's counts in two tables. It is
+    ``min over c of sum(|x_i - c|)``, and if two functions differ by at most d everywhere, so do their minima. Clipping
+    to 32 bits does not increase the change.
 
-    Arguments:
-        counts: Nonnegative integers of shape ``(n,)`` with a sum below ``2**63 - 1``.
+    Args:
+        counts: SECRET. Nonnegative integers of shape ``(n,)`` with a sum below ``2**63 - 1``.
 
     Returns:
-        Of shape ``(lengths, n + 1)``: entry i of row k is for the ``2**k`` cells before position i; 0 if there are
-        fewer.
+        SECRET. An array of shape ``(lengths, n + 1)``: entry i of row k is for the ``2**k`` cells before position i; 0
+        if there are fewer.
 
     >>> window_deviations(np.array([5, 5, 2, 9]))
     array([[0, 0, 0, 0, 0],
@@ -124,7 +128,9 @@ def window_deviations(counts: IntArray) -> Penalties:
 
 @compile_loop
 def _merge_block_orders(padded: IntArray, order: Places, length: int) -> Places:
-    """Return the positions of each block by cell size, then by position, by merging its two sorted halves."""
+    """SECRET: return the positions in each block, sorted by count, ties by position, by merging its two sorted
+    halves.
+    """
     half = length // 2
     merged = np.empty(len(padded), dtype=np.int32)
     for start in range(0, len(padded), length):
@@ -145,10 +151,11 @@ def _merge_block_orders(padded: IntArray, order: Places, length: int) -> Places:
 
 @compile_loop
 def _unlink_cells(padded: IntArray, order: Places, length: int) -> tuple[IntArray, Places, Places]:
-    """Link the cells of each block in the order of size, then remove all from the list, from last to first.
+    """SECRET: link the cells of each block in the order of their counts, then remove all from the list, last cell
+    first.
 
-    Inserting them again from first to last finds the neighbours of each where it was removed. The last entry of a block
-    is the end of its list, larger than all cells.
+    Inserting the cells again, first cell first, finds the neighbours of each cell where it was removed, without a
+    search. The last entry of a block is the end of its list and larger than all counts.
     """
     blocks = len(padded) // length
     values = np.empty((blocks, length + 1), dtype=np.int64)
@@ -172,11 +179,13 @@ def _unlink_cells(padded: IntArray, order: Places, length: int) -> tuple[IntArra
 
 @compile_loop
 def _sum_lower_halves(values: IntArray, after: Places, before: Places, power: int, cells: int) -> IntArray:
-    """Return sums of the smaller halves of windows, by their ends: (cells + 1,).
+    """SECRET: return, for each window of ``2**power`` cells, the sum of the smaller half of its counts; shape (cells +
+    1,).
 
-    A window moves over blocks of equal length (Suomela 2014): it contains the end of a block and the start of the next.
-    `mark` is the first cell of a block that is not among the smaller half, `small` counts the cells before it, and
-    `low` is the sum of the smaller half; for both blocks, even ones first.
+    The entry at position i is for the window that ends there. A window moves over blocks of equal length (Suomela
+    2014): it contains the end of one block and the start of the next. In each of both blocks, even ones first, `mark`
+    is the first cell that is not among the smaller half, and `small` counts the cells before it; `low` is the sum of
+    the smaller half.
     """
     length = 1 << power
     half = 1 << power >> 1
@@ -225,27 +234,31 @@ def _sum_lower_halves(values: IntArray, after: Places, before: Places, power: in
 
 @dataclass(frozen=True, slots=True)
 class ExponentialPartition(QueryMechanism):
-    """A random partition into intervals of 1, 2, 4, ... cells; homogeneous intervals are more likely.
+    """Choose a random partition into intervals of 1, 2, 4, ... cells, preferring intervals of similar counts.
 
-    The probability of a partition is proportional to the product over its intervals of ``interval_prior * exp(-rate *
-    deviation)``, where `deviation` is the sum of absolute deviations of the cells from their median. Compared with the
-    first stage of DAWA (Li, Hay, Miklau and Wang 2014), deviations are from the median, not the mean, with half the
-    sensitivity, and a single choice replaces noise on costs: see `docs/errata.md`.
+    The probability of a partition is proportional to the product over its intervals of
+    ``interval_prior * exp(-rate * deviation)``, where `deviation` is the sum of absolute deviations of the cells from
+    their median. The first stage of DAWA (Li, Hay, Miklau and Wang 2014) is similar. Here deviations are from the
+    median, not the mean, which halves the sensitivity, and a single choice replaces noise on costs: see
+    `docs/errata.md`.
 
-    Formal guarantees: `run` loses at most ``plan.loss`` under ``plan.adjacency``. A deviation changes by at most the L1
-    distance of the cells in its interval, so the sum of deviations of a partition by at most `l1_sensitivity`, the L1
-    distance of neighbouring tables: the log ratio of products of weights has a range of ``2 * rate * l1_sensitivity``.
-    Probabilities are not exactly products: their logarithms are off by at most E, `bound_partition_log_error`, on
-    either table, and logarithms of the weights, of which at most `l1_sensitivity` change, by ``WEIGHT_ERROR``. Both are
-    accounted for: ``2 * rate * moves + 4 * E + 4 * moves * WEIGHT_ERROR`` is the `bounded_range` that the loss allows.
+    Formal guarantees: `run` loses at most ``plan.loss`` under ``plan.adjacency``. *Proof*: a deviation changes by at
+    most the L1 distance of the cells in its interval. So the sum of deviations of a partition changes by at most
+    `l1_sensitivity`, the L1 distance of neighbouring tables, and the log ratio of products of weights has a range of
+    ``2 * rate * l1_sensitivity``. Probabilities are not exactly products: their logarithms are off by at most E,
+    `bound_partition_log_error`, on either table, and logarithms of the weights, of which at most `l1_sensitivity`
+    change, by ``WEIGHT_ERROR``. Both errors are paid for: ``2 * rate * moves + 4 * E + 4 * moves * WEIGHT_ERROR`` is
+    the `bounded_range` that the loss allows, with ``moves = l1_sensitivity``.
     """
 
     query_types = (IntervalPartitionQuery,)
     display_name = "a choice of buckets"
 
     def _plan(self, query: IntervalPartitionQuery, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
-        """Return a plan whose example partition has one interval per cell. Raises `UnsupportedQuery` if the loss leaves
-        no positive rate after rounding errors.
+        """Return a plan whose example partition has one interval per cell.
+
+        Raises:
+            UnsupportedQuery: the loss leaves no positive rate after rounding errors are paid for.
         """
         if deviation_rate(query, loss, adjacency) <= 0:
             raise UnsupportedQuery(
@@ -256,12 +269,12 @@ class ExponentialPartition(QueryMechanism):
         return Plan(query, loss, adjacency, "buckets by the exponential mechanism", blank, error=0.0)
 
     def run(self, table: ExactTable, plan: Plan, randomness: Randomness) -> tuple[int, ...]:
-        """Return 1 for each position at which an interval starts, else 0.
+        """Return for each position 1 if an interval of the chosen partition starts there, else 0.
 
         Args:
-            table: Exact numbers of the query. SECRET.
+            table: SECRET. Exact counts of the cells, missing records last, of shape ``(cells + 1,)``.
             plan: The plan that `plan` returned for this query.
-            randomness: Source of the noise.
+            randomness: Source of random bits.
         """
         query: IntervalPartitionQuery = self.require_query(plan)
         cells = table[places_to_array(query.order)].astype(np.int64)
@@ -272,22 +285,26 @@ class ExponentialPartition(QueryMechanism):
 
 
 def interval_prior(places: int) -> float:
-    """Return the public prior weight of each interval, above 0 and at most 1, for a grid of `places` cells.
+    """Return the public prior weight of each interval of a partition, above 0 and at most 1.
 
-    If all cells have similar counts, a partition has about 60 intervals, for any number of cells: of k lengths, about k
-    - 5 are at most a sixtieth of all cells, and their weights add up to 1.
+    About k - 5 of k possible lengths are at most a sixtieth of the grid. The prior makes their weights add up to 1. So
+    if all cells have similar counts, a partition has about 60 intervals, for any number of cells.
+
+    Args:
+        places: Number of cells of the grid.
     """
     return 1 / max(2, places.bit_length() - 5)
 
 
 def deviation_rate(query: IntervalPartitionQuery, loss: PrivacyLoss, adjacency: Adjacency) -> Fraction:
-    """Return the weight of one record of deviation in the exponent, after rounding errors are paid for; not positive if
-    the loss is too small.
+    """Return the rate of `ExponentialPartition`: the fall of the log probability per record of deviation.
+
+    Rounding errors are paid for first. The result is not positive if the loss is too small for them.
 
     Args:
-        query: The partition that is asked for, with its order of cells.
-        loss: The loss of this query.
-        adjacency: Which tables the loss is about.
+        query: The partition to choose, with its order of cells.
+        loss: Privacy budget of this query.
+        adjacency: Neighbouring relation of the guarantee.
     """
     places = len(query.order)
     log_error = 4 * bound_partition_log_error(places, places.bit_length()) + 4 * adjacency.l1_sensitivity * WEIGHT_ERROR
@@ -296,15 +313,15 @@ def deviation_rate(query: IntervalPartitionQuery, loss: PrivacyLoss, adjacency: 
 
 @dataclass(frozen=True, slots=True)
 class ExponentialQuantiles(QueryMechanism):
-    """Cut the records into two parts, and cut each part again (Kaplan, Schnapp and Stemmer 2022).
+    """Choose quantile cuts: cut the records into two parts, then each part again (Kaplan, Schnapp and Stemmer 2022).
 
     A node that is to become g pieces is cut so that about ``a / g`` of its records lie left, ``a = g // 2``. Each edge
     of its interval of cells, ends included, has a probability proportional to ``exp(-rate * penalty)``, where
-    ``penalty = |g * left - a * size|`` (the exponential mechanism; Smith 2011). Missing records are not counted, and an
-    empty node is cut anywhere. Values outside the grid that are counted separately belong to its outermost cells here.
+    ``penalty = |g * left - a * size|`` (Smith 2011). Missing records are not counted, and an empty node is cut
+    anywhere. Values outside the grid that are counted separately belong to its outermost cells here.
 
     Formal guarantees: `run` loses at most ``plan.loss`` under ``plan.adjacency``. There are ``ceil(log2(pieces))``
-    levels, each with an equal budget fraction; losses add up, and after equal cuts neighbours have equal nodes.
+    levels, each with an equal budget fraction. Losses add up, and after equal cuts neighbours have equal nodes.
 
     *One move* is an added or removed record. It changes ``g * left - a * size`` of one node by ``-a`` at the edges up
     to its cell, and by ``g - a``, which is at least a, at the others. So no penalty changes by more than ``g - a``, and
@@ -313,19 +330,21 @@ class ExponentialQuantiles(QueryMechanism):
     has *bounded range* ``eps / l1_sensitivity``. Ranges add up along a path of moves, in one node or in several, whose
     cuts are independent; so neighbours have range eps.
 
-    A range of eps is eps-differential privacy, because both sets of probabilities add up to 1. It is also ``eps**2 /
-    8`` zero-concentrated (Dong, Durfee and Rogers 2020; Cesar and Rogers 2021): with X the log ratio, ``K(t) = log E
-    exp(t X)`` over the other side has ``K(0) = K(1) = 0`` and, X being in an interval of length eps, ``K'' <= eps**2 /
-    4``; hence ``K(t) <= t * (t - 1) * eps**2 / 8``. So for a zero-concentrated loss a level has ``eps = sqrt(8 *
-    rho)``, rounded down.
+    *A range of eps* is eps-differential privacy, because both sets of probabilities add up to 1. It also has rho
+    ``eps**2 / 8`` (Dong, Durfee and Rogers 2020; Cesar and Rogers 2021). With X the log ratio,
+    ``K(t) = log E exp(t X)`` over the other side has ``K(0) = K(1) = 0`` and, X being in an interval of length eps,
+    ``K'' <= eps**2 / 4``; hence ``K(t) <= t * (t - 1) * eps**2 / 8``. So for a zero-concentrated loss a level has
+    ``eps = sqrt(8 * rho)``, rounded down.
     """
 
     query_types = (QuantileCutsQuery,)
     display_name = "recursive cuts"
 
     def _plan(self, query: QuantileCutsQuery, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
-        """Return a plan whose example cuts are evenly spaced edges. Raises `UnsupportedQuery` for fewer than 2 pieces,
-        several axes, or a loss of zero.
+        """Return a plan whose example cuts are evenly spaced edges.
+
+        Raises:
+            UnsupportedQuery: there are fewer than 2 pieces, several axes or an axis of categories, or the loss is zero.
         """
         if query.pieces < 2:
             raise UnsupportedQuery("pieces", f"at least 2 pieces are needed, as in 8, got {query.pieces}")
@@ -340,12 +359,12 @@ class ExponentialQuantiles(QueryMechanism):
         )
 
     def run(self, table: ExactTable, plan: Plan, randomness: Randomness) -> tuple[int, ...]:
-        """Sample ``pieces - 1`` cuts; return their edge numbers in nondecreasing order.
+        """Return the edge numbers of ``pieces - 1`` sampled cuts, in nondecreasing order.
 
         Args:
-            table: Exact numbers of the query. SECRET.
+            table: SECRET. Exact counts of the cells of the axis, missing records last, of shape ``(cells + 1,)``.
             plan: The plan that `plan` returned for this query.
-            randomness: Source of the noise.
+            randomness: Source of random bits.
         """
         query: QuantileCutsQuery = self.require_query(plan)
         below = np.concatenate(([0], np.cumsum(_count_inside(table, _require_grid(query)))))
@@ -367,17 +386,22 @@ class ExponentialQuantiles(QueryMechanism):
 
 
 def cut_depth(pieces: int) -> int:
-    """Return the number of levels of cuts for this number of pieces."""
+    """Return the number of levels of cuts that make this number of pieces: ``ceil(log2(pieces))``."""
     return (pieces - 1).bit_length()
 
 
 def level_epsilon(loss: PrivacyLoss, pieces: int) -> Fraction:
-    """Return the range of log ratios of each level: exact for a pure loss, else ``sqrt(8 * rho)``, rounded down."""
+    """Return the bounded range of each level of cuts: its epsilon under pure DP, or ``sqrt(8 * rho)``, rounded down.
+
+    Args:
+        loss: Privacy budget of all levels together.
+        pieces: Number of pieces, at least 2.
+    """
     return bounded_range(loss * Fraction(1, cut_depth(pieces)))
 
 
 def cut_recursively(start: int, end: int, pieces: int, choose: Callable[[int, int, int], int]) -> Iterator[int]:
-    """Generate the cuts between two edges from left to right: `choose` cuts them in two, then each part again.
+    """Generate the cuts between two edges, from left to right: cut once, then cut each of both parts.
 
     Args:
         start: The first edge.
@@ -393,8 +417,10 @@ def cut_recursively(start: int, end: int, pieces: int, choose: Callable[[int, in
 
 
 def _require_grid(query: QuantileCutsQuery) -> Grid:
-    """Return the grid of a query's only axis. Raises `UnsupportedQuery` if the query has several axes or an axis of
-    categories.
+    """Return the grid of a query's only axis.
+
+    Raises:
+        UnsupportedQuery: the query has several axes, or its axis is of categories.
     """
     if len(query.axes) != 1 or not isinstance(query.axes[0], Axis):
         raise UnsupportedQuery("axes", "cuts are chosen along one column of numbers; declare it on a grid")
@@ -402,8 +428,9 @@ def _require_grid(query: QuantileCutsQuery) -> Grid:
 
 
 def _count_inside(table: ExactTable, grid: Grid) -> NDArray[np.int64]:
-    """SECRET: return counts of the grid's cells, (cells,): records outside belong to the outermost cells, missing
-    records to none.
+    """SECRET: return the exact counts of the grid's cells, of shape ``(cells,)``.
+
+    Records outside the grid belong to the outermost cells, missing records to none.
     """
     cells = table[:-1].astype(np.int64)
     if grid.outside is Outside.CLIPPED:
@@ -416,20 +443,26 @@ def _count_inside(table: ExactTable, grid: Grid) -> NDArray[np.int64]:
 
 @dataclass(frozen=True, slots=True)
 class ExponentialWorstBox(QueryMechanism):
-    """Exponential mechanism over boxes, weighted ``exp(rate * abs(count - expected))`` (Hardt, Ligett, McSherry 2012).
+    """Choose the box whose count is furthest from its expected count (Hardt, Ligett and McSherry 2012: MWEM).
 
-    Formal guarantees: `run` loses at most ``plan.loss`` under ``plan.adjacency``. Expected counts are public. The count
-    of a box changes by at most `records`, the contribution bound of a unit, whether its records are added, removed or
-    replaced: at most `records` records enter the box, and at most `records` leave it. Its distance from any number
-    changes by no more: the log ratio of probabilities has a range of ``2 * rate * records``, which is the
-    `bounded_range` that the loss allows. The choice is sampled exactly, with or without ties.
+    The probability of a box is proportional to ``exp(rate * abs(count - expected))``. Expected counts are public.
+
+    Formal guarantees: `run` loses at most ``plan.loss`` under ``plan.adjacency``. *Proof*: the count of a box changes
+    by at most `records`, the contribution bound of a unit, whether its records are added, removed or replaced: at most
+    `records` records enter the box, and at most `records` leave it. Its distance from any number changes by no more. So
+    the log ratio of probabilities has a range of ``2 * rate * records``, which is the `bounded_range` that the loss
+    allows. The choice is sampled exactly, with or without ties.
     """
 
     query_types = (WorstBoxQuery,)
     display_name = "a choice of a box"
 
     def _plan(self, query: WorstBoxQuery, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
-        """Return a plan whose example choice is box 0. Raises `UnsupportedQuery` if the loss is zero."""
+        """Return a plan whose example choice is box 0.
+
+        Raises:
+            UnsupportedQuery: the loss is zero.
+        """
         if misfit_rate(loss, adjacency) == 0:
             raise UnsupportedQuery(
                 "epsilon, rho", "a loss above zero is needed to choose a box; give this step a part of the budget"
@@ -437,13 +470,12 @@ class ExponentialWorstBox(QueryMechanism):
         return Plan(query, loss, adjacency, "worst box by the exponential mechanism", Selection((0,)), error=0.0)
 
     def run(self, table: ExactTable, plan: Plan, randomness: Randomness) -> tuple[int, ...]:
-        """Return one integer: the index, in ``query.boxes``, of the sampled box; boxes whose counts differ more from
-        the expected ones are more likely.
+        """Return one integer: the index, in ``query.boxes``, of the sampled box.
 
         Args:
-            table: Exact numbers of the query. SECRET.
+            table: SECRET. Exact counts of the cells, flat, missing records last.
             plan: The plan that `plan` returned for this query.
-            randomness: Source of the noise.
+            randomness: Source of random bits.
         """
         query: WorstBoxQuery = self.require_query(plan)
         counts = count_boxes(table[:-1].astype(np.int64).reshape(query.shape), query.boxes)
@@ -452,14 +484,22 @@ class ExponentialWorstBox(QueryMechanism):
 
 
 def misfit_rate(loss: PrivacyLoss, adjacency: Adjacency) -> Fraction:
-    """Return the factor of the exponential mechanism's penalty: the change of the exponent per record by which a
-    box's exact count departs from the expected one.
+    """Return the rate of `ExponentialWorstBox`: the rise of the log probability per record between count and
+    expectation.
+
+    Args:
+        loss: Privacy budget of this query.
+        adjacency: Neighbouring relation of the guarantee; its contribution bound is the sensitivity of a count.
     """
     return bounded_range(loss) / (2 * adjacency.unit.records)
 
 
 def count_boxes(cells: IntArray, boxes: Sequence[Box]) -> IntArray:
-    """SECRET: return the exact number of records in each box, (boxes,), from a table of cells of any dimension.
+    """SECRET: return the exact number of records in each box, of shape ``(boxes,)``.
+
+    Args:
+        cells: SECRET. Exact counts of the cells, one array axis per axis of the table.
+        boxes: For each box one pair of first cell and end (exclusive) per axis.
 
     >>> count_boxes(np.array([[1, 2], [4, 8]]), [((0, 2), (0, 2)), ((1, 2), (0, 1))])
     array([15,  4])
@@ -469,8 +509,9 @@ def count_boxes(cells: IntArray, boxes: Sequence[Box]) -> IntArray:
 
 
 def cumulate_to_corners(cells: IntArray) -> IntArray:
-    """SECRET: return the exact number of records below each corner of the cells (cumulative sums along all axes), one
-    more entry than cells along each axis.
+    """SECRET: return the exact number of records below each corner of the cells: cumulative sums along all axes.
+
+    The result has one more entry along each axis than `cells`; the first ones are 0.
     """
     below = np.pad(cells, [(1, 0)] * cells.ndim)
     for axis in range(cells.ndim):
@@ -479,8 +520,11 @@ def cumulate_to_corners(cells: IntArray) -> IntArray:
 
 
 def count_from_corners(below: IntArray, boxes: Boxes) -> IntArray:
-    """SECRET: return the exact number of records in each box, (boxes,), from the result of `cumulate_to_corners`
-    (inclusion and exclusion).
+    """SECRET: return the exact number of records in each box, of shape ``(boxes,)``, by inclusion and exclusion.
+
+    Args:
+        below: SECRET. The result of `cumulate_to_corners`.
+        boxes: Lower and upper corners of the boxes.
     """
     counts = np.zeros(len(boxes.lower), dtype=np.int64)
     for corner in product((False, True), repeat=below.ndim):

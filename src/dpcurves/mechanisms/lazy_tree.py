@@ -1,18 +1,21 @@
-"""Counts of prefixes of grids of any size by a lazily drawn noise tree: only the noise that is read is drawn.
+"""Prefix counts on a grid of any size, with the noise of a binary tree that is sampled only where it is read.
 
-The slots are the leaves of a binary tree of depth L. The count of the first t slots is the sum over the blocks that
-contain slot t, one for each level of the tree:
+Use it for thresholds that arrive one by one: the first count pays for all later ones. The class is `LazyTree`. The
+method is a variant of the binary mechanism, also called tree aggregation.
+
+The slots of the grid are the leaves of a binary tree of depth L. The count of the first t slots is a sum over the
+blocks that contain slot t, one for each level of the tree:
 
     noisy(t) = sum_b (records_b + z_b) = exact(t) + sum_b z_b
 
-where ``records_b`` is a signed count of records (`signed_blocks`) and ``z_b`` the noise of the block, drawn when the
-block is first read and stored from then on. A record is in the counts of at most ``L // 2 + 1`` blocks, because
-distances are written in digits -1, 0 and 1 of which no two neighbours are nonzero; in the binary mechanism, also called
-tree aggregation, it is in L + 1.
+Here ``records_b`` is a signed count of records (`signed_blocks`), and ``z_b`` is the noise of the block. It is sampled
+when the block is first read, and the noisy sum is stored from then on. A record is in the counts of at most
+``L // 2 + 1`` blocks, against L + 1 in the binary mechanism. The reason: distances are written with digits -1, 0 and 1,
+of which no two neighbours are nonzero.
 
-Formal guarantees: all prefixes together, chosen adaptively, lose the plan's loss. An added or removed record shifts at
-most ``L // 2 + 1`` noises by 1, a record that moves at most L (or 1 if L is 0): the noise is calibrated to this number
-of shifts (`path_distribution`). So further prefixes of the same table cost nothing.
+Formal guarantees: all prefix counts together lose at most the plan's loss, even if each prefix is chosen after seeing
+the earlier counts. Proof idea: adding or removing a record equals a shift of at most ``L // 2 + 1`` noises by 1; moving
+a record shifts at most L of them (1 if L is 0). The noise is calibrated to this number of shifts (`path_distribution`).
 
 References: Chan, Shi and Song 2011; Dwork, Naor, Pitassi and Rothblum 2010 (the binary mechanism); Barczewski, Mawass
 and Ramon, Theorem 1; Reitwiesner 1960 (signed digits).
@@ -100,22 +103,25 @@ MISSING = "missing"
 
 @dataclass(frozen=True, slots=True)
 class LazyTree(QueryMechanism):
-    """Counts with the noise of all dyadic blocks on the path of a threshold (Barczewski, Mawass and Ramon, Theorem 1).
+    """Noisy prefix counts for thresholds that arrive one by one (Barczewski, Mawass and Ramon, Theorem 1).
 
-    The first count pays for all counts; thresholds may be chosen adaptively. Each block that was read is stored: the
-    records that it contains (`signed_blocks`) plus noise. A count is the sum of the blocks on its path: the exact count
-    plus their noises.
+    One charge pays for all counts, and thresholds may be chosen adaptively. A count is the sum of the noisy blocks on
+    its path, that is the exact count plus the noises of these blocks. Each block that was read is stored in a `Memory`:
+    the records that it contains (`signed_blocks`) plus its noise.
 
-    Formal guarantees: *the answers* to any number of adaptively chosen thresholds lose at most the plan's loss, pure or
-    zero-concentrated, on records that do not change; see `path_distribution`. *The stored blocks*, if they were ever
-    read, lose at most as much under add-remove, and under replace-one if the depth L of the grid is even; if L is odd,
-    ``(L + 1) / L`` times as much, because then only sums over paths may be published. So the stored blocks stay secret.
-    *Records that change* between answers, which is not allowed: each state of them loses at most as much as the stored
-    blocks, because no block is drawn twice, and a repeated threshold gets its stored answer. Changes are not detected,
-    because a refusal would reveal them.
+    Formal guarantees:
+
+    - *The answers* to any number of adaptively chosen thresholds lose at most the plan's loss, pure or
+      zero-concentrated, on records that do not change. The proof is in `path_distribution`.
+    - *The stored blocks* must stay secret. If they were read, they would lose no more than the answers under
+      add-remove, and under replace-one with an even depth L of the grid. With an odd L they would lose ``(L + 1) / L``
+      times as much, because there only sums over paths may be published.
+    - *Records that change* between answers are not allowed. Changes are not detected, because a refusal would reveal
+      them. Each state of the records then loses at most as much as the stored blocks, because no block is sampled
+      twice, and a repeated threshold gets its stored answer.
 
     Attributes:
-        noise_sampler: Sampler of the noise of blocks: of all noise, or of the share of one of several parties.
+        noise_sampler: Function that samples the noise of blocks: all of it, or the share of one of several parties.
     """
 
     query_types = (PrefixQuery,)
@@ -125,15 +131,24 @@ class LazyTree(QueryMechanism):
     noise_sampler: Callable[[Noise, int, Randomness], NDArray[np.int64]] = sample_noise
 
     def _plan(self, query: PrefixQuery, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
-        """Return a plan with the distribution of `path_distribution` and the standard deviation of a count as error;
-        touches no data."""
+        """Return a plan with the noise of `path_distribution`; its error is the standard deviation of a count, in
+        records.
+        """
         distribution = path_distribution(query, loss, adjacency)
         name = f"noise path through {distribution.levels} levels"
         return Plan(query, loss, adjacency, name, distribution, round_error(sqrt(distribution.variance)))
 
     def answer(self, count: Counter, plan: Plan, memory: Memory, randomness: Randomness) -> tuple[int, ...]:
-        """Return noisy counts of the plan's prefixes, then of missing records if these are counted; sums of new blocks
-        are stored in `memory` first.
+        """Store the noisy sums of new blocks, then return the noisy counts of the plan's prefixes.
+
+        Args:
+            count: SECRET. Function of prefix lengths, in slots, that returns exact numbers of records.
+            plan: A plan of this mechanism.
+            memory: SECRET. Noisy blocks that earlier answers under this charge used.
+            randomness: Source of random bits for the noise of new blocks.
+
+        Returns:
+            One count per prefix length, then the count of missing records if the plan releases it.
         """
         distribution = plan.distribution.require_type(PathSums)
         paths = [distribution.blocks_on_path(threshold) for threshold in distribution.prefix_lengths]
@@ -151,7 +166,7 @@ class LazyTree(QueryMechanism):
     def _sum_new_blocks(
         self, distribution: PathSums, blocks: dict[str, Block], count: Counter, randomness: Randomness
     ) -> dict[str, int]:
-        """SECRET: return noisy sums of new blocks, and of the missing cell."""
+        """SECRET: return a noisy sum for each new block, and for the missing cell if it is released, by name."""
         terms = {name: signed_blocks(distribution.cells, distribution.levels, block) for name, block in blocks.items()}
         edges = sorted(
             {edge for block_terms in terms.values() for term in block_terms for edge in (term.low, term.high)}
@@ -230,7 +245,10 @@ def _block_name(block: Block) -> str:
 
 
 def _sum_signed_blocks(terms: Sequence[SignedBlock], below: dict[int, int]) -> int:
-    """SECRET: return the signed sum of records of these terms, from `below`, the exact number of records below each
-    position.
+    """SECRET: return the signed sum of the records in these terms.
+
+    Args:
+        terms: Ranges of slots, each with its sign.
+        below: Exact number of records below each edge of the terms.
     """
     return sum(term.sign * (below[term.high] - below[term.low]) for term in terms)

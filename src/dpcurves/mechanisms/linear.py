@@ -1,20 +1,25 @@
-"""Noisy sums of cells: calibration and addition of the noise, and plans of flat, nested and explicit intervals.
+"""The Laplace and Gaussian mechanisms on tables of counts: flat histograms, trees of intervals, and stated regions.
 
-Level l of nested tilings has disjoint intervals of cells. With budget fractions ``s_l`` that add up to 1, it releases
+A mechanism of this file releases sums of cells with independent integer noise. The sums of one level are over disjoint
+intervals of cells, so a record is in one sum per level. Level l gets the budget fraction ``s_l``; the fractions add up
+to 1. Released is
 
     y_l = A_l @ cells + z_l      z_l: discrete Laplace noise of scale D / (s_l * epsilon), or
                                       discrete Gaussian noise of variance parameter D2 / (2 * s_l * rho)
 
-A_l is a matrix of 0 and 1 with one 1 per column; D and D2 are the largest L1 and squared L2 distance of neighbouring
-tables (`l1_distance`, `squared_l2_distance`). The number of missing records is released too, with the noise of
-``s = 1``. Also called the matrix mechanism, for strategies of interval sums; tree aggregation, for nested intervals.
+where A_l is a matrix of 0 and 1 with one 1 per column, and D and D2 are the largest L1 and squared L2 distance of
+neighbouring tables (`l1_distance`, `squared_l2_distance`). The number of missing records is released too, with the
+noise of ``s = 1``.
 
-Formal guarantees: level l loses ``s_l`` times the loss, all levels together the loss, pure or zero-concentrated
-(`tiling_distribution` has the proof, in which the missing records cost nothing extra).
-
-- `FlatHistogram`: one level. `TreeSums`: levels of equal branching, chosen by `tree_strategy.find_best_shape`.
-- `PartitionSums`, `RegionSums`: the intervals or regions that the query states, for instance from an earlier round.
+- `FlatHistogram`: one level.
+- `TreeSums`: levels of equal branching, chosen by `tree_strategy.find_best_shape`; also called tree aggregation.
+- `PartitionSums`, `RegionSums`: intervals or regions that the query states, for instance from an earlier round.
 - `SubsetCounts`: one noisy number of subsets of the units.
+
+The field calls this the matrix mechanism, with strategies of interval sums.
+
+Formal guarantees: level l loses ``s_l`` times the loss, so all levels together lose the loss, pure or
+zero-concentrated. The missing records cost nothing extra. `tiling_distribution` has the proof.
 
 References: Dwork, McSherry, Nissim and Smith 2006; Ghosh, Roughgarden and Sundararajan 2009; Hay, Rastogi, Miklau and
 Suciu 2010; Canonne, Kamath and Steinke 2020.
@@ -65,13 +70,13 @@ from .tree_strategy import TUNING, TreeShape, find_best_shape
 def regular_tiling_distribution(
     query: CountQuery | SumQuery | WeightedQuery, shape: TreeShape, loss: PrivacyLoss, adjacency: Adjacency
 ) -> IntervalSums:
-    """Return the distribution of noisy sums over nested regular tilings; see `tiling_distribution`.
+    """Return the distribution of noisy sums over nested tilings of equal width, by `tiling_distribution`.
 
     Args:
         query: Counts or sums of all cells.
-        shape: Width and budget fraction of each tiling.
-        loss: The loss of this query.
-        adjacency: Which tables the loss is about.
+        shape: Width in cells, and budget fraction, of each tiling.
+        loss: Privacy budget of all sums together.
+        adjacency: Neighbouring relation of the guarantee.
     """
     tilings = [range(0, query.cells, width) for width in shape.widths]
     return tiling_distribution(query, tilings, shape.budget_fractions, loss, adjacency)
@@ -84,19 +89,35 @@ def tiling_distribution(
     loss: PrivacyLoss,
     adjacency: Adjacency,
 ) -> IntervalSums:
-    """Return the distribution of noisy sums over nested tilings, each level of which uses its fraction of the loss.
+    """Return the distribution of noisy sums over tilings, each of which uses its fraction of the loss.
 
-    Sums over the intervals of level l have the noise of ``loss * share``, the missing cell the noise of the whole loss.
+    Sums over the intervals of level l have the noise of ``loss * shares[l]``; the missing cell has the noise of the
+    whole loss.
 
     Formal guarantees: all sums together lose at most `loss` under `adjacency`. Let ``d_l`` be the difference of the
     sums of level l between neighbours, and ``m`` the difference of the missing cell. Intervals of one level are
-    disjoint, and shares ``s_l`` add up to 1. *Pure*: Laplace noise of scale b loses ``|d|_1 / b`` in a level (discrete
-    Laplace noise on integers: Ghosh, Roughgarden and Sundararajan 2009), so in all ``sum_l s_l * eps * |d_l|_1 / D +
-    eps * |m| / D = eps * sum_l s_l * (|d_l|_1 + |m|) / D``, and each bracket is an L1 distance of neighbouring tables
-    on coarser cells, hence at most D, the `l1_distance`. *Zero-concentrated*: Gaussian noise with variance parameter v
-    loses rho ``|d|_2**2 / (2 v)`` (Canonne, Kamath and Steinke 2020, Theorem 14), and ``sum_l s_l * rho * |d_l|_2**2 /
-    D2 + rho * m**2 / D2`` is at most rho by the same brackets, with D2 the `squared_l2_distance`. So the missing cell
-    costs nothing extra: a moved record is in the tiling or the missing cell.
+    disjoint, and shares ``s_l`` add up to 1.
+
+    *Pure*: Laplace noise of scale b loses ``|d|_1 / b`` in a level (discrete Laplace noise on integers: Ghosh,
+    Roughgarden and Sundararajan 2009). So all levels and the missing cell lose ``sum_l s_l * eps * |d_l|_1 / D + eps *
+    |m| / D = eps * sum_l s_l * (|d_l|_1 + |m|) / D``. Each bracket is an L1 distance of neighbouring tables on coarser
+    cells, hence at most D, the `l1_distance`.
+
+    *Zero-concentrated*: Gaussian noise with variance parameter v loses rho ``|d|_2**2 / (2 v)`` (Canonne, Kamath and
+    Steinke 2020, Theorem 14), and ``sum_l s_l * rho * |d_l|_2**2 / D2 + rho * m**2 / D2`` is at most rho by the same
+    brackets, with D2 the `squared_l2_distance`.
+
+    So the missing cell costs nothing extra: a moved record is in the tiling or the missing cell.
+
+    Args:
+        query: Counts or sums of all cells; it states how much one record can add.
+        tilings: For each level the first cells of its disjoint intervals, from coarse to fine.
+        shares: Budget fraction of each level; they add up to 1.
+        loss: Privacy budget of all sums together.
+        adjacency: Neighbouring relation of the guarantee.
+
+    Raises:
+        UnsupportedQuery: as for `calibrate_noise`.
     """
     levels = tuple(
         Tier(tiling, calibrate_noise(query, loss * share, adjacency))
@@ -107,15 +128,18 @@ def tiling_distribution(
 
 
 def calibrate_noise(query: Query, loss: PrivacyLoss, adjacency: Adjacency) -> Noise:
-    """Calibrate the noise of a table of disjoint sums: Laplace for a pure loss, Gaussian for a zero-concentrated one.
+    """Return the least noise at which a table of disjoint sums loses at most `loss`.
+
+    The noise is discrete Laplace noise for a pure loss, and discrete Gaussian noise for a rho.
 
     Args:
         query: Disjoint sums, with the sensitivity of one record.
-        loss: The loss of this query.
-        adjacency: Which tables the loss is about.
+        loss: Privacy budget of the table.
+        adjacency: Neighbouring relation of the guarantee.
 
     Raises:
-        UnsupportedQuery: the loss is so small that no sampler has that much noise, or a record cannot add anything.
+        UnsupportedQuery: the loss is zero or so small that no sampler has that much noise, or a record cannot add
+            anything.
     """
     if query.per_record_sensitivity < 1:
         raise UnsupportedQuery(
@@ -125,20 +149,35 @@ def calibrate_noise(query: Query, loss: PrivacyLoss, adjacency: Adjacency) -> No
 
 
 def _calibrate_to_distances(distance: Fraction, squared: Fraction, loss: PrivacyLoss) -> Noise:
-    """Calibrate noise to distances of neighbouring values. Raises `UnsupportedQuery` as `calibrate_noise` does."""
+    """Return the least noise for values of neighbours at this L1 and squared L2 distance.
+
+    Raises:
+        UnsupportedQuery: the loss is zero, or no sampler has that much noise.
+    """
     require_positive_loss(loss)
     return require_drawable(Noise.from_loss(loss, distance, squared), loss)
 
 
 def record_budget(loss: PrivacyLoss, adjacency: Adjacency) -> Fraction:
-    """Return the budget of one record: the sum of ``1 / scale``, or ``1 / variance``, of all noises it shifts by 1."""
+    """Return the budget of one record, to be split among all noisy values that the record shifts by 1.
+
+    It is the largest sum of ``1 / scale`` over these values for Laplace noise, and of ``1 / variance`` for Gaussian
+    noise.
+
+    Args:
+        loss: Privacy budget of all values together.
+        adjacency: Neighbouring relation; with k records per unit, a record gets epsilon / k or 2 * rho / k**2.
+    """
     records = adjacency.unit.records
     return 2 * loss.rho / records**2 if loss.epsilon is None else loss.epsilon / records
 
 
 def calibrate_to_budget(budget: Fraction, loss: PrivacyLoss) -> Noise:
-    """Return the least noise of a value that loses at most `budget`, a fraction of `record_budget`, when it changes by
-    1.
+    """Return the least noise of a value that may use `budget` of the `record_budget` when it changes by 1.
+
+    Args:
+        budget: Largest ``1 / scale`` of Laplace noise, or ``1 / variance`` of Gaussian noise; above 0.
+        loss: Privacy budget of all values together; it decides the family of the noise.
 
     Raises:
         UnsupportedQuery: no sampler has that much noise.
@@ -147,13 +186,21 @@ def calibrate_to_budget(budget: Fraction, loss: PrivacyLoss) -> Noise:
 
 
 def require_positive_loss(loss: PrivacyLoss) -> None:
-    """Raise `UnsupportedQuery` if the loss is zero, so that no noise is large enough."""
+    """Raise `UnsupportedQuery` if the loss is zero, because no noise is then large enough."""
     if loss.rho == 0:
         raise UnsupportedQuery("epsilon, rho", "noisy sums need a loss above zero; give this step a part of the budget")
 
 
 def require_drawable(noise: Noise, loss: PrivacyLoss) -> Noise:
-    """Return the noise. Raises `UnsupportedQuery` if no sampler has that much."""
+    """Return the noise unchanged, after a check that its sampler can draw that much.
+
+    Args:
+        noise: Laplace or Gaussian noise.
+        loss: Privacy budget, for the message.
+
+    Raises:
+        UnsupportedQuery: the scale or variance exceeds the limit of the sampler.
+    """
     laplace = noise.family is Family.LAPLACE
     if noise.parameter > (discrete_laplace.LARGEST_SCALE if laplace else discrete_gaussian.LARGEST_VARIANCE):
         raise UnsupportedQuery(
@@ -163,15 +210,18 @@ def require_drawable(noise: Noise, loss: PrivacyLoss) -> Noise:
 
 
 def l1_distance(query: Query, adjacency: Adjacency) -> Fraction:
-    """Return the largest L1 distance of neighbouring tables: each move changes at most `per_record_sensitivity`."""
+    """Return the largest L1 distance of the tables of two neighbours.
+
+    Each added or removed record changes the table by at most ``query.per_record_sensitivity``.
+    """
     return Fraction(adjacency.l1_sensitivity * query.per_record_sensitivity)
 
 
 def squared_l2_distance(query: Query, adjacency: Adjacency) -> Fraction:
-    """Return the largest squared L2 distance of neighbouring tables, on these cells or coarser ones.
+    """Return the largest squared L2 distance of the tables of two neighbours, on these cells or coarser ones.
 
-    Sums are signed: removed records may take ``-half`` out of the cell to which added records add ``+half``, so that
-    the L2 distance is the L1 distance. This cannot happen with counts.
+    If sums are signed, removed records may take ``-half`` out of the cell to which added records add ``+half``. All
+    changes are then in one cell, and the L2 distance is the L1 distance. This cannot happen with counts.
     """
     if query.is_signed:
         return l1_distance(query, adjacency) ** 2
@@ -179,18 +229,26 @@ def squared_l2_distance(query: Query, adjacency: Adjacency) -> Fraction:
 
 
 class LinearMechanism(QueryMechanism):
-    """Base of mechanisms that choose which sums of cells are released, and the noise of each sum.
+    """Base class of mechanisms that release sums of cells, each with independent noise.
 
-    Formal guarantees: each plan loses its loss, pure or zero-concentrated; see `tiling_distribution` for sums over
-    nested tilings, and `wavelets.calibrate_budgets` for others. The sums are linear in the table: if `run` gets one of
-    several shares that add up to the table, the answer is a share of the noisy sums.
+    A subclass plans which sums are released, and how much noise each gets; `run` is the same for all.
+
+    Formal guarantees: a plan loses its loss, pure or zero-concentrated. The proof is in `tiling_distribution` for sums
+    over nested tilings, and in `wavelets.calibrate_budgets` for others. The sums are linear in the table: if several
+    parties run the mechanism on tables that add up to the table, their answers add up to the noisy sums.
     """
 
     __slots__ = ()
 
     def run(self, table: ExactTable, plan: Plan, randomness: Randomness) -> tuple[int, ...]:
-        """Return exact sums of cells, each plus one independent draw of its noise, in the order of
-        ``plan.distribution``."""
+        """Return the exact sums of cells, each plus one independent sample of its noise, in the order of
+        ``plan.distribution``.
+
+        Args:
+            table: SECRET. Exact integers of the query, flat, missing records last.
+            plan: The plan that `plan` returned for this query.
+            randomness: Source of random bits.
+        """
         distribution = plan.distribution.require_type(NoisySums)  # type: ignore[type-abstract]
         noisy: list[int] = []
         for sums, noise in compute_exact_sums(plan.query.reorder_table(table), distribution):
@@ -201,10 +259,10 @@ class LinearMechanism(QueryMechanism):
 
 @dataclass(frozen=True, slots=True)
 class FixedWidthMechanism(LinearMechanism):
-    """A linear mechanism that counts in intervals of `width` cells.
+    """Base class of linear mechanisms that count in intervals of `width` cells.
 
     Attributes:
-        width: Number of cells of an interval; prefixes are interpolated within it.
+        width: Number of cells of an interval, at least 1. Prefixes that end inside an interval are interpolated.
 
     Raises:
         ValueError: the width is below 1.
@@ -217,12 +275,12 @@ class FixedWidthMechanism(LinearMechanism):
             raise InvalidArgument("width", f"a width of at least 1 cell is needed, got {self.width}")
 
     def name_with_width(self, name: str) -> str:
-        """Return `name`, followed by the width of its intervals in cells if that is above 1, for plans and messages."""
+        """Return `name`, with the width of the intervals in cells if that is above 1, for plans and messages."""
         return name if self.width == 1 else f"{name}, {self.width} cells wide"
 
 
 class PrefixMechanism(LinearMechanism):
-    """A linear mechanism that answers only counts that are read as prefixes."""
+    """Base class of linear mechanisms that answer only counts that are read as prefixes."""
 
     __slots__ = ()
 
@@ -230,21 +288,24 @@ class PrefixMechanism(LinearMechanism):
     refusal_template = "{called} answers counts that are read as prefixes, and nothing else"
 
     def accepts_query(self, query: Query) -> bool:
-        """Return whether a query asks for counts that are read as prefixes."""
+        """Return True if the query asks for counts that are read as prefixes."""
         return query.uses_prefixes
 
 
 def plan_sums(
     name: str, query: CountQuery | SumQuery | WeightedQuery, shape: TreeShape, loss: PrivacyLoss, adjacency: Adjacency
 ) -> Plan:
-    """Plan sums, with the error of a prefix by least squares on all levels, or of a finest interval.
+    """Return the plan of noisy sums over nested tilings of equal width.
+
+    Its error is the standard deviation of a prefix after least squares on all levels, if the query reads prefixes; else
+    of an interval of the finest level.
 
     Args:
-        name: Name of the mechanism.
+        name: Name of the mechanism, for display.
         query: Counts or sums of all cells.
-        shape: Width and budget fraction of each tiling.
-        loss: The loss of this query.
-        adjacency: Which tables the loss is about.
+        shape: Width in cells, and budget fraction, of each tiling.
+        loss: Privacy budget of this query.
+        adjacency: Neighbouring relation of the guarantee.
     """
     distribution = regular_tiling_distribution(query, shape, loss, adjacency)
     if query.uses_prefixes:
@@ -253,22 +314,25 @@ def plan_sums(
 
 
 def plan_prefixes(name: str, query: Query, distribution: NoisySums, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
-    """Plan prefixes, with the error of their least squares estimates.
+    """Return the plan of noisy sums from which prefixes are estimated by least squares; its error is that of a prefix.
 
     Args:
-        name: Name of the mechanism.
+        name: Name of the mechanism, for display.
         query: Counts or sums whose prefixes will be read.
         distribution: Distribution of the noisy sums.
-        loss: The loss of this query.
-        adjacency: Which tables the loss is about.
+        loss: Privacy budget of this query.
+        adjacency: Neighbouring relation of the guarantee.
     """
     variance = distribution.mean_prefix_variance(total_is_public=adjacency.public_record_count is not None)
     return Plan(query, loss, adjacency, name, distribution, round_error(sqrt(variance)))
 
 
 def compute_exact_sums(table: ExactTable, distribution: NoisySums) -> list[tuple[ExactTable, Noise]]:
-    """SECRET: return the exact sums in the order of `distribution`, block by block, each block with the noise that must
-    be added to it.
+    """SECRET: return the exact sums of a table, block by block, each block with the noise that must be added to it.
+
+    Args:
+        table: SECRET. Exact integers of the cells, flat, missing records last.
+        distribution: Distribution of the noisy sums; it says which cells are summed.
     """
     cells: ExactTable = table[:-1].reshape(distribution.rows, distribution.cells)
     sums_with_noise = [
@@ -279,12 +343,15 @@ def compute_exact_sums(table: ExactTable, distribution: NoisySums) -> list[tuple
 
 
 def sample_noise(noise: Noise, size: int, randomness: Randomness) -> IntArray:
-    """Sample `size` independent integers of a distribution with a single party (its field `parties` is not used).
+    """Sample independent integers of discrete Laplace or Gaussian noise.
 
     Args:
-        noise: The distribution, Laplace or Gaussian.
+        noise: The family and its parameter. The number of parties in it is not used: the whole noise is sampled.
         size: Number of integers.
-        randomness: Source of the random bits.
+        randomness: Source of random bits.
+
+    Returns:
+        Integers of 64 bits, of shape ``(size,)``.
     """
     sample = discrete_laplace.sample if noise.family is Family.LAPLACE else discrete_gaussian.sample
     return sample(noise.parameter, size, randomness)
@@ -292,7 +359,11 @@ def sample_noise(noise: Noise, size: int, randomness: Randomness) -> IntArray:
 
 @dataclass(frozen=True, slots=True)
 class FlatHistogram(FixedWidthMechanism):
-    """A noisy histogram: a single level with the whole loss.
+    """Release one noisy count per cell, or per interval of `width` cells, with the whole loss.
+
+    This is the Laplace or the Gaussian mechanism on a histogram.
+
+    Formal guarantees: as for `tiling_distribution`, with one level.
 
     Attributes:
         width: Number of cells that are counted together; above 1 only for prefixes, which can be interpolated.
@@ -302,8 +373,10 @@ class FlatHistogram(FixedWidthMechanism):
     display_name = "a flat histogram"
 
     def _plan(self, query: CountQuery | SumQuery | WeightedQuery, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
-        """Return a plan of one noisy count per interval of `width` cells. Raises `UnsupportedQuery` if cells are asked
-        for and the width is above 1.
+        """Return a plan of one noisy count per interval of `width` cells.
+
+        Raises:
+            UnsupportedQuery: the query asks for cells, and the width is above 1.
         """
         if self.width > 1 and not query.uses_prefixes:
             raise UnsupportedQuery(
@@ -316,23 +389,23 @@ class FlatHistogram(FixedWidthMechanism):
 
 @dataclass(frozen=True, slots=True)
 class TreeSums(FixedWidthMechanism, PrefixMechanism):
-    """Nested tilings (Hay et al. 2010) with optimised branching and budgets (beyond Qardaji, Yang and Li 2013).
+    """Release noisy counts of nested intervals, for prefixes and ranges (Hay et al. 2010).
 
-    The best tree minimises exact variances: with very little noise it is flatter, because most integer counts are
-    exact. If the number of records is public, the root needs no count; a level of one interval per row is counted where
-    that reduces the error.
+    Branching and budget fractions minimise the exact mean squared error of a prefix (beyond Qardaji, Yang and Li 2013).
+    With very little noise the best tree is flatter, because most integer counts are exact. If the number of records is
+    public, the root needs no count; a level of one interval per row is counted where that reduces the error.
+
+    Formal guarantees: as for `tiling_distribution`.
 
     Attributes:
-        width: Number of cells of an interval of the finest level; prefixes are interpolated within it.
+        width: Number of cells of an interval of the finest level. Prefixes that end inside it are interpolated.
     """
 
     query_types = (CountQuery, WeightQuery)
     display_name = "a tree of intervals"
 
     def _plan(self, query: CountQuery | WeightQuery, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
-        """Return a plan with the tree of `find_best_shape`; the discreteness of the noise is taken into account if its
-        scale is small.
-        """
+        """Return a plan with the tree of `find_best_shape`, which depends on the exact noise if that is very small."""
         family = Family.from_loss(loss)
         total_is_public = adjacency.public_record_count is not None
         single_level = calibrate_noise(query, loss, adjacency) if loss.is_pure else None
@@ -347,10 +420,12 @@ class TreeSums(FixedWidthMechanism, PrefixMechanism):
 
 @dataclass(frozen=True, slots=True)
 class PartitionSums(LinearMechanism):
-    """The nested tilings of a `PartitionQuery`, each with an equal fraction of the loss; meant to be read as prefixes.
+    """Release noisy counts of the intervals that a `PartitionQuery` states; meant to be read as prefixes.
 
-    Formal guarantees: as for `tiling_distribution`, with any tilings. These are public when the round is asked, so
-    rounds compose adaptively.
+    Each tiling of the query gets an equal fraction of the loss.
+
+    Formal guarantees: as for `tiling_distribution`, with any tilings. The tilings are public when the round is asked,
+    so rounds compose adaptively.
     """
 
     query_types = (PartitionQuery,)
@@ -368,9 +443,10 @@ class PartitionSums(LinearMechanism):
 
 @dataclass(frozen=True, slots=True)
 class RegionSums(LinearMechanism):
-    """The tilings of a `RegionQuery`, each with an equal fraction of the loss; for prefixes a tree over its regions.
+    """Release noisy counts of the regions that a `RegionQuery` states; for prefixes, of a tree over these regions.
 
-    The tree is the best for prefixes if the number of regions is rounded up to a power of two.
+    Each tiling of the query gets an equal fraction of the loss. A tree over the regions is the best one for prefixes if
+    the number of regions is rounded up to a power of two.
 
     Formal guarantees: as for `tiling_distribution`, with any order and tilings: both are public when the round is
     asked, and the regions of a tiling are disjoint.
@@ -381,8 +457,10 @@ class RegionSums(LinearMechanism):
     refusal_template = "{called} answer a query that names its regions, and nothing else"
 
     def _plan(self, query: RegionQuery, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
-        """Return a plan that counts the query's regions, for prefixes in a tree over the regions. Raises
-        `UnsupportedQuery` if the loss is zero.
+        """Return a plan that counts the query's regions, for prefixes in a tree over the regions.
+
+        Raises:
+            UnsupportedQuery: the loss is zero.
         """
         require_positive_loss(loss)
         tilings = query.tilings
@@ -401,7 +479,7 @@ class RegionSums(LinearMechanism):
 def _build_region_tree(
     regions: Places, loss: PrivacyLoss, adjacency: Adjacency
 ) -> tuple[tuple[Places, ...], tuple[Fraction, ...]]:
-    """Group regions from coarse to fine; return the tilings and their budget fractions."""
+    """Group regions into a tree, from coarse to fine; return the tilings and their budget fractions."""
     # Rounding to a power of two limits the number of optimised shapes: optimising takes longer than a release.
     leaves = 1 << (len(regions) - 1).bit_length()
     shape = find_best_shape(
@@ -412,16 +490,20 @@ def _build_region_tree(
 
 @dataclass(frozen=True, slots=True)
 class SubsetCounts(LinearMechanism):
-    """The noisy number of subsets that confirm a claim (Barrientos, Reiter, Machanavajjhala and Chen 2019).
+    """Release the noisy number of subsets of units that confirm a claim (Barrientos, Reiter, Machanavajjhala and Chen
+    2019).
 
-    Formal guarantees: `run` loses at most ``plan.loss`` under ``plan.adjacency``, for any fitted model. All used
-    records of a unit lie in one subset, which is a function of the unit and a key alone (for equal records, of their
-    index among these, so that an added one moves no other); the verdict of a subset is a function of the multiset of
-    its records. So an added or removed unit changes the verdict of at most one subset, and the count by 1. A replaced
-    unit leaves one subset and enters another: both verdicts may change, in one direction, so the count changes by at
-    most 2, whether or not the unit keeps its identifier, and for any number of its records. *Pure*: discrete Laplace
-    noise of scale ``D / epsilon`` for a count that changes by D. *Zero-concentrated*: discrete Gaussian noise of
-    variance parameter ``D**2 / (2 * rho)`` (Canonne, Kamath and Steinke 2020, Theorem 14).
+    The units are split into disjoint subsets, a model is fitted to each, and the subsets whose fit agrees with the
+    claim are counted. One unit is in one subset, so the fit itself needs no privacy.
+
+    Formal guarantees: `run` loses at most ``plan.loss`` under ``plan.adjacency``, for any fitted model. *Proof*: all
+    used records of a unit lie in one subset, which is a function of the unit and a key alone (for equal records, of
+    their index among these, so that an added one moves no other). The verdict of a subset is a function of the multiset
+    of its records. So an added or removed unit changes the verdict of at most one subset, and the count by 1. A
+    replaced unit leaves one subset and enters another: both verdicts may change, in one direction, so the count changes
+    by at most 2, whether or not the unit keeps its identifier, and for any number of its records. With D the change of
+    the count: discrete Laplace noise of scale ``D / epsilon``, or discrete Gaussian noise of variance parameter
+    ``D**2 / (2 * rho)`` (Canonne, Kamath and Steinke 2020, Theorem 14).
     """
 
     query_types = (SubsetQuery,)
@@ -436,8 +518,9 @@ class SubsetCounts(LinearMechanism):
 
 
 def count_sensitivity(adjacency: Adjacency) -> int:
-    """Return the largest difference between the numbers of confirming subsets of two neighbours: 1 under add-remove, 2
-    under replace-one.
+    """Return the largest change of the number of confirming subsets between neighbours.
+
+    It is 1 under add-remove, where one subset changes, and 2 under replace-one, where two may.
 
     >>> from dpcurves.privacy import EACH_RECORD, ReplaceOne, Unit
     >>> count_sensitivity(AddRemove(Unit("patient", 9))), count_sensitivity(ReplaceOne(EACH_RECORD, 100))

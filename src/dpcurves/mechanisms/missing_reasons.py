@@ -1,13 +1,15 @@
-"""Noisy counts of the reasons for missing records, paid by a fraction of the budget of the count of missing records.
+"""Noisy counts of the reasons why records are missing, paid with part of the budget of their total.
 
-A missing record has one reason (`data.missing`). With the fraction w = `REASONS_FRACTION` of the budget of that count,
+A missing record has exactly one reason (`data.missing`). Plans already release the total number of missing records.
+`add_reasons` splits its budget in two, with the fraction w = `REASONS_FRACTION`:
 
-    total of missing records    noise of budget (1 - w) p           budget: 1 / scale, or 1 / (2 * variance)
-    count of each reason        noise of budget w p
+    total of missing records    budget (1 - w) * p
+    count of each reason        budget w * p
 
-where p is the budget without reasons. A missing record changes the total and one reason, which costs p as before.
+where p is the budget of the total without reasons: 1 / scale for Laplace noise, 1 / (2 * variance) for Gaussian noise.
+A missing record changes the total by 1 and one reason by 1, so it loses p as before.
 
-Formal guarantees: the loss of the plan does not change; proof at `add_reasons`.
+Formal guarantees: the loss of the plan does not change. `add_reasons` has the proof.
 
 >>> 1 / (1 - REASONS_FRACTION), 1 / REASONS_FRACTION  # factors of the Laplace scales of the total, and of a reason
 (Fraction(8, 7), Fraction(8, 1))
@@ -60,13 +62,15 @@ def add_reasons(plan: Plan) -> Plan:
 
 
 def add_noise_to_reasons(counts: IntArray, plan: Plan, randomness: Randomness) -> tuple[int, ...]:
-    """SECRET counts in, noisy counts out: return the count of each reason plus its noise; an empty tuple if the plan
-    has no reasons.
+    """SECRET counts in, noisy counts out: add noise to the count of each reason.
 
     Args:
-        counts: Number of missing values of each reason, of shape ``(reasons,)``. SECRET.
-        plan: The plan, with the noise of reasons.
-        randomness: Source of the noise.
+        counts: SECRET. Number of missing values of each reason, of shape ``(reasons,)``.
+        plan: The plan of the release; ``plan.reasons`` is the noise of each count.
+        randomness: Source of random bits.
+
+    Returns:
+        One noisy count per reason, in the order of `counts`; an empty tuple if the plan counts no reasons.
     """
     if plan.reasons is None:
         return ()
@@ -75,7 +79,7 @@ def add_noise_to_reasons(counts: IntArray, plan: Plan, randomness: Randomness) -
 
 
 def _has_countable_columns(query: Query) -> bool:
-    """Return whether the table of a query counts records by columns, with missing records in its last cell."""
+    """Return True if the query counts records by columns, with missing records in the last cell of its table."""
     if not query.is_dense or not query.tells_missing or query.is_signed:
         return False
     has_axes = bool(query.axes) and query.input_axes == query.axes

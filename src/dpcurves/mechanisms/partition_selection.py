@@ -1,20 +1,21 @@
-"""Partition selection: release unlisted categories with noisy numbers of units.
+"""Partition selection: release the categories that many units have, when no list of categories is public.
 
-Also called set union, key selection and private partition selection. A category of n units gets the noisy count
-``n + x``, x having probabilities proportional to ``q**|x|`` with ``q = exp(-rate)``, and is released if that exceeds a
-threshold k:
+Also called set union, key selection and private partition selection. The number n of units of a category gets noise,
+and the category is released with its noisy count if ``n + x`` exceeds a threshold k. The noise x has probabilities
+proportional to ``q**|x|`` with ``q = exp(-rate)``.
 
-- *Under a delta* (`ThresholdedCategories`): ``|x| <= k``, so that a category without units is never released.
-- *Without a delta* (`UniverseCategories`): x is unbounded, and every name of a public universe gets noise, including
-  names without units, of which `FALSE_NAMES` are released on average.
+- `ThresholdedCategories` needs a delta. It bounds the noise, ``|x| <= k``, so a category without units is never
+  released.
+- `UniverseCategories` needs no delta. Every name of a public universe gets unbounded noise, including names without
+  units, of which `FALSE_NAMES` are released on average.
 
 Formal guarantees: under a delta, one category loses ``(rate, delta_1)``, where
 
     delta_1 = q**k * (1 - q) / (1 + q - 2 * q**(k + 1))
 
 is the probability that a category of one unit is released, and k is the least integer with ``delta_1 <= delta``. No
-mechanism of this loss releases a category more often. In a universe all noisy counts lose ``rate`` per changed record.
-A unit that changes m records gets ``rate = epsilon / m`` and a delta of 1 / m of the whole.
+mechanism of this loss releases a category more often. In a universe all noisy counts together lose ``rate`` per changed
+record. A unit that changes m records gets ``rate = epsilon / m`` per category, and a delta of 1 / m of the whole.
 
 References: Korolova, Kenthapadi, Mishra and Ntoulas 2009; Desfontaines, Voss, Gipson and Mandayam 2022, Theorem 3;
 Cormode, Procopiuc, Srivastava and Tran 2012 (universes); Ghosh, Roughgarden and Sundararajan 2009.
@@ -71,13 +72,13 @@ _MARGIN = Decimal("1e-40")
 
 @dataclass(frozen=True, slots=True)
 class BoundedNoise:
-    """Integer noise x from -threshold to threshold, with probabilities proportional to ``exp(-rate * |x|)``.
+    """Truncated two-sided geometric noise: integers x from -threshold to threshold, with weights ``exp(-rate * |x|)``.
 
-    A category of n units is released if ``n + x > threshold``: never if n is 0.
+    A category of n units is released if ``n + x > threshold``. A category without units is never released.
 
     Attributes:
         rate: Epsilon per category.
-        threshold: Largest noise, and largest noisy count that is not released.
+        threshold: Units. Largest noise, and at the same time the largest noisy count that is not released.
     """
 
     rate: Fraction
@@ -85,9 +86,12 @@ class BoundedNoise:
 
     @classmethod
     def from_delta(cls, rate: Fraction, delta: Fraction) -> BoundedNoise:
-        """Find the least threshold at which a category of one unit is released with probability at most `delta`.
+        """Return the noise with the least threshold at which one unit alone is released with probability at most
+        `delta`.
 
-        A rate above `LARGEST_RATE` is replaced by it, which loses less.
+        Args:
+            rate: Epsilon per category; a value above `LARGEST_RATE` is replaced by it, which loses less.
+            delta: Delta per category, above 0.
 
         Raises:
             UnsupportedQuery: the threshold would exceed ten million.
@@ -105,10 +109,10 @@ class BoundedNoise:
         return cls(rate, start)
 
     def selection_probability_of_one(self) -> Fraction:
-        """Return an upper bound of the probability that a category of one unit is released, with relative error 1e-40.
+        """Return the probability that a category of one unit is released, as an upper bound with relative error 1e-40.
 
-        The probability is one over the sum of ``q**(|x| - threshold)``, ``q = exp(-rate)``, and increases with q, so a
-        q that is rounded up gives an upper bound.
+        The probability is one over the sum of ``q**(|x| - threshold)``, ``q = exp(-rate)``. It increases with q, so a q
+        that is rounded up gives an upper bound.
         """
         margin = _DIGITS.add(1, _DIGITS.divide(_MARGIN, self.threshold + 1))
         with_margin = _DIGITS.multiply(_bound_exp_neg_above(self.rate), margin)
@@ -117,7 +121,7 @@ class BoundedNoise:
         return power * (1 - q) / (1 + q - 2 * q * power)
 
     def selection_probability(self, units: int) -> float:
-        """Return the approximate probability that a category of this number of units is released."""
+        """Return the probability that a category of this number of units is released, in floating point."""
         q = exp(-float(self.rate))
         k = self.threshold
         normaliser = 1 + 2 * q * (1 - q**k) / (1 - q)
@@ -131,10 +135,15 @@ class BoundedNoise:
         return 1 - (q ** (1 - least_noise) - q ** (k + 1)) / (1 - q) / normaliser
 
     def sample(self, size: int, randomness: Randomness) -> IntArray:
-        """Sample independent noise: unbounded noise, drawn again while it exceeds the bound.
+        """Sample independent noise, exactly.
 
-        If that would happen most of the time, a uniform integer within the bound is accepted with probability
-        ``exp(-rate * |x|)``, at least 1/e. Both methods have exactly the distribution of this noise.
+        Unbounded noise is sampled again while it exceeds the bound. If that would happen most of the time, a uniform
+        integer within the bound is accepted with probability ``exp(-rate * |x|)``, at least 1/e. Both methods have
+        exactly this distribution.
+
+        Args:
+            size: Number of integers.
+            randomness: Source of random bits.
         """
         if self.rate * self.threshold < 1:
             return np.array([self._sample_by_rejection(randomness) for _ in range(size)], dtype=np.int64)
@@ -145,10 +154,7 @@ class BoundedNoise:
         return noise
 
     def _sample_by_rejection(self, randomness: Randomness) -> int:
-        """Sample one integer of this distribution: a uniform integer within the bound is accepted with probability
-        ``exp(-rate *
-        |x|)``.
-        """
+        """Sample one integer: a uniform one within the bound, accepted with probability ``exp(-rate * |x|)``."""
         while True:
             noise = randomness.sample_below(2 * self.threshold + 1) - self.threshold
             if sample_bernoulli_exp(self.rate * abs(noise), randomness):
@@ -156,40 +162,57 @@ class BoundedNoise:
 
 
 def _guess_threshold(rate: float, log_delta: float) -> int:
-    """Estimate the threshold: ``log(1 + (exp(rate) - 1) / (2 delta)) - log((exp(rate) + 1) / 2)`` over the rate."""
+    """Return the threshold that floating point gives, from which the exact search starts.
+
+    The formula is ``log(1 + (exp(rate) - 1) / (2 delta)) - log((exp(rate) + 1) / 2)`` over the rate.
+    """
     odds = log(expm1(rate)) - log(2) - log_delta
     return max(ceil((float(np.logaddexp(0.0, odds)) - log((exp(rate) + 1) / 2)) / rate), 1)
 
 
 def _bound_exp_neg_above(rate: Fraction) -> Decimal:
-    """Return ``exp(-rate)`` rounded up; all steps use this context, because operators would round to 28 digits."""
+    """Return ``exp(-rate)`` rounded up to 60 digits.
+
+    All steps use the context of 60 digits, because operators would round to 28.
+    """
     exponent = _DIGITS.divide(Decimal(-rate.numerator), Decimal(rate.denominator))
     return _DIGITS.next_plus(_DIGITS.exp(exponent))
 
 
 @lru_cache(maxsize=256)
 def calibrate_category_noise(loss: PrivacyLoss, adjacency: Adjacency) -> BoundedNoise:
-    """Calibrate the noise of the number of units of one category; epsilon and delta are divided by the changed records
-    of a unit.
+    """Return the noise of one category's number of units, for the loss of all categories together.
+
+    A unit may change as many categories as it has changed records, so epsilon and delta are divided by that number.
+
+    Args:
+        loss: Privacy budget of all categories together, with a delta.
+        adjacency: Neighbouring relation of the guarantee.
+
+    Raises:
+        UnsupportedQuery: the threshold would exceed ten million.
     """
     categories = adjacency.l1_sensitivity
     return BoundedNoise.from_delta(pure_epsilon(loss) / categories, loss.delta / categories)
 
 
 class ThresholdedCategories(QueryMechanism):
-    """Counts of units with bounded noise; counts up to the threshold are not released (Desfontaines and others 2022).
+    """Release categories whose noisy number of units exceeds a threshold, with a delta (Desfontaines and others 2022).
 
-    Formal guarantees: `run` loses at most ``plan.loss``, with its delta, under ``plan.adjacency``. Let a category have
-    n units in one table and n + 1 in the other, ``q = exp(-rate)``, and c the probability of zero noise. If n is 0, it
-    is hidden in one table, and released in the other with probability ``c * q**threshold``, the *probability of one*.
-    Otherwise noisy counts from ``n + 1 - threshold`` to ``n + threshold`` have positive probabilities in both tables,
-    with ratio q or its inverse; the two outermost counts are possible in one table only, with the probability of one.
-    Merging all counts up to the threshold into one outcome, hidden, does not increase any difference. So one category
-    loses ``(rate, probability of one)``: no mechanism of the same loss releases a category more often (Desfontaines,
-    Voss, Gipson and Mandayam 2022, Theorem 3). Categories have independent noise, a unit changes as many of them as it
-    has changed records, each by 1, and losses add up: rate and delta per category are the resulting parts. No noise is
-    drawn for categories without units, because they are hidden anyway. Categories are released in alphabetical order,
-    and if there are too many, those with the largest noisy counts, so the order reveals nothing more.
+    The noise is bounded by the threshold. Counts up to the threshold are not released. Categories come out in
+    alphabetical order; if there are too many, those with the largest noisy counts are released, so the order reveals
+    nothing more.
+
+    Formal guarantees: `run` loses at most ``plan.loss``, with its delta, under ``plan.adjacency``. *Proof*: let a
+    category have n units in one table and n + 1 in the other, ``q = exp(-rate)``, and c the probability of zero noise.
+    If n is 0, it is hidden in one table, and released in the other with probability ``c * q**threshold``, the
+    *probability of one*. Otherwise noisy counts from ``n + 1 - threshold`` to ``n + threshold`` have positive
+    probabilities in both tables, with ratio q or its inverse; the two outermost counts are possible in one table only,
+    with the probability of one. Merging all counts up to the threshold into one outcome, hidden, does not increase any
+    difference. So one category loses ``(rate, probability of one)``: no mechanism of the same loss releases a category
+    more often (Desfontaines, Voss, Gipson and Mandayam 2022, Theorem 3). Categories have independent noise, a unit
+    changes as many of them as it has changed records, each by 1, and losses add up: rate and delta per category are the
+    resulting parts. No noise is sampled for categories without units, because they are hidden anyway.
 
     Noise is exact: see `noise.discrete_laplace`, drawn again beyond the bound; and the threshold is found with rational
     upper bounds. As in all engines that list existing values, the running time depends on the number of categories.
@@ -199,8 +222,10 @@ class ThresholdedCategories(QueryMechanism):
     display_name = "bounded noise"
 
     def _plan(self, query: PartitionSelectionQuery, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
-        """Return a plan with the threshold in its name. Raises `UnsupportedQuery` if the loss has no delta, or no
-        epsilon or rho.
+        """Return a plan with the threshold in its name.
+
+        Raises:
+            UnsupportedQuery: the loss has no delta, or no epsilon or rho; or the threshold would exceed ten million.
         """
         if not loss.delta:
             raise UnsupportedQuery(
@@ -239,11 +264,13 @@ class ThresholdedCategories(QueryMechanism):
 
 @dataclass(frozen=True, slots=True)
 class RankedNoise:
-    """Two-sided geometric noise on the units of each name of a universe, and thresholds by rank.
+    """Two-sided geometric noise for the names of a universe, with one threshold per rank.
+
+    The rank of a name is its class in the universe; all names of one rank have the same threshold.
 
     Attributes:
         rate: Epsilon per unit of a name.
-        thresholds: Largest noisy count that is not released, by rank.
+        thresholds: Units. Largest noisy count that is not released, by rank.
     """
 
     rate: Fraction
@@ -251,7 +278,11 @@ class RankedNoise:
 
     @classmethod
     def from_universe_sizes(cls, rate: Fraction, sizes: tuple[int, ...]) -> RankedNoise:
-        """Compute thresholds at which `FALSE_NAMES` names without units are released on average, equally many per rank.
+        """Return thresholds at which `FALSE_NAMES` names without units are released on average, equally many per rank.
+
+        Args:
+            rate: Epsilon per unit of a name; a value above `LARGEST_RATE` is replaced by it.
+            sizes: Number of names of each rank.
 
         Raises:
             UnsupportedQuery: a threshold would exceed ten million.
@@ -267,7 +298,7 @@ class RankedNoise:
         return cls(rate, tuple(max(ceil(threshold), 0) for threshold in thresholds))
 
     def selection_probability(self, units: int, rank: int) -> float:
-        """Return the approximate probability that a name of this number of units and this rank is released."""
+        """Return the probability that a name of this number of units and this rank is released, in floating point."""
         q = exp(-float(self.rate))
         gap = self.thresholds[rank] - units  # noise above the gap releases it
         return q ** (gap + 1) / (1 + q) if gap >= 0 else 1 - q**-gap / (1 + q)
@@ -275,10 +306,15 @@ class RankedNoise:
 
 @dataclass(frozen=True, slots=True)
 class FalseSelectionDistribution:
-    """The number of released names among `names` without units, each released independently with equal probability.
+    """Number of released names among `names` without units, each released independently with equal probability.
 
-    It is binomial: k names weigh ``C(names, k) odds**k``. With q = exp(-rate) the probability per name is
-    ``q**(threshold + 1) / (1 + q)``.
+    The distribution is binomial: k names have the weight ``C(names, k) * odds**k``. With q = exp(-rate) the probability
+    per name is ``q**(threshold + 1) / (1 + q)``.
+
+    Attributes:
+        names: Number of names without units.
+        rate: Epsilon per unit of a name.
+        threshold: Units. Largest noisy count that is not released.
     """
 
     names: int
@@ -286,7 +322,9 @@ class FalseSelectionDistribution:
     threshold: int
 
     def weights(self, bits: int) -> tuple[list[Bracket], int]:
-        """Return the weights of 0, 1, ... names, down to about ``2**-bits``, and a bound of the sum of the others."""
+        """Return bounds of the weights of 0, 1, ... names, down to about ``2**-bits``, and a bound of the sum of the
+        others.
+        """
         fine = bits + self.names.bit_length()  # odds are about the reciprocal of the number of names
         tail = bound_exp_neg(self.rate * (self.threshold + 1), fine)
         q = bound_exp_neg(self.rate, fine)
@@ -312,28 +350,39 @@ class FalseSelectionDistribution:
 
 @lru_cache(maxsize=256)
 def calibrate_universe_noise(loss: PrivacyLoss, adjacency: Adjacency, sizes: tuple[int, ...]) -> RankedNoise:
-    """Calibrate noise and thresholds of the names of a universe; epsilon is divided by the changed records of a
-    unit.
+    """Return the noise and thresholds for the names of a universe.
+
+    A unit may change as many names as it has changed records, so epsilon is divided by that number.
+
+    Args:
+        loss: Privacy budget of all names together.
+        adjacency: Neighbouring relation of the guarantee.
+        sizes: Number of names of each rank.
+
+    Raises:
+        UnsupportedQuery: a threshold would exceed ten million.
     """
     return RankedNoise.from_universe_sizes(pure_epsilon(loss) / adjacency.l1_sensitivity, sizes)
 
 
 class UniverseCategories(QueryMechanism):
-    """Counts of units with two-sided geometric noise for all names of a universe, released above thresholds.
+    """Release names of a public universe whose noisy number of units exceeds a threshold, without a delta.
 
-    Source: Cormode, Procopiuc, Srivastava and Tran 2012.
+    Source: Cormode, Procopiuc, Srivastava and Tran 2012. The noise is two-sided geometric noise on every name of the
+    universe.
 
-    Formal guarantees: `run` loses at most ``plan.loss`` under ``plan.adjacency``, without a delta. Let each name of the
-    universe, including names without units, have a noisy count of its units: independent noise x with probabilities
-    proportional to ``exp(-rate * |x|)``. A unit changes all counts together by at most its number of changed records,
-    for any names and also if names share a hash; so all noisy counts together lose ``rate`` times that number (Ghosh,
-    Roughgarden and Sundararajan 2009), which is the epsilon of the loss, or half its square in zero-concentrated terms.
-    The counts above a threshold that depends on the rank alone, and the largest of them, are functions of all noisy
-    counts. *Counts of names without units are not drawn one by one, but the outcome has the same distribution*: the
-    counts of names of one rank are independent and identically distributed, so the number above the threshold is
-    binomial, and given it these are a uniform choice of names, each above the threshold by an independent geometric
-    number. Here names are chosen among all names of a rank, and names with units are left out again, because they have
-    their own noise: the remaining choices are independent, name by name, with the same probabilities.
+    Formal guarantees: `run` loses at most ``plan.loss`` under ``plan.adjacency``, without a delta. *Proof*: let each
+    name of the universe, including names without units, have a noisy count of its units: independent noise x with
+    probabilities proportional to ``exp(-rate * |x|)``. A unit changes all counts together by at most its number of
+    changed records, for any names and also if names share a hash. So all noisy counts together lose ``rate`` times that
+    number (Ghosh, Roughgarden and Sundararajan 2009), which is the epsilon of the loss, or half its square as rho. The
+    counts above a threshold that depends on the rank alone, and the largest of them, are functions of all noisy counts.
+
+    *Counts of names without units are not sampled one by one, but the outcome has the same distribution*: the counts of
+    names of one rank are independent and identically distributed, so the number above the threshold is binomial. Given
+    this number, they are a uniform choice of names, each above the threshold by an independent geometric number. Here
+    names are chosen among all names of a rank, and names with units are left out again, because they have their own
+    noise: the remaining choices are independent, name by name, with the same probabilities.
 
     All draws are exact, see `noise.exponential`. The running time depends on the number of names with units.
     """
@@ -342,8 +391,10 @@ class UniverseCategories(QueryMechanism):
     display_name = "noise in a universe"
 
     def _plan(self, query: UniverseSelectionQuery, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
-        """Return a plan with the least and the largest threshold in its name. Raises `UnsupportedQuery` if the loss is
-        zero.
+        """Return a plan with the least and the largest threshold in its name.
+
+        Raises:
+            UnsupportedQuery: the loss is zero, or a threshold would exceed ten million.
         """
         if pure_epsilon(loss) == 0:
             raise UnsupportedQuery(
@@ -401,7 +452,7 @@ TUNING = Tuning()
 
 
 def bound_units_below(plan: Plan, name: str, noisy: int) -> int:
-    """Return a lower bound of the number of units with this name, from its noisy count.
+    """Return a lower bound of the number of units that have a released name.
 
     Under a delta the noise is bounded, so the bound always holds. In a universe the noise of all names together exceeds
     the bound with probability at most `Tuning.alarm`: on average `FALSE_NAMES` names without units exceed a threshold,
@@ -421,8 +472,11 @@ def bound_units_below(plan: Plan, name: str, noisy: int) -> int:
 
 
 def find_fewest_units(plan: Plan, letters: int) -> int:
-    """Return the number of units from which a name of this many letters is released with probability above 1/2. The
-    letters matter in a universe of texts only.
+    """Return the number of units from which a name is released with probability above 1/2.
+
+    Args:
+        plan: Plan of the release.
+        letters: Number of letters of the name; it matters in a universe of texts only.
     """
     if isinstance(plan.query, UniverseSelectionQuery):
         thresholds = calibrate_universe_noise(plan.loss, plan.adjacency, plan.query.universe.sizes).thresholds
@@ -431,7 +485,7 @@ def find_fewest_units(plan: Plan, letters: int) -> int:
 
 
 def _sample_distinct(count: int, bound: int, randomness: Randomness) -> list[int]:
-    """Sample `count` different integers from 0 to `bound` - 1, uniformly without replacement."""
+    """Sample `count` different integers from 0 to `bound` - 1, uniformly and without replacement."""
     numbers: dict[int, None] = {}
     while len(numbers) < count:
         numbers[randomness.sample_below(bound)] = None
@@ -439,7 +493,7 @@ def _sample_distinct(count: int, bound: int, randomness: Randomness) -> list[int
 
 
 def encode_name(name: bytes) -> int:
-    """Encode a name as an integer: a byte 1, then its bytes.
+    """Return a name as an integer, whose bytes are a byte 1 followed by the bytes of the name.
 
     >>> encode_name(b"ab")
     90466

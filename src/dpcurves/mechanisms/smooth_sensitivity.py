@@ -1,20 +1,25 @@
-"""Single numbers with Cauchy noise scaled to smooth sensitivity: recursive medians, and the area under a ROC curve.
+"""Medians and areas under ROC curves with Cauchy noise that is scaled to their smooth sensitivity.
 
-Released is ``f(x) + S(x) / alpha * C``, where C is a standard Cauchy variable and S a smooth bound of the change of f:
+Some numbers change little on typical data and a lot on rare data. Noise for the worst case would drown them. The smooth
+sensitivity S(x) follows the data x instead, slowly enough that it reveals no more than the loss allows. Released is
 
-    |f(x) - f(x')| <= min(S(x), S(x'))       S(x) <= exp(beta) * S(x')       for neighbours x, x'
+    f(x) + S(x) / alpha * C        C: a standard Cauchy variable
 
-- *Median* (`NoisyMedians`): ``S = max_t exp(-beta * t) * A(t)``, where A(t) is the largest distance of two positions
-  around the median with t records between them (`median_sensitivity`).
-- *Area under a ROC curve* (`NoisyAuc`): ``S = max_t exp(-beta * t) / max(k - t, 1)``, k being the number of records of
-  the smaller class (`auc_sensitivity`).
+for an S with, for all neighbours x and x',
 
-Formal guarantees: pure epsilon-differential privacy per move, for beta = epsilon / 2 and
+    |f(x) - f(x')| <= min(S(x), S(x'))       S(x) <= exp(beta) * S(x')
+
+- `NoisyMedians`: recursive medians. ``S = max_t exp(-beta * t) * A(t)``, where A(t) is the largest distance of two
+  positions around the median with t records between them (`median_sensitivity`).
+- `NoisyAuc`: the area under a ROC curve. ``S = max_t exp(-beta * t) / max(k - t, 1)``, where k is the number of records
+  of the smaller class (`auc_sensitivity`).
+
+Formal guarantees: epsilon-DP per added or removed record, for beta = epsilon / 2 and
 
     alpha**2 = min(2 * (cosh(epsilon) - 1), 2 * exp(beta) * (cosh(epsilon) - cosh(beta)))
 
-The log ratio of two Cauchy densities is at most the hyperbolic distance of (f, S) and (f', S') in the upper half plane:
-see `calibrate_cauchy`. The published pair is alpha = beta = epsilon / 6, with more noise.
+because the log ratio of two Cauchy densities is at most the hyperbolic distance of (f, S) and (f', S') in the upper
+half plane; `calibrate_cauchy` has the proof. The published pair is alpha = beta = epsilon / 6, with more noise.
 
 References: Nissim, Raskhodnikova and Smith 2007; Boyd, Lantz and Page 2015; Chen, Machanavajjhala, Reiter and
 Barrientos 2016.
@@ -52,36 +57,45 @@ SLACK = Fraction(1, 2**36)
 
 
 class CauchyCalibration(NamedTuple):
-    """The scale of the noise for a smooth sensitivity S: S / `alpha`, where S changes by at most ``e**beta`` per move.
+    """The two parameters of Cauchy noise for a smooth sensitivity S: the noise has the scale S / alpha.
 
     Attributes:
-        alpha: Sensitivity per unit of scale.
-        beta: Largest change of the logarithm of the sensitivity per move, with slack for rounding.
+        alpha: Sensitivity per unit of noise scale.
+        beta: Largest change of ``log(S)`` when one record is added or removed, minus a slack for rounding.
     """
 
     alpha: Fraction
     beta: float
 
     def noise_scale(self, sensitivity: float) -> Fraction:
-        """Return the scale of the noise, rounded up, for a sensitivity with relative error below ``2**-38``."""
+        """Return the scale of the noise, rounded up, for a smooth sensitivity with relative error below ``2**-38``.
+
+        Args:
+            sensitivity: SECRET. Smooth sensitivity, in any unit; the scale has the same unit.
+        """
         return Fraction(sensitivity) * (1 + SLACK / 2) / self.alpha
 
 
 def calibrate_cauchy(epsilon: Fraction) -> CauchyCalibration:
-    """Calibrate Cauchy noise so that neighbours lose at most `epsilon`.
+    """Return the parameters of Cauchy noise at which adding or removing one record loses at most `epsilon`.
 
-    Formal guarantees: let f be a number, S an upper bound of its change by one move from either side, and let S change
-    by a factor of at most ``e**beta`` per move. Then ``f + S / alpha * C``, C a standard Cauchy variable, loses at most
-    epsilon per move. *Proof.* Cauchy densities of centres f, f' and scales s, s' are Poisson kernels at the points
-    (f, s) and (f', s') of the upper half plane, seen from its boundary; the supremum of the log ratio of two of these
-    is the hyperbolic distance of the points, ``arcosh(1 + ((f - f')**2 + (s - s')**2) / (2 s s'))``. Let ``r >= 1`` be
-    the ratio of the larger to the smaller scale. As |f - f'| is at most the smaller S, the distance is at most epsilon
-    if ``(alpha**2 + 1) / r + r <= 2 cosh(epsilon)``. The left side is convex in r, so r = 1 and ``r = e**beta``
-    suffice: ``alpha**2 <= 2 (cosh(epsilon) - 1)`` and ``alpha**2 <= 2 e**beta (cosh(epsilon) - cosh(beta))``. *End of
-        proof.*
-    (Nissim, Raskhodnikova and Smith 2007 have alpha = beta = epsilon / 6; an eighth with beta = epsilon, which is also
-    published, is too little noise.) Here beta is ``epsilon / 2``; alpha and beta are rounded down, by the largest
-    rounding error of S.
+    Here beta is ``epsilon / 2``. Alpha and beta are rounded down by the largest rounding error of S. The published pair
+    is alpha = beta = epsilon / 6 (Nissim, Raskhodnikova and Smith 2007). Another published pair, with beta = epsilon
+    and an eighth, has too little noise.
+
+    Formal guarantees: let f be a number, let S bound its change by one added or removed record from either side, and
+    let S change by a factor of at most ``e**beta`` at the same time. Then ``f + S / alpha * C``, C a standard Cauchy
+    variable, loses at most epsilon.
+
+    *Proof.* Cauchy densities of centres f, f' and scales s, s' are Poisson kernels at the points (f, s) and (f', s') of
+    the upper half plane, seen from its boundary. The supremum of the log ratio of two of these is the hyperbolic
+    distance of the points, ``arcosh(1 + ((f - f')**2 + (s - s')**2) / (2 s s'))``. Let ``r >= 1`` be the ratio of the
+    larger to the smaller scale. As |f - f'| is at most the smaller S, the distance is at most epsilon if
+    ``(alpha**2 + 1) / r + r <= 2 cosh(epsilon)``. The left side is convex in r, so r = 1 and ``r = e**beta`` suffice:
+    ``alpha**2 <= 2 (cosh(epsilon) - 1)`` and ``alpha**2 <= 2 e**beta (cosh(epsilon) - cosh(beta))``. *End of proof.*
+
+    Args:
+        epsilon: Loss of one added or removed record; values above 32 count as 32.
 
     Raises:
         UnsupportedQuery: epsilon is below ``2**-20``.
@@ -105,16 +119,19 @@ def calibrate_cauchy(epsilon: Fraction) -> CauchyCalibration:
 
 
 def calibrate_cauchy_to_loss(loss: PrivacyLoss, adjacency: Adjacency, parts: int) -> CauchyCalibration:
-    """Return the calibration of Cauchy noise for `parts` numbers; a record may change all of them within this loss.
+    """Return the parameters of Cauchy noise for `parts` numbers that together lose at most `loss`.
 
-    Neighbours differ by as many moves as their L1 sensitivity. A pure loss of epsilon is ``epsilon**2 / 2``
-    zero-concentrated, so the part of a zero-concentrated loss of each number pays for an epsilon of ``sqrt(2 * rho)``,
-    rounded down.
+    A record may change all of the numbers, so each gets an equal fraction of the loss. Neighbours differ by at most
+    `l1_sensitivity` added or removed records, so epsilon is divided by that. A pure loss of epsilon has
+    ``rho = epsilon**2 / 2``, so a rho pays for an epsilon of ``sqrt(2 * rho)``, rounded down.
 
     Args:
-        loss: The loss of all numbers together.
-        adjacency: Which tables the loss is about.
-        parts: How many numbers are released.
+        loss: Privacy budget of all numbers together.
+        adjacency: Neighbouring relation of the guarantee.
+        parts: Number of released numbers, at least 1.
+
+    Raises:
+        UnsupportedQuery: epsilon per number is below ``2**-20``.
     """
     return calibrate_cauchy(pure_epsilon(loss * Fraction(1, parts)) / adjacency.l1_sensitivity)
 
@@ -131,23 +148,26 @@ to 0 would have no noise.
 class NoisyMedians(QueryMechanism):
     """Cut the records at a noisy median, and cut each half again (Chen, Machanavajjhala, Reiter and Barrientos 2016).
 
-    A record lies at the middle of its cell; the median of k records has rank ``ceil(k / 2)``, and is the middle of the
-    piece if it has no records. Noise is added, and the sum is rounded to the nearest edge; outside the piece, the
-    middle of the piece is used. `ExponentialQuantiles` is far more accurate; this is a baseline for comparisons.
+    This is a baseline for comparisons; `ExponentialQuantiles` is far more accurate. A record lies at the middle of its
+    cell. The median of k records is the record of rank ``ceil(k / 2)``; a piece without records has its middle as
+    median. Noise is added, and the sum is rounded to the nearest edge. If that lies outside the piece, the middle edge
+    is used.
 
-    Formal guarantees: `run` loses at most ``plan.loss`` under ``plan.adjacency``. Each level has an equal budget
-    fraction. After equal cuts an added or removed record is in one piece of each level, and changes its median by at
-    most `median_sensitivity`, whose change is within the limit of `calibrate_cauchy`, which gives the guarantee. Under
-    replace-one a record is removed and one added, in one piece or in two, at twice the loss, and so on for units of
-    several records. Missing records are not counted.
+    Formal guarantees: `run` loses at most ``plan.loss`` under ``plan.adjacency``. *Proof idea*: each level of cuts has
+    an equal budget fraction. After equal cuts, an added or removed record is in one piece of each level. There it
+    changes the median by at most `median_sensitivity`, which itself changes slowly enough for `calibrate_cauchy`. Under
+    replace-one a record is removed and one is added, in one piece or in two, which loses twice as much; units of
+    several records lose as many times as they have records. Missing records are not counted.
     """
 
     query_types = (MedianQuery,)
     display_name = "noisy medians"
 
     def _plan(self, query: MedianQuery, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
-        """Return a plan whose example cuts are evenly spaced edges. Raises `UnsupportedQuery` if epsilon per level is
-        below ``2**-20``.
+        """Return a plan whose example cuts are evenly spaced edges.
+
+        Raises:
+            UnsupportedQuery: epsilon per level is below ``2**-20``.
         """
         calibrate_cauchy_to_loss(loss, adjacency, query.levels)
         pieces = 2**query.levels
@@ -155,12 +175,12 @@ class NoisyMedians(QueryMechanism):
         return Plan(query, loss, adjacency, "recursive medians by smooth sensitivity", Selection(even), error=0.0)
 
     def run(self, table: ExactTable, plan: Plan, randomness: Randomness) -> tuple[int, ...]:
-        """Return ``2**levels - 1`` edge numbers in nondecreasing order.
+        """Return ``2**levels - 1`` edge numbers in nondecreasing order: the noisy medians.
 
         Args:
-            table: Exact numbers of the query. SECRET.
+            table: SECRET. Exact counts of the cells of the axis, missing records last, of shape ``(cells + 1,)``.
             plan: The plan that `plan` returned for this query.
-            randomness: Source of the noise.
+            randomness: Source of random bits.
         """
         query: MedianQuery = self.require_query(plan)
         rule = calibrate_cauchy_to_loss(plan.loss, plan.adjacency, query.levels)
@@ -179,7 +199,12 @@ class NoisyMedians(QueryMechanism):
 
 
 def find_median(counts: IntArray) -> int:
-    """SECRET: return the median in half cells from the left end of the piece: cells have their middles at 1, 3, 5, ...
+    """SECRET: return the median of a piece, in half cells from its left end.
+
+    Cells have their middles at 1, 3, 5, ...; a piece without records has its own middle as median.
+
+    Args:
+        counts: SECRET. Exact number of records in each cell of the piece, of shape ``(cells,)``.
 
     >>> find_median(np.array([0, 1, 0, 2])), find_median(np.array([0, 0, 0]))
     (7, 3)
@@ -193,22 +218,27 @@ def find_median(counts: IntArray) -> int:
 def median_sensitivity(counts: IntArray, beta: float) -> float:
     """SECRET: return the smooth sensitivity of `find_median` to an added or removed record, in half cells.
 
-    The largest ``exp(-beta * t)`` times the distance of two positions, one at or left of the median and one at or right
-    of it, with t records between them, including the median (Nissim, Raskhodnikova and Smith 2007, Proposition 3.2);
-    both ends of the piece are positions as well.
+    It is the largest ``exp(-beta * t)`` times the distance of two positions with t records between them, including the
+    median (Nissim, Raskhodnikova and Smith 2007, Proposition 3.2). One position is at or left of the median, one at or
+    right of it; both ends of the piece are positions as well.
 
     Formal guarantees: let m be the rank of the median of k records, and let one record be added or removed.
 
-    - *It bounds the change*: the record moves the median to its own position, to a neighbour in rank, or not at all; so
-      by at most the distance of the two neighbouring positions: these are pairs with t = 0, on both sides.
+    - *It bounds the change*: the record moves the median to its own position, to a neighbour in rank, or not at all. So
+      the median moves by at most the distance of the two neighbouring positions: these are pairs with t = 0, on both
+      sides.
     - *It is smooth*: take any pair of ranks i <= m <= j, t = j - i - 1, in one table. In the other table the same
       positions, or positions further out if one of them was the removed record, have ranks whose distance is at most
-      one larger, and still have the median between them once the inner one is moved outwards by one rank if the median
-      has moved past it; so t grows by at most 1, and the distance does not shrink.
+      one larger. They still have the median between them once the inner one is moved outwards by one rank, if the
+      median has moved past it. So t grows by at most 1, and the distance does not shrink.
 
     In a piece without records the median is its middle, and this is its width: no distance is larger, and with one
-    record the ends of the piece are a pair with t = 1. The result is at least `LEAST_SENSITIVITY`: a value rounded to 0
-    would have no noise, and a constant floor preserves both properties.
+    record the ends of the piece are a pair with t = 1. The result is at least `LEAST_SENSITIVITY`, because a value
+    rounded to 0 would have no noise; a constant floor preserves both properties.
+
+    Args:
+        counts: SECRET. Exact number of records in each cell of the piece, of shape ``(cells,)``.
+        beta: Largest change of the logarithm of the result per added or removed record.
 
     >>> round(median_sensitivity(np.array([0, 5, 0, 0]), beta=1.0), 4)  # two before the end
     0.6767
@@ -237,12 +267,13 @@ def median_sensitivity(counts: IntArray, beta: float) -> float:
 def _largest_weighted_distance(
     left: IntArray, left_weights: FloatArray, right: IntArray, right_weights: FloatArray
 ) -> float:
-    """Return the largest distance of a left and a right position, times the weights of both; positions increase.
+    """Return the largest distance of a left and a right position, times the weights of both. Positions increase.
 
-    The last left position has weight 1, so the weighted distance is positive for each right position except the median,
-    however many records lie between; if all were rounded to 0 the search would fail. The logarithm of a distance is
-    concave: the further out the right position, the nearer the best left one. So the right positions are bisected, and
-    for each middle one only the left positions are tried that earlier bisections left possible.
+    The search is a divide and conquer. The logarithm of a distance is concave, so the further out the right position,
+    the nearer the best left one. Right positions are bisected, and for each middle one only those left positions are
+    tried that earlier bisections left possible. The last left position has weight 1, so the weighted distance is
+    positive for each right position except the median, however many records lie between; if all were rounded to 0 the
+    search would fail.
     """
     overall = 0.0
     stack = np.empty((128, 4), np.int64)
@@ -274,34 +305,41 @@ AREA_STEPS = 2**20
 
 @dataclass(frozen=True, slots=True)
 class NoisyAuc(QueryMechanism):
-    """The probability that a positive scores higher than a negative, plus noise (Boyd, Lantz and Page 2015, corrected).
+    """Release the area under a ROC curve with noise (Boyd, Lantz and Page 2015, corrected).
 
-    A tie counts one half; if a class is empty the area is one half. The sum is rounded to a step of ``2**-20`` and
-    clipped to [0, 1]. The curve itself is not released.
+    The area is the probability that a random positive scores higher than a random negative. A tie counts one half; if a
+    class is empty, the area is one half. The noisy area is rounded to a multiple of ``2**-20`` and clipped to [0, 1].
+    The curve itself is not released.
 
-    Formal guarantees: `run` loses at most ``plan.loss`` under ``plan.adjacency``. The area is a mean over the n records
-    of a class of numbers in [0, 1], so one more record changes it by at most ``1 / (n + 1)``, or 1 if the class was
-    empty. With k the size of the smaller class, before or after, that is at most ``1 / max(k, 1)``. One move changes k
-    by at most 1, so `auc_sensitivity`, the largest ``exp(-beta * t) / max(k - t, 1)``, changes by a factor of at most
-    ``exp(beta)``: see `calibrate_cauchy`. A replaced record is two moves, with any labels. (The published bounds
-    assume that class sizes are known; they are not.) Missing records are not counted.
+    Formal guarantees: `run` loses at most ``plan.loss`` under ``plan.adjacency``. *Proof*: the area is a mean, over the
+    n records of a class, of numbers in [0, 1]. So one more record changes it by at most ``1 / (n + 1)``, or by at most
+    1 if the class was empty. With k the size of the smaller class, before or after, that is at most ``1 / max(k, 1)``.
+    One added or removed record changes k by at most 1, so `auc_sensitivity`, the largest
+    ``exp(-beta * t) / max(k - t, 1)``, changes by a factor of at most ``exp(beta)``. That is what `calibrate_cauchy`
+    needs. A replaced record is one removed and one added, with any labels. (The published bounds assume that class
+    sizes are known; they are not.) Missing records are not counted.
     """
 
     query_types = (AucQuery,)
     display_name = "a noisy area"
 
     def _plan(self, query: AucQuery, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
-        """Return a plan whose example area is one half. Raises `UnsupportedQuery` if epsilon is below ``2**-20``."""
+        """Return a plan whose example area is one half.
+
+        Raises:
+            UnsupportedQuery: epsilon is below ``2**-20``.
+        """
         calibrate_cauchy_to_loss(loss, adjacency, parts=1)
         return Plan(query, loss, adjacency, "area by smooth sensitivity", Selection((AREA_STEPS // 2,)), error=0.0)
 
     def run(self, table: ExactTable, plan: Plan, randomness: Randomness) -> tuple[int, ...]:
-        """Return one integer: the noisy area under the curve, in steps of ``2**-20``, from 0 to ``2**20``.
+        """Return one integer: the noisy area under the ROC curve, in steps of ``2**-20``, from 0 to ``2**20``.
 
         Args:
-            table: Exact numbers of the query. SECRET.
+            table: SECRET. Exact counts of negatives by score, then of positives by score, then of missing records,
+                flat.
             plan: The plan that `plan` returned for this query.
-            randomness: Source of the noise.
+            randomness: Source of random bits.
         """
         query: AucQuery = self.require_query(plan)
         counts = [int(count) for count in table[:-1]]
@@ -315,7 +353,13 @@ class NoisyAuc(QueryMechanism):
 
 
 def roc_area(negative: list[int], positive: list[int]) -> Fraction:
-    """SECRET: return the share of pairs in which the positive scores higher, with half of the ties; 1/2 without pairs.
+    """SECRET: return the exact area under the ROC curve; 1/2 if a class is empty.
+
+    It is the fraction of pairs of a negative and a positive in which the positive scores higher; ties count one half.
+
+    Args:
+        negative: SECRET. Number of negatives at each score, scores increasing.
+        positive: SECRET. Number of positives at each score.
 
     >>> roc_area([1, 1, 0], [0, 1, 2])
     Fraction(11, 12)
@@ -331,8 +375,11 @@ def roc_area(negative: list[int], positive: list[int]) -> Fraction:
 
 
 def auc_sensitivity(smaller: int, beta: float) -> float:
-    """SECRET: return the smooth sensitivity of the area under the ROC curve, given the number of records of the smaller
-    class.
+    """SECRET: return the smooth sensitivity of the area under the ROC curve to an added or removed record.
+
+    Args:
+        smaller: SECRET. Number of records of the smaller class; 0 counts as 1.
+        beta: Largest change of the logarithm of the result per added or removed record.
 
     >>> auc_sensitivity(0, 0.1), auc_sensitivity(100, 0.1)
     (1.0, 0.01)

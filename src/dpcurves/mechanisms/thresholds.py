@@ -1,23 +1,24 @@
-"""Comparisons with noisy thresholds: the sparse vector technique, merged cells, and PrivTree.
+"""Noisy comparisons with thresholds: the sparse vector technique, merged cells, and PrivTree.
 
-Only decisions are released, of exact numbers x plus noise against a threshold t plus noise:
+These mechanisms release decisions only: whether a number x reaches a threshold t when both have noise. Their loss does
+not grow with the number of comparisons.
 
-- `SparseVector`: ``x_i + Lap(s) >= t_i + Lap(b)`` for queries i = 1, 2, ..., where the noise of the threshold is drawn
-  once and the first c positive answers are released. Also called AboveThreshold (for c = 1).
-- `MergedCells`: cells are added up from left to right until ``count + Lap(s) >= least + Lap(s)``.
-- `PrivTree`: a box at depth d is split if ``max(count - t - d * decay, -decay) + Lap(b) > 0``.
+- `SparseVector` compares ``x_i + Lap(s) >= t_i + Lap(b)`` for queries i = 1, 2, .... The noise of the threshold is
+  sampled once, and the first c positive answers are released. With c = 1 it is also called AboveThreshold.
+- `MergedCells` adds up cells from left to right until ``count + Lap(s) >= least + Lap(s)``, then starts anew.
+- `PrivTree` splits a box at depth d if ``max(count - t - d * decay, -decay) + Lap(b) > 0``.
 
 All noise is discrete Laplace noise on integers.
 
-Formal guarantees: the loss does not grow with the number of comparisons.
+Formal guarantees: the epsilon of one added, removed or moved record is
 
-    SparseVector   rise / b + c * distance / s       per record, c positive answers
-    MergedCells    1 / s                             per record
-    PrivTree       C / b                             per added or removed record, C = `path_sensitivity` < 2.61
+    SparseVector   rise / b + c * distance / s       for c positive answers
+    MergedCells    1 / s                             for an added or removed record
+    PrivTree       C / b                             for an added or removed record, C = `path_sensitivity` < 2.61
 
-Proofs shift the noise of the threshold, so that all negative answers stay negative at one loss, and are in the
-docstrings of the classes. Zero-concentrated losses are spent as a pure epsilon of ``sqrt(2 * rho)``, or for `PrivTree`
-by the range of its log ratios.
+The proofs shift the noise of the threshold, so that all negative answers stay negative at one cost. They are in the
+docstrings of the classes. A zero-concentrated loss is spent as a pure epsilon of ``sqrt(2 * rho)``; `PrivTree` uses the
+range of its log ratios instead.
 
 References: Dwork and Roth 2014, section 3.6; Lyu, Su and Li 2017; Chen 2018, Algorithms 8 and 14; Zhang, Xiao and Xie
 2016 (PrivTree).
@@ -55,28 +56,31 @@ from .linear import require_drawable, require_positive_loss, sample_noise
 
 @dataclass(frozen=True, slots=True)
 class SparseVector(QueryMechanism):
-    """Sparse vector technique: a common noise of all thresholds, fresh noise of each sum, limited positive answers.
+    """Sparse vector technique: find the first few weighted sums of records that reach their thresholds.
 
-    Thresholds may differ, and may be sums over records themselves (Chen 2018, Algorithm 8, with the counter set to zero
-    once, before the loop): the difference is compared. A comparison is positive if the difference plus fresh noise
-    reaches the common noise. The indices of positive comparisons are the answer.
+    All thresholds share one noise, and each sum has fresh noise. A comparison is positive if the difference of sum and
+    threshold, plus the fresh noise, reaches the shared noise. The indices of positive comparisons are released, up to a
+    cutoff. Thresholds may differ, and may be sums over records themselves (Chen 2018, Algorithm 8, with the counter set
+    to zero once, before the loop): the difference is compared.
 
-    Formal guarantees: `run` loses at most ``plan.loss`` under ``plan.adjacency``. Let neighbours change the differences
-    by d, let ``up`` be the largest rise in d and ``down`` the largest fall (or 0), and let an answer have
-    at most c positive comparisons. Take any value t of the common noise in one table, and ``t + up`` in the other: that
-    costs at most ``up / b``, b being the scale of the common noise. A difference below t stays below ``t + up``, at no
-    cost, however many there are. A difference that reached t must rise by at most ``up + down`` more: that costs at
-    most ``(up + down) / s`` each, s being the scale of the other noises, and there are c of these. The sum over t gives
-    ``up / b + c * (up + down) / s`` (Dwork and Roth 2014, Theorem 3.23, and Lyu, Su and Li 2017, section 4, with the
-    largest d written out). Discrete Laplace noise has these losses on integers, and the proof holds for integers t.
-    `difference_sensitivity` finds the largest ``up`` and ``up + down`` of a single move, over all kinds of records; a
+    Formal guarantees: `run` loses at most ``plan.loss`` under ``plan.adjacency``.
+
+    *Proof.* Let neighbours change the differences by d, let ``up`` be the largest rise in d and ``down`` the largest
+    fall (or 0), and let an answer have at most c positive comparisons. Take any value t of the common noise in one
+    table, and ``t + up`` in the other: that costs at most ``up / b``, b being the scale of the common noise. A
+    difference below t stays below ``t + up``, at no cost, however many there are. A difference that reached t must rise
+    by at most ``up + down`` more: that costs at most ``(up + down) / s`` each, s being the scale of the other noises,
+    and there are c of these. The sum over t gives ``up / b + c * (up + down) / s`` (Dwork and Roth 2014, Theorem 3.23,
+    and Lyu, Su and Li 2017, section 4, with the largest d written out). Discrete Laplace noise has these losses on
+    integers, and the proof holds for integers t. *End of proof.*
+
+    `difference_sensitivity` finds the largest ``up`` and ``up + down`` of a single move, over all kinds of records. A
     move is an added or removed record, or under replace-one a record that becomes another, including missing ones. Both
-    add up over moves, so a unit of k records pays k times as much, and noise is k times as large.
+    numbers add up over moves, so for a unit of k records the noise is k times as large. Queries that all move in one
+    direction are no special case: their ``up + down`` is half as large.
 
-    Queries that all move in one direction are no special case: their ``up + down`` is half as large. The scales split
-    the loss so that ``b**2 + s**2`` is least: as 1 to ``(c * (up + down) / up)**(2 / 3)`` (Lyu, Su and Li 2017, section
-    4.2). A pure loss of epsilon is ``epsilon**2 / 2`` zero-concentrated, so a zero-concentrated loss pays for an
-    epsilon of ``sqrt(2 * rho)``, rounded down.
+    The scales b and s split the loss so that ``b**2 + s**2`` is least: as 1 to ``(c * (up + down) / up)**(2 / 3)``
+    (Lyu, Su and Li 2017, section 4.2). A rho pays for an epsilon of ``sqrt(2 * rho)``, rounded down.
 
     >>> from dpcurves.data import Axis, Grid
     >>> from dpcurves.queries import ThresholdComparison as Comparison
@@ -91,7 +95,9 @@ class SparseVector(QueryMechanism):
     display_name = "the sparse vector technique"
 
     def _plan(self, query: ThresholdQuery | CoverageQuery, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
-        """Return a plan with both noises; its error is the standard deviation of a comparison, in records."""
+        """Return a plan with both noises. Its error is the standard deviation of the noise of a comparison, in
+        records.
+        """
         distribution = sparse_vector_distribution(query.comparison_matrix, loss, adjacency)
         error = round_error(
             sqrt(distribution.threshold_noise.variance + distribution.sum_noise.variance) / distribution.step
@@ -99,12 +105,13 @@ class SparseVector(QueryMechanism):
         return Plan(query, loss, adjacency, "sparse vector technique", distribution, error)
 
     def run(self, table: ExactTable, plan: Plan, randomness: Randomness) -> tuple[int, ...]:
-        """Return the indices of comparisons that reached their threshold, padded with the number of comparisons.
+        """Return the indices of the first comparisons that reached their threshold, padded with the number of
+        comparisons.
 
         Args:
-            table: Exact numbers of the query. SECRET.
+            table: SECRET. Exact counts of the cells, flat, missing records last.
             plan: The plan that `plan` returned for this query.
-            randomness: Source of the noise.
+            randomness: Source of random bits.
         """
         distribution = plan.distribution.require_type(ThresholdAnswers)
         differences = compute_differences(table, self.require_query(plan).comparison_matrix)
@@ -114,11 +121,11 @@ class SparseVector(QueryMechanism):
 
 
 class DifferenceSensitivity(NamedTuple):
-    """Changes of the differences by one move of a record.
+    """Largest changes of the compared differences when one record is added, removed or replaced.
 
     Attributes:
-        largest_rise: Largest rise of a difference over all moves (a fall is a rise in the reverse move).
-        largest_distance: Largest sum of the largest rise and the largest fall of a single move, or 0.
+        largest_rise: Largest rise of a difference, over all moves of a record. A fall is a rise in the reverse move.
+        largest_distance: Largest sum of the largest rise and the largest fall of a single move; 0 if nothing changes.
     """
 
     largest_rise: int
@@ -131,9 +138,15 @@ at this number."""
 
 
 def difference_sensitivity(weights: NDArray[np.int64], adjacency: Adjacency) -> DifferenceSensitivity:
-    """Compute the sensitivity over all kinds of records, including missing ones, that are added, removed or replaced.
+    """Return the largest changes of the differences, over all kinds of records that are added, removed or replaced.
 
-    If there are too many kinds to try all pairs, a rise and a fall are each bounded by the range of some weights.
+    Two records are of one kind if they have the same weight in every comparison; missing records are a kind with
+    weights 0. With too many kinds to try all pairs, a rise and a fall are each bounded by the range of the weights of a
+    comparison.
+
+    Args:
+        weights: Weight of a record of each cell in each comparison, of shape ``(comparisons, cells)``.
+        adjacency: Neighbouring relation of the guarantee; its contribution bound is not used here.
     """
     kinds = np.unique(np.pad(weights, ((0, 0), (0, 1))), axis=1)  # with a column of zeros: missing records
     if not isinstance(adjacency, AddRemove) and kinds.shape[1] > MOST_KINDS:
@@ -151,13 +164,12 @@ def difference_sensitivity(weights: NDArray[np.int64], adjacency: Adjacency) -> 
 
 
 def sparse_vector_distribution(compared: Comparisons, loss: PrivacyLoss, adjacency: Adjacency) -> ThresholdAnswers:
-    """Return the distribution of threshold answers: both Laplace noises, with the scales that minimise the variance of
-    a comparison.
+    """Return the two noises of the sparse vector technique, with the scales that minimise the variance of a comparison.
 
     Args:
         compared: Weights of the compared sums, and how many comparisons may reach their threshold.
-        loss: The loss of this query.
-        adjacency: Which tables the loss is about.
+        loss: Privacy budget of this query.
+        adjacency: Neighbouring relation of the guarantee.
 
     Raises:
         UnsupportedQuery: the loss is zero, no weight differs from 0, or no sampler has that much noise.
@@ -186,7 +198,7 @@ def sparse_vector_distribution(compared: Comparisons, loss: PrivacyLoss, adjacen
 
 
 def two_thirds_power(value: Fraction) -> Fraction:
-    """Return the cube root of the square, rounded down to 20 binary digits: equal on all machines.
+    """Return ``value**(2 / 3)``, rounded down to 20 binary digits, so that all machines get the same result.
 
     >>> two_thirds_power(Fraction(8))
     Fraction(4, 1)
@@ -203,8 +215,14 @@ def two_thirds_power(value: Fraction) -> Fraction:
 
 
 def compute_differences(table: ExactTable, compared: Comparisons) -> list[int]:
-    """SECRET: return the exact weighted sum of records minus the threshold of each comparison, as Python integers,
-    which cannot overflow.
+    """SECRET: return the exact weighted sum of records minus the threshold, for each comparison.
+
+    Args:
+        table: SECRET. Exact counts of the cells, flat, missing records last.
+        compared: Weights and thresholds.
+
+    Returns:
+        Python integers, which cannot overflow.
     """
     sums = compared.weights.astype(object) @ table[:-1].astype(object)
     return [int(total) - threshold for total, threshold in zip(sums, compared.thresholds, strict=True)]
@@ -213,14 +231,16 @@ def compute_differences(table: ExactTable, compared: Comparisons) -> list[int]:
 def select_reached(
     differences: Sequence[int], sum_noises: Sequence[int], threshold_noise: int, cutoff: int
 ) -> tuple[int, ...]:
-    """SECRET: return the indices of the first `cutoff` differences that, plus their noise, reach the common noise,
-    padded with the number of differences.
+    """SECRET: return the indices of the first `cutoff` differences that reach the shared noise when their own is added.
 
     Args:
-        differences: Exact sums minus their thresholds.
-        sum_noises: Noise of each sum.
-        threshold_noise: Noise that all thresholds have in common.
+        differences: SECRET. Exact sums minus their thresholds.
+        sum_noises: SECRET. Noise of each sum.
+        threshold_noise: SECRET. Noise that all thresholds have in common.
         cutoff: Largest number of indices to return.
+
+    Returns:
+        `cutoff` indices in increasing order; the number of differences fills the places that are left.
     """
     reached = [
         index
@@ -237,9 +257,9 @@ class MergedCells(QueryMechanism):
     The minimum has fresh noise for each interval, and the count for each merged cell. A remainder belongs to the last
     interval; without a complete interval, all cells form a single interval. Missing records are not counted.
 
-    Formal guarantees: `run` loses at most ``plan.loss`` under ``plan.adjacency``. Let some cell hold one more record.
-    Given the answer, that cell is in one interval, or in the remainder; all else has the same distribution in both
-    tables. There the counts before the cell are equal, and the other counts, including the count at the end of the
+    Formal guarantees: `run` loses at most ``plan.loss`` under ``plan.adjacency``. *Proof*: let some cell hold one more
+    record. Given the answer, that cell is in one interval, or in the remainder; all else has the same distribution in
+    both tables. There the counts before the cell are equal, and the other counts, including the count at the end of the
     interval, are one larger.
 
     - *From fewer to more*: shift the noisy minimum by 1, which costs ``1 / scale``. Counts below it stay below: those
@@ -247,28 +267,30 @@ class MergedCells(QueryMechanism):
     - *From more to fewer*: shift nothing. Counts below stay below. Only the last count must rise by 1, which costs
       ``1 / scale`` as well.
 
-    So one move costs ``1 / scale``; neighbours are a path of ``l1_sensitivity`` moves, and noise of scale
-    ``l1_sensitivity / epsilon`` on both is enough. (The published noise is twice that under add-remove, and equal under
-    replace-one.) A zero-concentrated loss pays for an epsilon of ``sqrt(2 * rho)``, rounded down.
+    So one added or removed record costs ``1 / scale``. Neighbours are a path of ``l1_sensitivity`` such moves, and
+    noise of scale ``l1_sensitivity / epsilon`` on both is enough. (The published noise is twice that under add-remove,
+    and equal under replace-one.) A rho pays for an epsilon of ``sqrt(2 * rho)``, rounded down.
     """
 
     query_types = (MergePartitionQuery,)
     display_name = "merged cells"
 
     def _plan(self, query: MergePartitionQuery, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
-        """Return a plan whose example has one interval per cell. Raises `UnsupportedQuery` if the loss is zero or no
-        sampler has that much noise.
+        """Return a plan whose example partition has one interval per cell.
+
+        Raises:
+            UnsupportedQuery: the loss is zero, or no sampler has that much noise.
         """
         calibrate_merge_noise(loss, adjacency)
         return Plan(query, loss, adjacency, "merged cells", Selection((1,) * query.cells), error=0.0)
 
     def run(self, table: ExactTable, plan: Plan, randomness: Randomness) -> tuple[int, ...]:
-        """Return 1 for the last cell of each interval, else 0; the last interval ends with the axis in any case.
+        """Return 1 for the last cell of each interval, else 0.
 
         Args:
-            table: Exact numbers of the query. SECRET.
+            table: SECRET. Exact counts of the cells of the axis, missing records last, of shape ``(cells + 1,)``.
             plan: The plan that `plan` returned for this query.
-            randomness: Source of the noise.
+            randomness: Source of random bits.
         """
         query: MergePartitionQuery = self.require_query(plan)
         noises = sample_noise(calibrate_merge_noise(plan.loss, plan.adjacency), 2 * query.cells, randomness).tolist()
@@ -277,7 +299,11 @@ class MergedCells(QueryMechanism):
 
 
 def calibrate_merge_noise(loss: PrivacyLoss, adjacency: Adjacency) -> Noise:
-    """Return the noise of each count and of each minimum of `MergedCells`: scale ``l1_sensitivity / epsilon``.
+    """Return the noise of each count and of each minimum of `MergedCells`, of scale ``l1_sensitivity / epsilon``.
+
+    Args:
+        loss: Privacy budget of this query.
+        adjacency: Neighbouring relation of the guarantee.
 
     Raises:
         UnsupportedQuery: the loss is zero, or no sampler has that much noise.
@@ -294,14 +320,13 @@ def calibrate_merge_noise(loss: PrivacyLoss, adjacency: Adjacency) -> Noise:
 def mark_interval_ends(
     counts: Sequence[int], min_records: int, count_noises: Sequence[int], threshold_noises: Sequence[int]
 ) -> Iterator[int]:
-    """SECRET counts in, private decisions out: generate 1 for the last cell of each interval, else 0, given the noises
-    of counts and of minimums.
+    """SECRET counts in, private decisions out: generate 1 for each cell whose noisy count ends an interval, else 0.
 
     Args:
-        counts: Exact number of records in each cell.
+        counts: SECRET. Exact number of records in each cell.
         min_records: Number of records that an interval should have at least.
-        count_noises: Noise of the count at each cell.
-        threshold_noises: Noise of the minimum of an interval that starts at each cell.
+        count_noises: SECRET. Noise of the count at each cell.
+        threshold_noises: SECRET. Noise of the minimum of an interval that starts at each cell.
     """
     total, threshold = 0, None
     for count, noise, threshold_noise in zip(counts, count_noises, threshold_noises, strict=True):
@@ -365,12 +390,12 @@ class PrivTree(QueryMechanism):
         return Plan(query, loss, adjacency, name, PartitionDecisions(_example_partition(growth, adjacency)), error=0.0)
 
     def run(self, table: ExactTable, plan: Plan, randomness: Randomness) -> tuple[int, ...]:
-        """Return for each divisible box whether it is divided, 1 or 0, in the order of `SplitRule.find_leaves`.
+        """Return 1 for each divisible box that is split, else 0, in the order of `SplitRule.find_leaves`.
 
         Args:
-            table: Exact numbers of the query. SECRET.
+            table: SECRET. Exact counts of the cells, flat, missing records last.
             plan: The plan that `plan` returned for this query.
-            randomness: Source of the noise.
+            randomness: Source of random bits.
         """
         query: TreePartitionQuery = self.require_query(plan)
         growth = calibrate_privtree(query, plan.loss, plan.adjacency)
@@ -388,7 +413,15 @@ class PrivTree(QueryMechanism):
 
 @dataclass(frozen=True, slots=True)
 class PrivTreeParameters:
-    """Public parameters of the adaptive refinement of a partition."""
+    """Public parameters of `PrivTree`.
+
+    Attributes:
+        splitting: Rule that divides boxes into parts.
+        threshold: Records. The score of a box at depth d is its count minus ``threshold + d * decay``, at least
+            ``-decay``.
+        noise: Noise of the score of a box, which is split if the sum is above 0.
+        decay: Records per level of depth.
+    """
 
     splitting: SplitRule
     threshold: int
@@ -397,12 +430,12 @@ class PrivTreeParameters:
 
 
 def calibrate_privtree(query: TreePartitionQuery, loss: PrivacyLoss, adjacency: Adjacency) -> PrivTreeParameters:
-    """Return the parameters of PrivTree with the smallest noise at which a partition loses at most `loss`.
+    """Return the parameters of `PrivTree` with the least noise at which a partition loses at most `loss`.
 
     Args:
-        query: The partition that is asked for: shape, divisions and threshold.
-        loss: The loss of this query.
-        adjacency: Which tables the loss is about.
+        query: The partition to choose: shape, branching factors and threshold.
+        loss: Privacy budget of this query.
+        adjacency: Neighbouring relation of the guarantee.
 
     Raises:
         UnsupportedQuery: the loss is zero, or scores with so much noise might exceed 64 bits.
@@ -413,13 +446,13 @@ def calibrate_privtree(query: TreePartitionQuery, loss: PrivacyLoss, adjacency: 
 
 
 def calibrate_noise_and_decay(parts: int, height: int, loss: PrivacyLoss, adjacency: Adjacency) -> tuple[Noise, int]:
-    """Calibrate the noise of scores and their decay, for the parts of a box and the number of splits on a path.
+    """Return the noise of a box's score, and the fall of the score per level, by the proof of `PrivTree`.
 
     Args:
         parts: Largest number of parts of a box.
-        height: Largest number of splits on a path.
-        loss: The loss of this query.
-        adjacency: Which tables the loss is about.
+        height: Largest number of splits on a path from the box of all cells down.
+        loss: Privacy budget of this query.
+        adjacency: Neighbouring relation of the guarantee.
 
     Raises:
         UnsupportedQuery: the loss is zero, or scores with so much noise might exceed 64 bits.
@@ -444,7 +477,11 @@ def calibrate_noise_and_decay(parts: int, height: int, loss: PrivacyLoss, adjace
 
 
 def path_sensitivity(parts: int, height: int) -> Fraction:
-    """Return C of `PrivTree`: the largest loss of the splits on one path, in units of one over the scale.
+    """Return C of `PrivTree`: the largest loss of the splits on one path, in units of 1 / scale.
+
+    Args:
+        parts: Largest number of parts of a box, at least 2.
+        height: Largest number of splits on a path.
 
     >>> path_sensitivity(2, 1), path_sensitivity(2, 3), float(path_sensitivity(2, 60))
     (Fraction(1, 1), Fraction(7, 3), 2.6066951524152917)
@@ -453,20 +490,23 @@ def path_sensitivity(parts: int, height: int) -> Fraction:
 
 
 def is_noisily_above_zero(scores: IntArray, noise: Noise, randomness: Randomness) -> BoolArray:
-    """SECRET scores in, decisions out: return whether each score plus noise is above zero.
+    """SECRET scores in, decisions out: return for each score whether the score plus noise is above zero.
 
     Args:
-        scores: Integers, of shape ``(boxes,)``. SECRET.
-        noise: Distribution of the noise of each score.
-        randomness: Source of the random bits.
+        scores: SECRET. Integers, of shape ``(boxes,)``.
+        noise: Noise of each score.
+        randomness: Source of random bits.
     """
     decided: BoolArray = sample_noise(noise, len(scores), randomness) > -scores  # a sum might leave 64 bits
     return decided
 
 
 def _grow_partition(splitting: SplitRule, divides: Callable[[Boxes, int], BoolArray]) -> tuple[int, ...]:
-    """Return 1 or 0 for each box that can be split, generation by generation, from the box of all cells on; `divides`
-    decides.
+    """Return 1 or 0 for each box that can be split, level by level from the box of all cells down.
+
+    Args:
+        splitting: Rule that divides boxes into parts.
+        divides: Function of boxes and their depth that decides which of them are split.
     """
     decisions: list[int] = []
     boxes = splitting.whole_box

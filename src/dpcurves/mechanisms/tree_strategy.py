@@ -1,21 +1,21 @@
-"""Choice of nested tilings and of their budget fractions, for the least mean squared error of a prefix.
+"""Choice of a tree of intervals: how many children a node has, and which budget fraction each level gets.
 
-A tree counts intervals on levels l = 1, ..., h, from coarse to fine. A radix is the number of children of a node (also
-called branching factor, or fan-out). With the fraction s_l of the loss, a count of level l has the variance
+`find_best_shape` returns the tree with the smallest mean squared error of a prefix count. `TreeSums` uses it. It reads
+no records: the choice depends on public sizes alone, and affects errors, not the privacy loss.
+
+A tree counts intervals on levels l = 1, ..., h, from coarse to fine. A radix is the number of children of a node, also
+called branching factor or fan-out. With the fraction s_l of the loss, a count of level l has the variance
 
     v_l = v / s_l**power      power = 2 for Laplace noise, 1 for Gaussian noise
 
-in units of the variance v for the whole loss. Least squares on all levels gives a node's count from its own subtree the
-variance ``w_l`` with ``1 / w_l = 1 / v_l + 1 / (r_(l+1) * w_(l+1))``, where ``r_(l+1)`` is the number of its children,
-and ``w_h = v_h``. The mean variance of a prefix is the sum of the ``w_l`` with weights that depend on the radices alone
-(`PerfectTrees.prefix_errors`; with a public total, the first level adds less), so that the gradient by the fractions
-has a closed form too.
+where v is the variance for the whole loss. Least squares on all levels estimates a node's count from its own subtree
+with the variance ``w_l``: ``1 / w_l = 1 / v_l + 1 / (r_(l+1) * w_(l+1))``, where ``r_(l+1)`` is the number of its
+children, and ``w_h = v_h``. The mean variance of a prefix is the sum of the ``w_l`` with weights that depend on the
+radices alone (`PerfectTrees.prefix_errors`; with a public total, the first level adds less). So its gradient by the
+fractions has a closed form too.
 
-`find_best_shape` minimises it in four steps: enumerate lists of radices that are similar to one another; improve the
-fractions of each by a few multiplicative updates; optimise the best ones fully; compare the best few by the exact
-variance of integer noise.
-
-Formal guarantees: a function of public facts alone. It affects errors, not the privacy loss.
+The search has four steps: enumerate lists of similar radices; improve the fractions of each by a few multiplicative
+updates; optimise the best ones fully; compare the best few by the exact variance of integer noise.
 
 References: Hay, Rastogi, Miklau and Suciu 2010 (least squares on trees); Qardaji, Yang and Li 2013 (radices); Cormode,
 Procopiuc, Srivastava, Shen and Yu 2012 (budget fractions).
@@ -73,15 +73,18 @@ TUNING = Tuning()
 
 @dataclass(frozen=True)
 class PerfectTrees:
-    """Trees of one depth over rows of cells.
+    """Many candidate trees of one depth, with their errors in closed form.
+
+    All nodes of a level have the same number of children. Arrays have the shape ``(trees, levels)``, levels from coarse
+    to fine.
 
     Attributes:
         radices: Number of children of a node of the level above; for the first level, of nodes per row. A fraction if
             the last node is cut off.
         widths: Number of cells of a node.
-        rows: Number of rows with such a tree.
-        power: 2 for Laplace noise, whose variance falls with the square of a share; 1 for Gaussian noise.
-        total_is_public: Whether the number of all records is public. The missing cell, whose noise has the whole loss,
+        rows: Number of rows of the table; each has such a tree.
+        power: 2 for Laplace noise, whose variance falls with the square of a budget fraction; 1 for Gaussian noise.
+        total_is_public: True if the number of all records is public. The missing cell, whose noise has the whole loss,
             is then another child of the root.
     """
 
@@ -92,21 +95,31 @@ class PerfectTrees:
     total_is_public: bool
 
     def select_trees(self, numbers: NDArray[np.int64]) -> PerfectTrees:
-        """Return the trees with these indices, as an object of the same form."""
+        """Return the trees with these indices."""
         return replace(self, radices=self.radices[numbers], widths=self.widths[numbers])
 
     def approximate_errors(self, rounds: int = TUNING.few_rounds) -> FloatArray:
-        """Return the error of each tree after few iterations (`rounds`), (trees,), in units of the noise variance for
-        the whole loss; never below its least error.
+        """Return the error of each tree after a few updates of its budget fractions, of shape ``(trees,)``.
+
+        Args:
+            rounds: Number of updates.
+
+        Returns:
+            Mean variances of a prefix, in units of the noise variance for the whole loss; never below the least
+            possible.
         """
         return self.prefix_errors(self.optimise_budget_fractions(rounds))
 
     def optimise_budget_fractions(self, rounds: int = TUNING.rounds) -> FloatArray:
-        """Return shares that minimise `prefix_errors`, by a fixed number of multiplicative updates.
+        """Return the budget fractions that minimise `prefix_errors`, of shape ``(trees, levels)``.
 
-        At a minimum on the simplex, shares are proportional to pulls, ``pull = -d error / d log(share) / power``. A
-        single level has ``pull = weight * share ** -power``, so that ``share * (pull / share) ** (1 / (power + 1))`` is
-        optimal at once. If a level is best left out, the minimum is a local one: compare trees without that level.
+        The method is a fixed number of multiplicative updates. At a minimum on the simplex, shares are proportional to
+        pulls, ``pull = -d error / d log(share) / power``. A single level has ``pull = weight * share ** -power``, so
+        that ``share * (pull / share) ** (1 / (power + 1))`` is optimal at once. If a level is best left out, the
+        minimum is a local one: compare trees without that level.
+
+        Args:
+            rounds: Number of updates.
         """
         shares = np.full(self.radices.shape, 1 / self.radices.shape[1])
         for _ in range(rounds):
@@ -116,7 +129,13 @@ class PerfectTrees:
         return shares
 
     def prefix_errors(self, shares: FloatArray) -> FloatArray:
-        """Return the mean variance of a prefix over all edges except the last, by least squares on all levels."""
+        """Return the mean variance of a prefix for each tree, after least squares on all levels, of shape ``(trees,)``.
+
+        The mean is over all edges except the last, in units of the noise variance for the whole loss.
+
+        Args:
+            shares: Budget fraction of each level, of shape ``(trees, levels)``.
+        """
         combined = self._combine_variances(shares)
         top, _ = self._first_level_error(combined[:, 0])
         errors: FloatArray = top + (self._variance_weights * combined)[:, 1:].sum(axis=1)
@@ -148,8 +167,9 @@ class PerfectTrees:
         return first - second / self._children
 
     def _combine_variances(self, shares: FloatArray) -> FloatArray:
-        """Return the variance of a node's estimate from its own subtree, (trees, levels), by inverse-variance means
-        from fine to coarse.
+        """Return the variance of a node's estimate from its own subtree, of shape ``(trees, levels)``.
+
+        It is a recursion of inverse-variance means, from the finest level to the coarsest.
         """
         combined = shares**-self.power
         for level in range(combined.shape[1] - 2, -1, -1):
@@ -158,8 +178,9 @@ class PerfectTrees:
         return combined
 
     def _first_level_error(self, variance: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return the contribution of the first level to the error of each tree, and its derivative by the variance of a
-        node, each (trees,).
+        """Return what the first level adds to the error of each tree, and its derivative by the variance of a node.
+
+        Both have the shape ``(trees,)``.
         """
         first = self._edge_moments[0][:, 0]
         second = self._edge_moments[1][:, 0]
@@ -170,7 +191,9 @@ class PerfectTrees:
         return first * variance - second * variance * reduction, first - second * reduction * (2 - nodes * reduction)
 
     def _error_gradients(self, shares: FloatArray) -> FloatArray:
-        """Return derivatives of the error by the logarithm of each share, over the power, by the chain rule."""
+        """Return the derivative of the error by the logarithm of each budget fraction, divided by `power`, by the
+        chain rule.
+        """
         combined = self._combine_variances(shares)
         level_variances = shares**-self.power
         pulls = np.empty_like(shares)
@@ -218,22 +241,22 @@ def find_best_shape(
     single_level_noise: Noise | None = None,
     tuning: Tuning = TUNING,
 ) -> TreeShape:
-    """Return the shape with the least error of prefixes among trees whose finest intervals have `width` cells.
+    """Return the tree with the smallest mean squared error of prefixes whose finest intervals have `width` cells.
 
-    Many lists of radices are compared in closed form, each with its best shares; the few best are compared exactly. The
-    result is the same for all losses, because all variances scale with it, except with very little noise: the variance
-    of integer noise then falls much faster than the square of its scale, and fewer levels are better. The best trees of
-    each depth, including flat ones, are then compared by their exact variances. Cached: a first result takes about a
-    fifth of a second.
+    Many lists of radices are compared in closed form, each with its best budget fractions; the best few are compared
+    exactly. All variances scale with the loss, so the result is the same for all losses, except with very little noise:
+    the variance of integer noise then falls much faster than the square of its scale, and fewer levels are better. In
+    that case the best trees of each depth, including flat ones, are compared by their exact variances. Results are
+    cached; a first result takes about a fifth of a second.
 
-    Arguments:
-        rows: Number of rows with such a tree.
+    Args:
+        rows: Number of rows of the table; each has such a tree.
         cells: Number of cells of a row.
         width: Number of cells of an interval of the finest level.
-        family: The family of the noise.
-        total_is_public: Whether the number of all records is public.
+        family: Family of the noise.
+        total_is_public: True if the number of all records is public.
         single_level_noise: Noise of a count if the whole loss is spent on a single tiling; used if it is Laplace noise
-            of a scale of at most `Tuning.discrete_scale`.
+            of a scale of at most `Tuning.discrete_scale`. None: the noise is not small.
         tuning: Numbers that steer the search.
 
     >>> find_best_shape(1, 4096, 1, Family.LAPLACE, total_is_public=True).widths
@@ -272,8 +295,13 @@ def _best_shapes_by_depth(
 def _rank_shapes(
     size: tuple[int, int, int], family: Family, total_is_public: bool, tuning: Tuning
 ) -> Iterator[tuple[float, TreeShape]]:
-    """Generate the best shapes of each depth whose approximate error is near the least, with closed-form errors;
-    `size` is the number of rows, of cells of a row, and of cells of the finest intervals.
+    """Generate the best shapes of each depth with their errors, for depths whose approximate error is near the least.
+
+    Args:
+        size: Number of rows, of cells of a row, and of cells of the finest intervals.
+        family: Family of the noise.
+        total_is_public: True if the number of all records is public.
+        tuning: Numbers that steer the search.
     """
     depths = list(_candidate_trees(*size, family, total_is_public))
     approximate_errors = [trees.approximate_errors(tuning.few_rounds) for trees in depths]
@@ -299,8 +327,11 @@ def _candidate_trees(
 
 
 def _level_widths(inner: FloatArray, finest: int) -> FloatArray:
-    """Return the number of cells of a node on each level, (trees, levels), given the radices below the first level,
-    (trees, levels - 1), and the finest width.
+    """Return the number of cells of a node on each level, of shape ``(trees, levels)``.
+
+    Args:
+        inner: Radices below the first level, of shape ``(trees, levels - 1)``.
+        finest: Number of cells of a node of the last level.
     """
     widths = np.full((inner.shape[0], inner.shape[1] + 1), float(finest))
     widths[:, :-1] *= np.cumprod(inner[:, ::-1], axis=1)[:, ::-1]
@@ -308,9 +339,7 @@ def _level_widths(inner: FloatArray, finest: int) -> FloatArray:
 
 
 def _best_shapes(trees: PerfectTrees, tuning: Tuning) -> Iterator[tuple[float, TreeShape]]:
-    """Generate the best few trees of one depth, each with its error, in which each level has a positive budget
-    fraction.
-    """
+    """Generate the best few trees of one depth with their errors; trees with an empty level are left out."""
     shares = trees.optimise_budget_fractions(tuning.rounds)
     errors = np.where(shares.min(axis=1) * 1000 < 1, np.inf, trees.prefix_errors(shares))
     for index in np.argsort(errors, kind="stable")[: tuning.finalists]:
@@ -322,10 +351,10 @@ def _best_shapes(trees: PerfectTrees, tuning: Tuning) -> Iterator[tuple[float, T
 
 
 def _inner_radices(intervals: float) -> Iterator[Radices]:
-    """Generate radices below the first level of trees over this number of intervals, from coarse to fine.
+    """Generate lists of radices below the first level, from coarse to fine, for trees over this number of intervals.
 
-    In the best trees all radices are similar, except the last radix, below which prefixes are interpolated, and the
-    first, which is the number of intervals divided by the product of the others.
+    In the best trees all radices are similar, with two exceptions. Prefixes are interpolated below the last level, so
+    its radix may differ; and the first radix is the number of intervals divided by the product of the others.
     """
     yield ()
     yield from ((last,) for last in range(2, 129) if last < intervals)
@@ -335,7 +364,9 @@ def _inner_radices(intervals: float) -> Iterator[Radices]:
 
 
 def _repeat_radix(middle: int, last: int, intervals: float) -> Iterator[Radices]:
-    """Generate lists of `middle` and ``middle + 1`` that leave a first radix above 1 and up to ``3 * middle``."""
+    """Generate lists of `middle` and ``middle + 1``, ended by `last`, that leave a first radix of at most
+    ``3 * middle``.
+    """
     depth = 1
     while last * middle**depth < intervals:
         for larger in range(depth):
@@ -346,7 +377,9 @@ def _repeat_radix(middle: int, last: int, intervals: float) -> Iterator[Radices]
 
 
 def _round_to_thousandths(shares: FloatArray) -> tuple[Fraction, ...]:
-    """Return fractions in units of 1/1000 that add up to 1: rounded down, then the largest remainders rounded up."""
+    """Return budget fractions in units of 1/1000 that add up to 1: rounded down, then the largest remainders rounded
+    up.
+    """
     thousandths = np.floor(shares * 1000).astype(np.int64)
     order = np.argsort(thousandths - shares * 1000, kind="stable")
     for position in range(1000 - int(thousandths.sum())):
@@ -355,7 +388,15 @@ def _round_to_thousandths(shares: FloatArray) -> tuple[Fraction, ...]:
 
 
 def _exact_error(shape: TreeShape, rows: int, cells: int, single_noise: Noise, total_is_public: bool) -> float:
-    """Return the mean variance of a prefix with integer noise, where `single_noise` is the noise of a single tiling."""
+    """Return the exact mean variance of a prefix with integer noise.
+
+    Args:
+        shape: The tree.
+        rows: Number of rows of the table.
+        cells: Number of cells of a row.
+        single_noise: Noise of a count if the whole loss is spent on a single tiling.
+        total_is_public: True if the number of all records is public.
+    """
     levels = tuple(
         Tier(range(0, cells, width), Noise(single_noise.family, single_noise.parameter / share))
         for width, share in zip(shape.widths, shape.budget_fractions, strict=True)

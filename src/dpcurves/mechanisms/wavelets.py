@@ -1,22 +1,24 @@
-"""Noisy sums with signed or fractional weights: Haar and tensor wavelets (Privelet), square root of prefix sums.
+"""Noisy Haar wavelets (Privelet), and the square-root factorisation of prefix sums.
 
-Each mechanism releases ``A @ cells + noise`` for a public matrix A, of which prefixes are linear combinations:
+Each mechanism releases ``A @ cells + noise`` for a public matrix A, such that prefixes are linear combinations of few
+released values. That is the matrix mechanism.
 
-- `Haar`: A has a row for each inner node of a binary tree, 1 for cells of its left half and -1 for its right half, and
-  one for the total. A prefix is a combination of one contrast per level.
+- `Haar`: A has one row for each inner node of a binary tree, with 1 for cells of its left half and -1 for cells of its
+  right half, and one row for the total. A prefix is a combination of one such contrast per level.
 - `Privelet`: the tensor product of such matrices over the axes of a table, for boxes of cells.
-- `SquareRoot`: the lower triangular Toeplitz matrix A with ``A @ A = L``, L being the matrix of ones that sums up
-  prefixes: its diagonals are ``1, 1/2, 3/8, ...``, the coefficients of ``1 / sqrt(1 - x)``. Prefixes are
-  ``A @ released``. Under add-remove the columns of the released factor are first scaled to nearly equal lengths.
+- `SquareRoot`: the lower triangular Toeplitz matrix A with ``A @ A = L``, where L is the matrix of ones that sums up
+  prefixes. Its diagonals are ``1, 1/2, 3/8, ...``, the coefficients of ``1 / sqrt(1 - x)``. Prefixes are
+  ``A @ released``. Under add-remove the columns of A are first scaled to nearly equal lengths.
 
-Formal guarantees: the budget ``p_v`` of a value is 1 over the scale of its Laplace noise, or 1 over the variance of its
-Gaussian noise. Noises are independent, so a change of the cells costs
+Formal guarantees: values have independent noise of different sizes. The budget ``p_v`` of a value is 1 over the scale
+of its Laplace noise, or 1 over the variance of its Gaussian noise. A change of the cells that changes value v by
+``change_v`` loses
 
     epsilon = sum_v |change_v| * p_v  (Laplace noise)      rho = sum_v change_v**2 * p_v / 2  (Gaussian noise)
 
-`calibrate_budgets` scales all budgets so that the largest change by one unit loses what is granted;
-`largest_sensitivities` and `squared_lengths` find that change, for records that are added or removed and for records
-that move between cells.
+`calibrate_budgets` scales all budgets so that the worst change by one unit loses the whole budget.
+`largest_sensitivities` and `squared_lengths` find that worst change, for records that are added or removed and for
+records that move between cells.
 
 References: Xiao, Wang and Gehrke 2010 (Privelet); Henzinger, Upadhyay and Upadhyay 2023 (square root); Li, Miklau, Hay,
 McGregor and Rastogi 2015 (the matrix mechanism).
@@ -93,24 +95,29 @@ class Budgets(NamedTuple):
 def calibrate_budgets(
     record_sensitivity: Fraction, move_sensitivity: Fraction, loss: PrivacyLoss, adjacency: Adjacency
 ) -> Budgets:
-    """Return the largest budgets, hence the least noise, at which all sums and the missing cell lose at most `loss`.
+    """Return the budgets at which all sums and the missing cell together lose at most `loss`, with the least noise.
 
-    Arguments:
+    Args:
         record_sensitivity: Largest relative sensitivity to one added or removed record in the cells.
         move_sensitivity: Largest relative sensitivity to one record that moves from one cell to another.
-        loss: Loss of all values together.
-        adjacency: The neighbouring relation.
+        loss: Privacy budget of all values together.
+        adjacency: Neighbouring relation of the guarantee.
 
     Formal guarantees: discrete Laplace noise on integers loses ``|d| / scale`` (Ghosh, Roughgarden and Sundararajan
     2009), and discrete Gaussian noise rho ``d**2 / (2 * variance)`` (Canonne, Kamath and Steinke 2020, Theorem 14); for
     independent noises these add up. So a change loses its weighted sensitivity as epsilon, or half of it as rho. Let a
-    unit have k records. *Add-remove*: at most k records are added or removed, each in the cells, for at most
-    ``unit * record_sensitivity``, or missing, for `missing`. *Replace-one*: as many as can be paired move, from one
-    cell to another for at most ``unit * move_sensitivity``, or between the cells and the missing cell for at most
-    ``unit * record_sensitivity + missing``; the others are added or removed, for less. By the triangle inequality the
-    change of all costs at most k times as much as the most expensive one, or k**2 times with Gaussian noise, which is
-    ``epsilon / k``, or ``2 * rho / k**2``. If all k do the same it costs exactly that, so noise cannot be smaller. If
-    records move, the missing cell gets the rest of what moves between cells cost, but at least a third.
+    unit have k records.
+
+    - *Add-remove*: at most k records are added or removed, each in the cells, for at most
+      ``unit * record_sensitivity``, or missing, for `missing`.
+    - *Replace-one*: as many as can be paired move, from one cell to another for at most ``unit * move_sensitivity``, or
+      between the cells and the missing cell for at most ``unit * record_sensitivity + missing``; the others are added
+      or removed, for less.
+
+    By the triangle inequality the change of all costs at most k times as much as the most expensive one, or k**2 times
+    with Gaussian noise, which is ``epsilon / k``, or ``2 * rho / k**2``. If all k do the same it costs exactly that, so
+    noise cannot be smaller. If records move, the missing cell gets the rest of what moves between cells cost, but at
+    least a third.
 
     Raises:
         UnsupportedQuery: the loss is zero.
@@ -132,17 +139,23 @@ _PARTS = 1000
 
 @dataclass(frozen=True, slots=True)
 class Haar(FixedWidthMechanism, PrefixMechanism):
-    """Contrasts of all nodes of a binary tree (Xiao, Wang and Gehrke 2010: Privelet), with near-equal budgets.
+    """Release noisy Haar wavelets for prefixes: contrasts of all nodes of a binary tree (Xiao, Wang and Gehrke 2010).
 
-    Formal guarantees: pure or zero-concentrated like the loss; see `calibrate_budgets` and `largest_sensitivities`. The
-    sum of the budgets of one path is divided so that the mean variance of a prefix is least.
+    Formal guarantees: pure or zero-concentrated, like the loss; the proof is in `calibrate_budgets` and
+    `largest_sensitivities`. The budget of one record is divided among the nodes of its path so that the mean variance
+    of a prefix is least.
+
+    Attributes:
+        width: Number of cells of an interval of the finest level. Prefixes that end inside it are interpolated.
     """
 
     display_name = "a wavelet"
 
     def _plan(self, query: CountQuery, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
-        """Return the plan of a Haar mechanism, with the expected error of a prefix sum that is estimated by least
-        squares from the noisy contrasts. Raises `UnsupportedQuery` if the loss is zero.
+        """Return a plan of noisy contrasts; its error is that of a prefix estimated from them by least squares.
+
+        Raises:
+            UnsupportedQuery: the loss is zero.
         """
         distribution = _haar_distribution(query, self.width, loss, adjacency)
         name = self.name_with_width(f"Haar wavelet of depth {len(distribution.levels)}")
@@ -150,8 +163,8 @@ class Haar(FixedWidthMechanism, PrefixMechanism):
 
 
 def _haar_distribution(query: CountQuery, width: int, loss: PrivacyLoss, adjacency: Adjacency) -> HaarSums:
-    """Return the distribution of noisy contrasts with the budgets of `_optimise_path_budgets`, calibrated to the loss
-    by `calibrate_budgets`.
+    """Return the distribution of noisy contrasts, with budgets from `_optimise_path_budgets` scaled by
+    `calibrate_budgets`.
     """
     points = -(-query.cells // width)
     family = Family.from_loss(loss)
@@ -189,12 +202,14 @@ def _optimise_path_budgets(points: int, top: float, family: Family, adjacency: A
 
 @dataclass(frozen=True, slots=True)
 class Privelet(QueryMechanism):
-    """The tensor product of Haar wavelets (Xiao, Wang and Gehrke 2010: Privelet), with budgets for prefix boxes.
+    """Release noisy Haar wavelets of a table, for boxes of cells that begin at the first cell (Xiao, Wang and Gehrke
+    2010).
 
-    A value is a contrast along each axis, and its relative budget the product of one budget per axis; the budgets of
-    one path along an axis add up to at most the same sum for all cells. Sides need not be powers of two.
+    A value is a contrast along each axis, that is an entry of the tensor product of one Haar transform per axis. Its
+    relative budget is the product of one budget per axis. The budgets of one path along an axis add up to at most the
+    same sum for all cells. Sides need not be powers of two.
 
-    Formal guarantees: pure or zero-concentrated like the loss. Cells of the table, cells outside it, and missing
+    Formal guarantees: pure or zero-concentrated, like the loss. Cells of the table, cells outside it, and missing
     records are three disjoint sums, whose budgets `calibrate_budgets` sets by the largest relative sensitivities that
     `largest_sensitivities` proves. A record that moves between the last two pays for both: under replace-one each of
     them gets at most half the loss.
@@ -212,7 +227,14 @@ class Privelet(QueryMechanism):
         return Plan(query, loss, adjacency, f"wavelets along {len(query.sides)} axes", distribution, error)
 
     def run(self, table: ExactTable, plan: Plan, randomness: Randomness) -> tuple[int, ...]:
-        """Return transformed cells plus noise; the count of cells outside the table, if it has any; missing records."""
+        """Return noisy wavelets, then the noisy count of cells outside the table if there are any, then of missing
+        records.
+
+        Args:
+            table: SECRET. Exact counts of the cells, flat, missing records last.
+            plan: The plan that `plan` returned for this query.
+            randomness: Source of random bits.
+        """
         distribution = plan.distribution.require_type(HaarTensorSums)
         exact = compute_exact_values(table, self.require_query(plan), distribution)
         noise = sample_value_noise(distribution, randomness)
@@ -220,8 +242,12 @@ class Privelet(QueryMechanism):
 
 
 def compute_exact_values(table: ExactTable, query: WaveletQuery, distribution: HaarTensorSums) -> list[int]:
-    """SECRET: return the exact wavelets of the table, then the count outside it if there is one, then the count of
-    missing records.
+    """SECRET: return the exact wavelets of the table, then the count outside it if there is one, then missing records.
+
+    Args:
+        table: SECRET. Exact counts of the cells, flat, missing records last.
+        query: The subtable and its order of cells.
+        distribution: Distribution of the noisy values.
     """
     order = places_to_array(query.order)
     values = table[order].reshape(query.sides)
@@ -234,7 +260,7 @@ def compute_exact_values(table: ExactTable, query: WaveletQuery, distribution: H
 
 
 def sample_value_noise(distribution: HaarTensorSums, randomness: Randomness) -> list[int]:
-    """SECRET: sample one integer of noise per value, in the order of `distribution`."""
+    """SECRET: return one sample of noise per value, in the order of `distribution`."""
     table_noise = np.empty(distribution.sides, dtype=np.int64)
     for block, noise in zip(distribution.blocks, distribution.noises, strict=True):
         table_noise[block] = sample_noise(noise, table_noise[block].size, randomness).reshape(table_noise[block].shape)
@@ -247,8 +273,9 @@ def sample_value_noise(distribution: HaarTensorSums, randomness: Randomness) -> 
 
 
 def _haar_transform(cells: ExactTable) -> ExactTable:
-    """SECRET: return the Haar transform along the last axis: the total, then contrasts from coarse to fine; same
-    shape.
+    """SECRET: return the Haar transform along the last axis: the total, then contrasts from coarse to fine.
+
+    The result has the shape of `cells`.
     """
     contrasts: list[ExactTable] = []
     for _ in band_sizes(cells.shape[-1])[1:]:
@@ -260,10 +287,18 @@ def _haar_transform(cells: ExactTable) -> ExactTable:
 
 
 def _tensor_distribution(query: WaveletQuery, loss: PrivacyLoss, adjacency: Adjacency) -> HaarTensorSums:
-    """Return the noise distribution of the Haar wavelets of a table: one noise scale for each combination of bands.
+    """Return the distribution of noisy wavelets of a table, with one noise for each combination of levels.
 
-    `calibrate_budgets` sets the scales so that all values together lose at most `loss`. The count of missing records
+    `calibrate_budgets` sets the noises so that all values together lose at most `loss`. The count of missing records
     has separate noise, and so has the count of records outside the queried cells, unless the query covers the table.
+
+    Formal guarantees: a record that moves from outside the queried cells to the missing cell costs ``2 * missing``.
+    That is at most the loss, because ``moved <= 2 * alone``, so that ``unit * alone`` is at least half of it. In the
+    terms of `largest_sensitivities`, with Laplace noise the two products that are subtracted add up to at least 0. With
+    Gaussian noise it suffices that P is at least q along every axis. In a prefix that ends in the left half of the
+    axis the total has the same factor as the first contrast, in the right half one of at least 1/2, and the contrast
+    at most 1/2; so its budget is at least that of the contrast. For other nodes P includes both, and these budgets are
+    at least ``sqrt(1/12)`` and ``sqrt(1/24)``; no other is above ``sqrt(1/8)``.
     """
     family = Family.from_loss(loss)
     axes = [AxisBudgets.from_side(side, family) for side in query.sides]
@@ -273,8 +308,6 @@ def _tensor_distribution(query: WaveletQuery, loss: PrivacyLoss, adjacency: Adja
     noises = tuple(calibrate_to_budget(prod(band_budgets) * unit, loss) for band_budgets in product(*budgets_by_axis))
     if len(query.order) == prod(query.shape):
         return HaarTensorSums(query.sides, noises, None, calibrate_to_budget(missing, loss))
-    if isinstance(adjacency, ReplaceOne):
-        missing = min(missing, (unit * alone + missing) / 2)
     return HaarTensorSums(query.sides, noises, calibrate_to_budget(missing, loss), calibrate_to_budget(missing, loss))
 
 
@@ -310,7 +343,11 @@ class AxisBudgets(NamedTuple):
         """Return the budgets with the least mean variance of a prefix, for a given sum over a path.
 
         A band whose factors in prefixes have the mean square w adds ``w / budget**power`` to the variance, with power 2
-        for Laplace noise and 1 for Gaussian noise: the sum is least if ``budget**(power + 1)`` is proportional to w.
+        for Laplace noise and 1 for Gaussian noise. The sum is least if ``budget**(power + 1)`` is proportional to w.
+
+        Args:
+            side: Number of cells of the axis.
+            family: Family of the noise.
         """
         root = 1 / 3 if family is Family.LAPLACE else 1 / 2
         return cls(
@@ -385,31 +422,36 @@ COLUMN_BITS = 12
 
 @dataclass(frozen=True, slots=True)
 class SquareRoot(FixedWidthMechanism, PrefixMechanism):
-    """Prefix sums by the square root of the matrix of ones, with noise between both factors (Henzinger et al. 2023).
+    """Release prefix sums through the square root of the prefix matrix (Henzinger, Upadhyay and Upadhyay 2023).
 
-    The first convolution is released, with weights rounded to multiples of ``2**-20`` and computed with integers, plus
-    independent noise on each value. The rest is post-processing: see `ToeplitzSums`. Under add-remove, up to
-    `MOST_NORMALISED` intervals are first multiplied by weights that give all columns nearly the same length, see
-    `NormalisedSums`: the mean squared error is then 3 % above the least of all matrices. Under replace-one the lengths
-    of differences of columns count, of which the plain square root has the shorter ones. Of all mechanisms here that
-    count every cell it has the smallest variance under zero-concentrated privacy; under pure privacy it is useless,
-    because a record changes the values of its cell and of all later cells.
+    The first convolution of the cells is released with noise; the second one is post-processing (`ToeplitzSums`).
+    Weights are rounded to multiples of ``2**-20``, and convolutions are computed with integers. Under add-remove, up to
+    `MOST_NORMALISED` intervals are first multiplied by weights that give all columns nearly the same length
+    (`NormalisedSums`): the mean squared error is then 3 % above the least of all matrices. Under replace-one the
+    lengths of differences of columns count, and the plain square root has shorter ones.
+
+    Use it under zCDP: of all mechanisms here that count every cell it has the smallest variance. Under pure DP it is
+    useless, because a record changes the values of its cell and of all later cells.
 
     Formal guarantees: zero-concentrated, by `calibrate_budgets`. A record changes the values of its row by a column of
     the matrix of rounded weights w, of p intervals: ``(0, ..., 0, w[0], w[1], ...)``. With weights g of intervals,
-    column j is multiplied by ``g[j]``, and the largest squared length is the largest ``g[j]**2 * S(p - j)``. Else
-    g is 1. Its squared length is largest in
-    the first interval, ``S(p)``, with ``S(m) = sum(w[i]**2 for i < m)``. Columns i and i + d have the squared distance
-    ``S(d) + sum((w[m + d] - w[m])**2 for m < p - i - d)``: largest at i = 0, where it is
-    ``S(p) + S(p - d) - 2 * sum(w[m] * w[m + d] for m < p - d)``. All of this is computed exactly. Columns of two rows
-    have no value in common.
+    column j is multiplied by ``g[j]``, and the largest squared length is the largest ``g[j]**2 * S(p - j)``, with
+    ``S(m) = sum(w[i]**2 for i < m)``. Without weights g is 1, and the squared length is largest in the first interval:
+    ``S(p)``. Columns i and i + d have the squared distance ``S(d) + sum((w[m + d] - w[m])**2 for m < p - i - d)``:
+    largest at i = 0, where it is ``S(p) + S(p - d) - 2 * sum(w[m] * w[m + d] for m < p - d)``. All of this is computed
+    exactly. Columns of two rows have no value in common.
+
+    Attributes:
+        width: Number of cells of an interval. Prefixes that end inside it are interpolated.
     """
 
     display_name = "a square root of prefix sums"
 
     def _plan(self, query: CountQuery, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
-        """Return a plan of noisy convolutions. Raises `UnsupportedQuery` for a pure loss, because the noise is
-        Gaussian.
+        """Return a plan of noisy convolutions.
+
+        Raises:
+            UnsupportedQuery: the loss is pure, because the noise is Gaussian.
         """
         if loss.is_pure:
             raise UnsupportedQuery(
@@ -446,12 +488,15 @@ class SquareRoot(FixedWidthMechanism, PrefixMechanism):
 
 @lru_cache(maxsize=64)  # a pure function of public facts
 def longest_normalised_column(points: int, bits: int, column_bits: int) -> int:
-    """Return the largest squared length of a column of `NormalisedSums`, on the lattice of its values. Exact.
+    """Return the largest squared length of a column of `NormalisedSums`, exactly, as an integer.
 
     Args:
         points: Number of columns.
-        bits: Binary digits of the entries of the matrix.
-        column_bits: Binary digits of the weights of columns.
+        bits: Binary digits after the point of the entries of the matrix.
+        column_bits: Binary digits after the point of the weights of columns.
+
+    Returns:
+        The squared length in units of ``2**(-2 * (bits + column_bits))``.
 
     >>> longest_normalised_column(3, 20, 10) / 4**30
     1.0
@@ -462,7 +507,14 @@ def longest_normalised_column(points: int, bits: int, column_bits: int) -> int:
 
 @lru_cache(maxsize=64)  # a pure function of public facts
 def squared_lengths(points: int, bits: int) -> tuple[int, int]:
-    """Return the largest squared length of a column, and the largest squared distance of two, on the lattice. Exact.
+    """Return the largest squared length of a column of the square-root matrix, and the largest squared distance of two.
+
+    Args:
+        points: Number of columns.
+        bits: Binary digits after the point of the entries of the matrix.
+
+    Returns:
+        Two exact integers, in units of ``2**(-2 * bits)``.
 
     >>> squared_lengths(2, 1)
     (5, 5)

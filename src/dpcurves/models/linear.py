@@ -576,8 +576,8 @@ class Scorecard(Predictor):
             return np.clip(values, column.lower, column.upper)
         return np.where(np.isnan(values), -1.0, values) if column.column in self.others else values
 
-    def facts(self) -> dict[str, Any]:
-        """Return the fields except the name as JSON values, for `from_facts`."""
+    def fields(self) -> dict[str, Any]:
+        """Return the fields except the name as JSON values, for `from_fields`."""
         others = {"others": list(self.others)} if self.others else {}
         return {
             "link": self.link.value, "intercept": self.intercept,
@@ -587,19 +587,19 @@ class Scorecard(Predictor):
         }  # fmt: skip
 
     @classmethod
-    def from_facts(cls, name: str, facts: Mapping[str, Any]) -> Scorecard:
-        """Return the scorecard from the JSON values that `facts` returns.
+    def from_fields(cls, name: str, fields: Mapping[str, Any]) -> Scorecard:
+        """Return the scorecard from the JSON values that `fields` returns.
 
         Raises:
-            ValueError: `facts` is not a valid scorecard.
+            ValueError: `fields` is not a valid scorecard.
         """
-        require_known_fields(facts, ("link", "intercept", "columns", "terms", "others"))
+        require_known_fields(fields, ("link", "intercept", "columns", "terms", "others"))
         columns = tuple(
-            column_from_json(column, dict(declaration)) for column, declaration in dict(facts["columns"]).items()
+            column_from_json(column, dict(declaration)) for column, declaration in dict(fields["columns"]).items()
         )
-        terms = tuple(Term(fact["coefficient"], tuple(map(factor_from_json, fact["of"]))) for fact in facts["terms"])
-        link = parse_choice("link", facts.get("link", "identity"), Link)
-        return cls(name, facts.get("intercept", 0.0), columns, terms, link, tuple(facts.get("others", ())))
+        terms = tuple(Term(each["coefficient"], tuple(map(factor_from_json, each["of"]))) for each in fields["terms"])
+        link = parse_choice("link", fields.get("link", "identity"), Link)
+        return cls(name, fields.get("intercept", 0.0), columns, terms, link, tuple(fields.get("others", ())))
 
     @classmethod
     def from_sklearn(cls, model: Any, *, name: str, ranges: Mapping[str, tuple[float, float]]) -> Scorecard:

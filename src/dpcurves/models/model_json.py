@@ -71,7 +71,7 @@ class Residual(Predictor):
         with np.errstate(all="ignore"):  # an infinite outcome has an infinite residual, beyond all clipping bounds
             return np.asarray(columns[0] - self.model.compute_values(columns[1:]))
 
-    def facts(self) -> dict[str, Any]:
+    def fields(self) -> dict[str, Any]:
         """Return the fields as JSON values."""
         return {"outcome": self.outcome, "model": self.model.to_object()}
 
@@ -127,14 +127,14 @@ def predictor_from_object(stored: Any) -> Predictor:
             "model",
         )
 
-    facts = {name: value for name, value in stored.items() if name not in {"dpcurves", "name"}}
+    fields = {name: value for name, value in stored.items() if name not in {"dpcurves", "name"}}
     try:
         if word == Residual.KIND:
-            return Residual(facts["outcome"], predictor_from_object(facts["model"]))
+            return Residual(fields["outcome"], predictor_from_object(fields["model"]))
         if entry_classes:
-            found: Predictor = entry_classes[0].of_facts(facts)
+            found: Predictor = entry_classes[0].from_fields(fields)
             return found
-        return kinds[str(word)].from_facts(stored.get("name", ""), facts)
+        return kinds[str(word)].from_fields(stored.get("name", ""), fields)
     except InvalidArgument:
         raise
     except KeyError as error:

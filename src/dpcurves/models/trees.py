@@ -263,24 +263,24 @@ class TreeEnsemble(Predictor):
             left.astype(np.int64), right.astype(np.int64), value.astype(np.float64),
         )  # fmt: skip
 
-    def facts(self) -> dict[str, Any]:
-        """Return the fields except the name as JSON values, for `from_facts`."""
+    def fields(self) -> dict[str, Any]:
+        """Return the fields except the name as JSON values, for `from_fields`."""
         return {
             "link": self.link.value, "base": self.base, "factor": self.factor, "columns": list(self.columns),
             "trees": [{name: list(getattr(tree, name)) for name in Tree.__slots__} for tree in self.trees],
         }  # fmt: skip
 
     @classmethod
-    def from_facts(cls, name: str, facts: Mapping[str, Any]) -> TreeEnsemble:
-        """Return the trees from the JSON values that `facts` returns.
+    def from_fields(cls, name: str, fields: Mapping[str, Any]) -> TreeEnsemble:
+        """Return the trees from the JSON values that `fields` returns.
 
         Raises:
-            ValueError: `facts` is not a valid sum of trees.
+            ValueError: `fields` is not a valid sum of trees.
         """
-        require_known_fields(facts, ("link", "base", "factor", "columns", "trees"))
-        trees = tuple(Tree(**{key: fact[key] for key in Tree.__slots__}) for fact in facts["trees"])
-        link = parse_choice("link", facts.get("link", "identity"), Link)
-        return cls(name, tuple(facts["columns"]), trees, facts.get("base", 0.0), facts.get("factor", 1.0), link)
+        require_known_fields(fields, ("link", "base", "factor", "columns", "trees"))
+        trees = tuple(Tree(**{key: each[key] for key in Tree.__slots__}) for each in fields["trees"])
+        link = parse_choice("link", fields.get("link", "identity"), Link)
+        return cls(name, tuple(fields["columns"]), trees, fields.get("base", 0.0), fields.get("factor", 1.0), link)
 
     @classmethod
     def from_sklearn(cls, model: Any, *, name: str, columns: Sequence[str] | None = None) -> TreeEnsemble:

@@ -1,14 +1,15 @@
-"""Exact rounding of Cauchy noise: the quotient of the coordinates of a point of a half disc, revealed bit by bit.
+"""Exact sampler of Cauchy noise, rounded down to an integer.
 
-A standard Cauchy variable C has the density ``1 / (pi * (1 + t**2))``, that of the cotangent of a uniform angle:
+Mechanisms with smooth sensitivity use it. A standard Cauchy variable C has the density ``1 / (pi * (1 + t**2))``. It is
+the cotangent of a uniform angle, so it can be sampled by rejection:
 
-    C = x / y     for (x, y) uniform in  x**2 + y**2 <= 1,  y > 0          (rejection from a square)
+    C = x / y     for (x, y) uniform in  x**2 + y**2 <= 1,  y > 0
 
-Returned is the floor of ``centre + scale * C``. Binary digits of x and y are drawn until all points that they allow
-give the same integer, so the result is that of infinitely many digits.
+`sample_cauchy_floor` returns the floor of ``centre + scale * C``. Binary digits of x and y are sampled until all points
+that they allow give the same integer, so the result is that of infinitely many digits.
 
-Formal guarantees: the distribution is exact; no floating point decides. Time depends on the outcome's distance from an
-integer.
+Formal guarantees: the distribution is exact; no floating point decides. The running time depends on the distance of the
+outcome from an integer.
 
 Reference: Devroye 1986, *Non-uniform random variate generation* (ratio of coordinates).
 
@@ -31,17 +32,18 @@ DIGIT_BITS = 64
 
 
 def sample_cauchy_floor(centre: Fraction, scale: Fraction, randomness: Randomness) -> int:
-    """Return the largest integer that is at most ``centre + scale * C``, C a standard Cauchy variable.
+    """Sample the largest integer that is at most ``centre + scale * C``, where C is a standard Cauchy variable.
 
     Formal guarantees: the distribution is exact, no floating point is used, and no rounding decides. C is ``x / y`` for
-    (x, y) uniform in the upper half of the unit disc. Only the first binary digits of both are drawn; more follow until
-    it is certain whether the point is in the disc, and which integer its quotient gives. The number of digits depends
-    on the distance of the outcome from a rounding edge; 64 suffice except with a probability of about 2**-50.
+    (x, y) uniform in the upper half of the unit disc. Only the first binary digits of both are sampled. More follow
+    until two things are certain: whether the point is in the disc, and which integer its quotient gives. The number of
+    digits depends on the distance of the outcome from a rounding edge; 64 suffice except with a probability of about
+    2**-50.
 
-    Arguments:
+    Args:
         centre: SECRET: no error shows it.
-        scale: At least 0. SECRET.
-        randomness: Source of the noise.
+        scale: SECRET. Half of the distance of the quartiles, at least 0.
+        randomness: Source of random bits.
 
     Raises:
         ValueError: `scale` is below zero.
@@ -63,7 +65,14 @@ def sample_cauchy_floor(centre: Fraction, scale: Fraction, randomness: Randomnes
 
 @dataclass(frozen=True, slots=True, repr=False)
 class _DiscPoint:
-    """SECRET: a point between ``x`` and ``x + 1``, and ``y`` and ``y + 1``, in units of ``2**-bits``."""
+    """SECRET: a point of which some binary digits are known: between ``x`` and ``x + 1``, and ``y`` and ``y + 1``.
+
+    Attributes:
+        sign: Sign of the quotient, 1 or -1.
+        x: Known digits of the first coordinate, in units of ``2**-bits``.
+        y: Known digits of the second coordinate, in the same units.
+        bits: Number of known binary digits of each coordinate.
+    """
 
     sign: int
     x: int

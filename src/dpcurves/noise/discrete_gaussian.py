@@ -1,14 +1,15 @@
-"""Discrete Gaussian noise, exact for every rational variance.
+"""Exact sampler of discrete Gaussian noise, the integer noise of zero-concentrated differential privacy (zCDP).
 
     P(z) proportional to exp(-z**2 / (2 * variance)),  z integer
 
-Rejection sampling from a step function above the distribution: each side of zero is divided into steps of ``2**bits``
-integers; a step is drawn by inversion with the weight of its most probable integer, then an integer of it uniformly,
-and accepted with probability ``exp(-(its exponent - exponent of that integer))``.
+It works for every rational variance parameter. The method is rejection from a step function above the weights. Each
+side of zero is divided into steps of ``2**bits`` integers. A step is sampled by inversion, with the weight of its most
+probable integer; then one of its integers is sampled uniformly, and accepted with probability
+``exp(-(its exponent - exponent of the most probable one))``.
 
-Formal guarantees: the distribution is exact, no floating point is used, and no rounding decides. Noise of this
-distribution on an integer that changes by d loses rho ``d**2 / (2 * variance)`` (Canonne, Kamath and Steinke 2020,
-Theorem 14).
+Formal guarantees: the distribution is exact, no floating point is used, and no rounding decides. A mechanism that adds
+this noise to an integer has ``rho = d**2 / (2 * variance)``, if neighbours change the integer by at most d (Canonne,
+Kamath and Steinke 2020, Theorem 14).
 
 Reference: Canonne, Kamath and Steinke 2020, *The discrete Gaussian for differential privacy*.
 
@@ -51,12 +52,20 @@ def sample(variance: Fraction, size: int, randomness: Randomness) -> NDArray[np.
 
     Formal guarantees: the distribution is exact, no floating point is used, and no rounding decides. Each side of zero
     is divided into steps of ``2**bits`` integers (of a single integer, up to a standard deviation of 128). A step is
-    sampled by inversion, with the weight of its most probable integer; then one of its integers is sampled uniformly,
+    sampled by inversion, with the weight of its most probable integer. One of its integers is then sampled uniformly,
     and accepted with probability ``exp(-excess)``, where the excess is its exponent minus the exponent of the most
     probable integer. After a rejection all is sampled anew. So each integer has a probability proportional to its own
-    weight. A z that does not fit 64 bits, with probability below exp(-2**14), is clipped to 64 bits. The distribution
-    is the same as in Algorithm 3 of Canonne, Kamath and Steinke (2020), which is an oracle in the tests. The steps are
-    a tighter envelope than its discrete Laplace distribution: fewer than one proposal in 100 is rejected.
+    weight. A z that does not fit 64 bits, with probability below exp(-2**14), is clipped to 64 bits. Algorithm 3 of
+    Canonne, Kamath and Steinke (2020) has the same distribution; the tests compare with it. The steps are a tighter
+    envelope than its discrete Laplace distribution: fewer than one proposal in 100 is rejected.
+
+    Args:
+        variance: Squared records. Variance parameter of the noise: above 0, at most 2**110.
+        size: Number of integers.
+        randomness: Source of random bits.
+
+    Returns:
+        Integers of 64 bits, of shape ``(size,)``.
 
     Raises:
         ValueError: `variance` is not above zero, or above 2**110; `size` is below zero.
@@ -75,28 +84,32 @@ def sample(variance: Fraction, size: int, randomness: Randomness) -> NDArray[np.
 
 @dataclass(frozen=True, slots=True)
 class StepEnvelope:
-    """The step function above the discrete Gaussian distribution.
+    """The step function above the weights of the discrete Gaussian: the proposal distribution of the rejection sampler.
 
-    Outcome ``2 * b + s`` is step b of the integers at or above 0 (s = 0), or below 0 (s = 1). The step contains the
-    integers with ``abs(z) = start + low``, for ``step_start = b * 2**bits + s`` and low from 0 to ``2**bits - 1``. All
+    Outcome ``2 * b + s`` is step b of the integers at or above 0 (s = 0), or below 0 (s = 1). Its integers, or for s =
+    1 their absolute values, are ``start + low`` with ``start = b * 2**bits + s`` and low from 0 to ``2**bits - 1``. All
     have the weight of the first, ``exp(-rate * start**2)``.
+
+    Attributes:
+        rate: 1 / (2 * variance).
+        bits: Each step has ``2**bits`` integers.
     """
 
     rate: Fraction
     bits: int
 
     def step_start(self, outcome: int) -> int:
-        """Return the smallest absolute value of the integers in the step of this outcome, where the weight is
-        largest.
-        """
+        """Return the smallest absolute value of the integers in this step; it has the largest weight."""
         return (outcome >> 1 << self.bits) + (outcome & 1)
 
     def exponent_excess(self, outcome: int, low: int) -> Fraction:
-        """Return ``rate * z**2`` at `low` minus its value at the start of the step."""
+        """Return ``rate * z**2`` at the integer `low` places into a step, minus its value at the start of the step."""
         return self.rate * (low * (2 * self.step_start(outcome) + low))
 
     def weights(self, bits: int) -> tuple[list[Bracket], int]:
-        """Return the weights of the steps down to about ``2**-bits``, and a bound of the sum of all others."""
+        """Return bounds of the weights of the steps down to about ``2**-bits``, and a bound of the sum of all
+        others.
+        """
         both = zip(self._side_weights(0, bits), self._side_weights(1, bits), strict=True)
         count = (isqrt(int(bits * Fraction(7, 10) / self.rate)) >> self.bits) + 2
         listed = [weight for weight, _ in chain.from_iterable(islice(both, count))]
@@ -104,8 +117,12 @@ class StepEnvelope:
         return listed, 2 * bound_geometric_sum(next_, ratio, bits)
 
     def _side_weights(self, sign: int, bits: int) -> Iterator[tuple[Bracket, Bracket]]:
-        """Generate bounds of the weight of each step of one side of zero (`sign` 0 or 1), from the centre out, each
-        with bounds of its ratio to the next.
+        """Generate bounds of the weight of each step on one side of zero, from the centre out, with bounds of its ratio
+        to the next.
+
+        Args:
+            sign: 0 for integers at or above zero, 1 for integers below.
+            bits: Binary digits after the point of the bounds.
         """
         width = 1 << self.bits
         weight = bound_exp_neg(self.rate * sign, bits)
@@ -118,7 +135,9 @@ class StepEnvelope:
 
 
 class RejectionSampler:
-    """Rejection sampler of the discrete Gaussian: proposals from a step envelope, and which of them are accepted."""
+    """Rejection sampler of the discrete Gaussian: it proposes integers from a `StepEnvelope`, and says which are
+    accepted.
+    """
 
     __slots__ = ("_doubts", "_steps", "_table")
 
@@ -128,8 +147,15 @@ class RejectionSampler:
         self._doubts = _bound_excesses(steps, self._table.outcomes)
 
     def propose(self, size: int, randomness: Randomness) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
-        """SECRET: return `size` proposed integers and a mask of the accepted ones; rejected ones must be proposed
+        """SECRET: sample proposals, and return them with a mask of the accepted ones. Rejected ones must be proposed
         again.
+
+        Args:
+            size: Number of proposals.
+            randomness: Source of random bits.
+
+        Returns:
+            Integers and booleans, each of shape ``(size,)``.
         """
         bits = self._steps.bits
         outcomes = self._table.sample(size, randomness)
@@ -149,9 +175,7 @@ class RejectionSampler:
         low: NDArray[np.int64],
         randomness: Randomness,
     ) -> None:
-        """SECRET: set `is_accepted` to False, in place, for proposals that are rejected, with probability ``1 -
-        exp(-excess)`` each.
-        """
+        """SECRET: set `is_accepted` to False, in place, with probability ``1 - exp(-excess)`` for each proposal."""
         excess_bounds = self._doubts.take(outcomes, mode="clip")
         for index in np.flatnonzero(randomness.sample_halfwords(is_accepted.size) < excess_bounds):
             excess = self._steps.exponent_excess(int(outcomes[index]), int(low[index]))
@@ -166,7 +190,11 @@ def _sample_low_bits(size: int, bits: int, randomness: Randomness) -> NDArray[np
 
 
 def _bound_excesses(steps: StepEnvelope, outcomes: int) -> NDArray[np.uint32]:
-    """Return for each outcome a bound on its excess, in units of 2**-16; the last entry, for rarer outcomes, is 1."""
+    """Return, for each outcome, an upper bound of its largest excess in units of 2**-16; the last entry is for rarer
+    outcomes.
+
+    A bound is at most 1, that is 2**16 units; the last entry is 1.
+    """
     last_low = (1 << steps.bits) - 1
     slope = steps.rate * last_low * ONE_PROBABILITY
     top, bottom = slope.numerator, slope.denominator
@@ -175,7 +203,7 @@ def _bound_excesses(steps: StepEnvelope, outcomes: int) -> NDArray[np.uint32]:
 
 
 def _accept(excess: Fraction, excess_bound: int, randomness: Randomness) -> bool:
-    """Return True with probability ``exp(-excess)``, given that a test of probability ``excess_bound / 2**16`` was
+    """Return True with probability ``exp(-excess)``, given that a test with probability ``excess_bound / 2**16`` was
     passed.
 
     The first variable of `sample_alternating_series` is 1 with probability `excess`. If `excess` is at most the bound,
@@ -189,8 +217,10 @@ def _accept(excess: Fraction, excess_bound: int, randomness: Randomness) -> bool
 
 @lru_cache(maxsize=64)  # a pure function of a public number
 def _build_sampler(variance: Fraction) -> RejectionSampler:
-    """Return the rejection sampler for this variance; steps have a power of two of integers, at least 64 steps per
-    standard deviation (or single integers).
+    """Return the rejection sampler for this variance.
+
+    A step has a power of two of integers: so many that there are at least 64 steps per standard deviation, or single
+    integers.
     """
     # at least 64 steps a standard deviation: fewer than one proposal in 100 is rejected
     bits = max(0, (int(variance / 64**2).bit_length() - 1) // 2)

@@ -1,6 +1,11 @@
-"""Discrete Laplace noise, exact for every rational scale.
+"""Exact sampler of discrete Laplace noise, also called two-sided geometric noise or the geometric mechanism.
 
-Also called: the geometric mechanism (two-sided geometric noise).
+    P(z) proportional to exp(-|z| / scale),  z integer
+
+It is the integer noise of pure differential privacy, for every rational scale.
+
+Formal guarantees: the distribution is exact. A mechanism that adds this noise to an integer is (d / scale)-DP, if
+neighbours change the integer by at most d (Ghosh, Roughgarden and Sundararajan 2009).
 """
 
 from __future__ import annotations
@@ -32,13 +37,21 @@ LARGEST_SCALE = 2**55
 def sample(scale: Fraction, size: int, randomness: Randomness) -> NDArray[np.int64]:
     """Sample independent integers z with probability proportional to ``exp(-abs(z) / scale)``.
 
-    Formal guarantees: the distribution is exact, no floating point is used, and no rounding decides. Put ``r =
-    exp(-1/scale)`` and write z as m or, for a negative z, as -1 - m, with m >= 0. The weights are ``r**m`` and ``r *
-    r**m``, so sign and m are independent. Write m in binary: ``r**m`` is a product over the digits of m, so these are
-    independent too, and a digit d at place 2**j has the weight ``exp(-d * 2**j / scale)``. The highest digit, which is
-    unbounded, is sampled together with the sign, the lower digits eight places at a time, all by inversion. A z that
-    does not fit 64 bits, with probability at most exp(-256), is clipped to 64 bits. The distribution is the same as in
-    Algorithm 2 of Canonne, Kamath and Steinke (2020), which is an oracle in the tests.
+    Formal guarantees: the distribution is exact, no floating point is used, and no rounding decides. Put
+    ``r = exp(-1/scale)`` and write z as m or, for a negative z, as -1 - m, with m >= 0. The weights are ``r**m`` and
+    ``r * r**m``, so sign and m are independent. Write m in binary: ``r**m`` is a product over the digits of m, so these
+    are independent too, and a digit d at place 2**j has the weight ``exp(-d * 2**j / scale)``. The highest digit, which
+    is unbounded, is sampled together with the sign, the lower digits eight places at a time, all by inversion. A z that
+    does not fit 64 bits, with probability at most exp(-256), is clipped to 64 bits. Algorithm 2 of Canonne, Kamath and
+    Steinke (2020) has the same distribution; the tests compare with it.
+
+    Args:
+        scale: Records. Scale of the noise: above 0, at most 2**55.
+        size: Number of integers.
+        randomness: Source of random bits.
+
+    Returns:
+        Integers of 64 bits, of shape ``(size,)``.
 
     Raises:
         ValueError: `scale` is not above zero, or above 2**55; `size` is below zero.
@@ -57,8 +70,13 @@ def sample(scale: Fraction, size: int, randomness: Randomness) -> NDArray[np.int
 
 @dataclass(frozen=True, slots=True)
 class InversionTables:
-    """Inversion tables of the discrete Laplace distribution of one scale: sign and highest digit, then `bits` lower
-    bits."""
+    """Inversion tables for the discrete Laplace distribution of one scale.
+
+    Attributes:
+        highest_digit: Table of the sign together with the highest digit.
+        digits: Width in bits, and table, of each group of lower binary digits, from high to low.
+        bits: Number of lower binary digits.
+    """
 
     highest_digit: InversionTable
     digits: tuple[tuple[int, InversionTable], ...]
@@ -67,7 +85,7 @@ class InversionTables:
 
 @lru_cache(maxsize=64)  # a pure function of a public number
 def _build_tables(scale: Fraction) -> InversionTables:
-    """Return the inversion tables for this scale: of sign and highest digit, then of all lower binary places, eight at
+    """Return the inversion tables for this scale: sign and highest digit, then lower binary digits, eight places at
     a time.
     """
     bits = max(0, int(scale / 8).bit_length() - 1)  # 8 to 16 steps of the highest digit per scale
@@ -78,28 +96,32 @@ def _build_tables(scale: Fraction) -> InversionTables:
 
 @dataclass(frozen=True, slots=True)
 class Digit:
-    """A digit d below `count` weighs ``exp(-d * rate)``."""
+    """Distribution of a digit d from 0 to ``count - 1``, with weights ``exp(-d * rate)``."""
 
     rate: Fraction
     count: int
 
     def weights(self, bits: int) -> tuple[list[Bracket], int]:
-        """Return bounds of the weights of digits 0 to ``count - 1`` in units of ``2**-bits``, and 0: there are no
-        others.
+        """Return bounds of the weights of all digits in units of ``2**-bits``, and 0, because there are no other
+        digits.
         """
         return geometric_terms(one_bracket(bits), bound_exp_neg(self.rate, bits), self.count, bits), 0
 
 
 @dataclass(frozen=True, slots=True)
 class SignedDigit:
-    """Outcome ``2 * d + s`` is digit d, positive (s = 0) or negative, and weighs ``exp(-d * rate - s * toll)``."""
+    """Distribution of a sign s, 0 or 1, and a digit d: outcome ``2 * d + s`` has the weight
+    ``exp(-d * rate - s * sign_rate)``.
+    """
 
     rate: Fraction
     sign_rate: Fraction
 
     def weights(self, bits: int) -> tuple[list[Bracket], int]:
         """Return bounds of the weights of the outcomes down to about ``2**-bits``, and a bound of the sum of all
-        others, a geometric series.
+        others.
+
+        The others are a geometric series.
         """
         ratio = bound_exp_neg(self.rate, bits)
         sign = bound_exp_neg(self.sign_rate, bits)

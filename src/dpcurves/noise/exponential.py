@@ -1,18 +1,22 @@
-"""Proven bounds of exp(-x), exact sampling by inversion, the exponential mechanism, and exact random partitions.
+"""Exact sampling from probabilities with irrational weights such as exp(-x): the base of all noise samplers.
 
-Probabilities like ``exp(-x)`` are irrational, so they are bounded by rationals that get tighter when a draw needs it:
+Floating point would round these probabilities, and rounding can break differential privacy (Mironov 2012). Here they
+are bounded by rationals, and the bounds get tighter when a sample needs it:
 
     U uniform in [0, 1), revealed bit by bit      outcome = first i with U < F(i)
 
-A draw reveals more bits of U, and tightens the bounds of the distribution function F, until both bounds give the same
-outcome (`sample_by_inversion`); usually 16 bits do (`InversionTable`). The exponential mechanism with penalties p_i,
+A sample reveals more bits of U, and tightens the bounds of the distribution function F, until both bounds give the same
+outcome (`sample_by_inversion`). Usually 16 bits are enough, and a table gives the outcome (`InversionTable`).
 
-    P(i) proportional to exp(-rate * p_i)
+Three samplers stand on this:
 
-is sampled by bins of similar penalties and rejection within a bin (`sample_exponential_mechanism`).
+- `sample_bernoulli_exp`: True with probability ``exp(-x)``;
+- `sample_exponential_mechanism`: an index i with ``P(i) proportional to exp(-rate * penalty_i)``, by bins of similar
+  penalties and rejection within a bin;
+- `sample_partition`: a partition into intervals, with a product of such weights.
 
-Formal guarantees: distributions are exact, without floating point, except partitions, whose error is bounded and
-charged (`bound_partition_log_error`).
+Formal guarantees: distributions are exact, without floating point. Partitions are the exception: their error is
+bounded, and paid for (`bound_partition_log_error`).
 
 References: Canonne, Kamath and Steinke 2020, Algorithm 1; McSherry and Talwar 2007; Mironov 2012 (why floating point is
 not enough).
@@ -52,27 +56,31 @@ Bracket = tuple[int, int]
 
 
 def one_bracket(bits: int) -> Bracket:
-    """Return the bracket of the number 1 in units of ``2**-bits``: lower and upper bound are equal."""
+    """Return the bracket of the number 1 in units of ``2**-bits``; lower and upper bound are equal."""
     return 1 << bits, 1 << bits
 
 
 def multiply_brackets(left: Bracket, right: Bracket, bits: int) -> Bracket:
-    """Return the bracket of a product of two nonnegative numbers, rounded outwards.
+    """Return the bracket of the product of two nonnegative numbers, rounded outwards.
 
     Args:
         left: Lower and upper bound of one number, in units of ``2**-bits``.
-        right: Lower and upper bound of the other number.
+        right: Lower and upper bound of the other number, in the same units.
         bits: Binary digits after the point.
     """
     return left[0] * right[0] >> bits, (left[1] * right[1] >> bits) + 1
 
 
 def bound_exp_neg(exponent: Fraction, bits: int) -> Bracket:
-    """Return bounds of ``exp(-exponent)`` for a nonnegative exponent.
+    """Return a lower and an upper bound of ``exp(-exponent)``, in units of ``2**-bits``.
 
     The exponent is halved until it is below 2**-8, the power series is summed, and the sum is squared as many times,
     all rounded outwards. The error of the sum is at most ``bits / 4 + 10`` fine units, and squaring magnifies it by
     less than 2**10, so the guard bits suffice: up to 10,000 bits the bounds differ by at most 2.
+
+    Args:
+        exponent: A number of at least 0.
+        bits: Binary digits after the point.
 
     >>> lower, upper = bound_exp_neg(Fraction(1), 64)
     >>> lower / 2**64, upper - lower <= 2
@@ -97,7 +105,7 @@ def bound_exp_neg_above(epsilon: Fraction) -> Fraction:
 
 
 def geometric_terms(first: Bracket, ratio: Bracket, count: int, bits: int) -> list[Bracket]:
-    """Return brackets of ``first * ratio**k`` for k = 0 to ``count - 1``, in units of ``2**-bits``.
+    """Return the brackets of ``first * ratio**k`` for k = 0 to ``count - 1``.
 
     Args:
         first: Lower and upper bound of the first term, in units of ``2**-bits``.
@@ -122,7 +130,12 @@ def bound_geometric_sum(first: Bracket, ratio: Bracket, bits: int) -> int:
 
 
 def sample_bernoulli_exp(exponent: Fraction, randomness: Randomness) -> bool:
-    """Return True with probability exactly ``exp(-exponent)`` (Canonne, Kamath and Steinke 2020, Algorithm 1)."""
+    """Return True with probability exactly ``exp(-exponent)`` (Canonne, Kamath and Steinke 2020, Algorithm 1).
+
+    Args:
+        exponent: A number of at least 0.
+        randomness: Source of random bits.
+    """
     while exponent > 1:
         if not sample_alternating_series(Fraction(1), 1, randomness):
             return False
@@ -131,15 +144,16 @@ def sample_bernoulli_exp(exponent: Fraction, randomness: Randomness) -> bool:
 
 
 def sample_alternating_series(exponent: Fraction, first: int, randomness: Randomness) -> bool:
-    """Sample bits of probability ``exponent / k``, k = `first`, ...; return whether the first 0 has an odd k.
+    """Sample bits that are 1 with probability ``exponent / k`` for k = `first`, `first` + 1, ... until one is 0; return
+    whether its k is odd.
 
-    With ``first = 1`` and exponents in [0, 1] the result is True with probability ``exp(-exponent)``: the alternating
-    sum of the probabilities ``exponent**k / k!`` that the first k bits are 1.
+    With ``first = 1`` the result is True with probability ``exp(-exponent)``. That is the alternating sum of
+    ``exponent**k / k!``, the probabilities that the first k bits are all 1.
 
     Args:
-        exponent: The exponent, not negative and at most `first`.
+        exponent: A number of at least 0 and at most `first`.
         first: First index of the series.
-        randomness: Source of the random bits.
+        randomness: Source of random bits.
     """
     k = first
     while randomness.sample_below(exponent.denominator * k) < exponent.numerator:
@@ -148,9 +162,9 @@ def sample_alternating_series(exponent: Fraction, first: int, randomness: Random
 
 
 def _sum_exp_series(small: int, bits: int) -> Bracket:
-    """Return bounds of ``exp(-x)`` for all x from `small` to `small` + 1 units.
+    """Return bounds of ``exp(-x)`` for all x from `small` to ``small + 1`` units of ``2**-bits``.
 
-    Rounding each term down costs less than 1.1 units; the omitted terms together, and the change of the exponential
+    Rounding each term down costs less than 1.1 units. The omitted terms together, and the change of the exponential
     within the unit of `small`, are below 1 unit each.
     """
     total = 0
@@ -186,20 +200,23 @@ REST = np.uint64(WORD_BITS - PREFIX_BITS)
 
 
 class InvertedDistribution(Protocol):
-    """Probabilities proportional to weights that can be bounded as tightly as needed. Outcome 0 has positive weight."""
+    """Interface of a distribution on 0, 1, 2, ... whose weights can be bounded as tightly as needed.
+
+    Probabilities are proportional to weights. Outcome 0 has positive weight.
+    """
 
     def weights(self, bits: int) -> tuple[Sequence[Bracket], int]:
-        """Return bounds of the weights of the first outcomes, and an upper bound of the sum of all others, both in
-        units of ``2**-bits``.
+        """Return bounds of the weights of the first outcomes, and an upper bound of the sum of all other weights.
 
-        The bounds converge, and the sum of the others vanishes, as `bits` grows.
+        All are integers in units of ``2**-bits``. As `bits` grows, the bounds converge and the sum of the others
+        vanishes.
         """
         ...
 
 
 def bound_cumulative(distribution: InvertedDistribution, bits: int) -> tuple[list[int], list[int]]:
-    """Return, for each of the first outcomes i, lower and upper bounds of ``2**bits * F(i)``, with F(i) the probability
-    of an outcome of at most i.
+    """Return lower and upper bounds of the distribution function F at each of the first outcomes, in units of
+    ``2**-bits``.
     """
     weights, others = distribution.weights(bits + 32)  # guard bits, so that bounds of F are tight
     lower = list(accumulate(low for low, _ in weights))
@@ -210,18 +227,18 @@ def bound_cumulative(distribution: InvertedDistribution, bits: int) -> tuple[lis
 
 
 def sample_by_inversion(distribution: InvertedDistribution, randomness: Randomness) -> int:
-    """Sample one outcome of a distribution exactly, from as many random words as its inversion needs."""
+    """Sample one outcome of a distribution, exactly, with as many random words as its inversion needs."""
     return refine_until_proven(distribution, int(randomness.sample_words(1)[0]), WORD_BITS, randomness)
 
 
 def refine_until_proven(distribution: InvertedDistribution, word: int, bits: int, randomness: Randomness) -> int:
-    """Return the outcome for a uniform number with first `bits` binary digits `word`; draw more digits if needed.
+    """Return the outcome for a uniform number that is known by its first binary digits; sample more digits if needed.
 
     Args:
-        distribution: Bounds of the cumulative probabilities of the outcomes.
+        distribution: The distribution, by bounds of its weights.
         word: The first `bits` binary digits of the uniform number.
         bits: Number of binary digits in `word`.
-        randomness: Source of the random bits.
+        randomness: Source of random bits.
     """
     while (outcome := _find_proven_outcome(distribution, word, bits)) is None:
         word = word << WORD_BITS | int(randomness.sample_words(1)[0])
@@ -239,10 +256,10 @@ def _find_proven_outcome(distribution: InvertedDistribution, word: int, bits: in
 
 
 class InversionTable:
-    """Table for many draws from one distribution, with 64-bit thresholds for fewer than 2**15 outcomes.
+    """Table for many samples from one distribution, for fewer than 2**15 outcomes.
 
-    A draw begins with 16 bits. Usually they prove an outcome, which is looked up; other draws get 48 more bits and are
-    searched; undecided draws, about one in 2**50, go to `refine_until_proven`.
+    A sample begins with 16 bits. Usually they prove an outcome, which is looked up. Other samples get 48 more bits, and
+    the thresholds of 64 bits are searched. Undecided samples, about one in 2**50, go to `refine_until_proven`.
     """
 
     __slots__ = ("_by_prefix", "_distribution", "_lower", "_upper")
@@ -265,7 +282,7 @@ class InversionTable:
         return self._upper.size
 
     def sample(self, size: int, randomness: Randomness) -> NDArray[np.int64]:
-        """Sample `size` independent outcomes of the table's distribution, exactly."""
+        """Sample `size` independent outcomes, exactly; an array of shape ``(size,)``."""
         prefixes = randomness.sample_halfwords(size)
         proven = self._by_prefix.take(prefixes, mode="wrap")
         undecided = np.flatnonzero(proven < 0)
@@ -276,7 +293,7 @@ class InversionTable:
         return outcomes
 
     def look_up(self, words: NDArray[np.uint64], randomness: Randomness) -> NDArray[np.int64]:
-        """Return the outcomes for uniform numbers with first 64 binary digits `words`."""
+        """Return the outcomes for uniform numbers whose first 64 binary digits are `words`."""
         outcomes = self._upper.searchsorted(words, side="right")
         for index in np.flatnonzero(words >= self._lower[outcomes]):
             outcomes[index] = refine_until_proven(self._distribution, int(words[index]), WORD_BITS, randomness)
@@ -287,20 +304,22 @@ Penalties = NDArray[np.int64] | Sequence[int]
 
 
 def sample_exponential_mechanism(penalties: Penalties, rate: Fraction, randomness: Randomness) -> int:
-    """Return the index i of one candidate with probability proportional to ``exp(-rate * penalties[i])``.
+    """Sample the index i of one candidate, with probability proportional to ``exp(-rate * penalties[i])``.
 
-    Formal guarantees: the distribution is exact, no floating point is used, and no rounding decides. Candidates are
-    binned by penalty (ties together), in bins of a width of at most ``1 / (2 * rate)``, or of 1; the last bin is
-    unbounded. A bin is sampled by inversion, with the weight of its lowest penalty times the number of its candidates,
-    then one candidate uniformly, which is accepted with probability ``exp(-rate * excess)``, with the excess of its
-    penalty over the lowest one; otherwise everything is sampled again. So a candidate is chosen with probability
-    proportional to its own weight. If a penalty changes by at most ``s`` between neighbours, the choice costs epsilon
-    ``2 * rate * s``, and half of that if all penalties change in the same direction (McSherry and Talwar 2007).
+    Formal guarantees: the distribution is exact, no floating point is used, and no rounding decides. If a penalty
+    changes by at most ``s`` between neighbours, the choice is (2 * rate * s)-DP, and (rate * s)-DP if all penalties
+    change in the same direction (McSherry and Talwar 2007).
 
-    Arguments:
-        penalties: One 64-bit integer per candidate. SECRET: no error shows them.
-        rate: Weight of a unit of penalty in the exponent; 0 makes the choice uniform.
-        randomness: Source of randomness.
+    *Method*: candidates are binned by penalty (ties together), in bins of a width of at most ``1 / (2 * rate)``, or of
+    1; the last bin is unbounded. A bin is sampled by inversion, with the weight of its lowest penalty times the number
+    of its candidates. One of its candidates is sampled uniformly, and accepted with probability
+    ``exp(-rate * excess)``, with the excess of its penalty over the lowest one; otherwise everything is sampled again.
+    So a candidate is chosen with probability proportional to its own weight.
+
+    Args:
+        penalties: SECRET: no error shows them. One 64-bit integer per candidate.
+        rate: Weight of a unit of penalty in the exponent, at least 0; 0 makes the choice uniform.
+        randomness: Source of random bits.
 
     Raises:
         ValueError: there is no candidate, or `rate` is below zero.
@@ -316,8 +335,14 @@ def sample_exponential_mechanism(penalties: Penalties, rate: Fraction, randomnes
 
 
 def selection_probabilities(penalties: Penalties, rate: Fraction) -> NDArray[np.float64]:
-    """Return the distribution of `sample_exponential_mechanism`, one number per candidate, with relative accuracy
-    1e-12.
+    """Return the probability of each candidate of `sample_exponential_mechanism`, with relative accuracy 1e-12.
+
+    Args:
+        penalties: One integer per candidate.
+        rate: Weight of a unit of penalty in the exponent, at least 0.
+
+    Returns:
+        Numbers that add up to 1, of shape ``(candidates,)``.
 
     >>> selection_probabilities([0, 1, 0], Fraction(0))
     array([0.33333333, 0.33333333, 0.33333333])
@@ -329,9 +354,16 @@ def selection_probabilities(penalties: Penalties, rate: Fraction) -> NDArray[np.
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
 class SelectionBins:
-    """Candidates by penalty: bin b holds penalties from ``b * 2**bits`` above the least one.
+    """SECRET. Candidates of the exponential mechanism, binned by penalty. It has no repr.
 
-    SECRET like the penalties, so it has no repr.
+    Bin b begins ``b * 2**bits`` above the least penalty.
+
+    Attributes:
+        rate: Weight of a unit of penalty in the exponent.
+        bits: A bin holds ``2**bits`` different penalties; the last bin is unbounded.
+        distances: Penalty of each candidate minus the least penalty.
+        bin_numbers: Bin of each candidate.
+        counts: Number of candidates in each bin.
     """
 
     rate: Fraction
@@ -341,8 +373,9 @@ class SelectionBins:
     counts: list[int]
 
     def weights(self, bits: int) -> tuple[list[Bracket], int]:
-        """Return bounds of the weight of each bin (lowest penalty, times its number of candidates), and 0: there are no
-        other outcomes.
+        """Return bounds of the weight of each bin, and 0, because there are no other outcomes.
+
+        The weight of a bin is the weight of its lowest penalty, times its number of candidates.
         """
         lowest = geometric_terms(
             one_bracket(bits), bound_exp_neg(self.rate * 2**self.bits, bits), len(self.counts), bits
@@ -350,7 +383,9 @@ class SelectionBins:
         return [(count * low, count * high) for count, (low, high) in zip(self.counts, lowest, strict=True)], 0
 
     def propose(self, randomness: Randomness) -> tuple[int, int]:
-        """Sample a candidate; return its index, and the excess of its penalty over the lower end of its bin."""
+        """SECRET: sample a candidate; return its index, and the excess of its penalty over the lowest one of its
+        bin.
+        """
         bin_ = sample_by_inversion(self, randomness)
         members = np.flatnonzero(self.bin_numbers == bin_)
         candidate = int(members[randomness.sample_below(members.size)])
@@ -358,8 +393,10 @@ class SelectionBins:
 
 
 def _subtract_least(penalties: Penalties) -> NDArray[np.uint64]:
-    """SECRET: return each penalty minus the least one, as unsigned 64-bit integers, which cannot overflow. Raises
-    `InvalidArgument` if penalties are not a row of integers.
+    """SECRET: return each penalty minus the least one, as unsigned 64-bit integers, which cannot overflow.
+
+    Raises:
+        ValueError: the penalties are not a row of integers.
     """
     integers = np.asarray(penalties)
     if integers.ndim != 1 or integers.size == 0 or not np.can_cast(integers.dtype, np.int64):
@@ -371,7 +408,7 @@ def _subtract_least(penalties: Penalties) -> NDArray[np.uint64]:
 
 
 def _bin_penalties(distances: NDArray[np.uint64], rate: Fraction) -> SelectionBins:
-    """SECRET: put candidates into bins of ``2**bits`` penalties, at most ``1 / (2 * rate)`` wide."""
+    """SECRET: bin candidates by penalty; a bin is at most ``1 / (2 * rate)`` wide, or holds a single penalty."""
     bits = 63 if rate == 0 else min(63, max(0, int(1 / (2 * rate)).bit_length() - 1))
     binned = np.minimum(distances >> np.uint64(bits), np.uint64(256)).astype(np.int64)  # bin 256 holds all larger ones
     return SelectionBins(rate, bits, distances, binned, np.bincount(binned).tolist())
@@ -392,21 +429,23 @@ Scaled = tuple[int, int]
 
 
 def sample_partition(penalties: Penalty, rate: Fraction, prior: float, randomness: Randomness) -> NDArray[np.int64]:
-    """Sample a partition of the positions 0, ..., n - 1; return the first positions of its intervals.
+    """Sample a partition of the positions 0, ..., n - 1 into intervals of 1, 2, 4, ... positions.
 
-    Intervals have 1, 2, 4, ... positions. The probability of a partition is proportional to the product of the weights
-    of its intervals, ``prior * exp(-rate * penalty)`` each, up to rounding: see `bound_partition_log_error` and
-    `WEIGHT_ERROR`.
+    The probability of a partition is proportional to the product of the weights of its intervals,
+    ``prior * exp(-rate * penalty)`` each, up to rounding: see `bound_partition_log_error` and `WEIGHT_ERROR`.
 
-    Formal guarantees: `PartitionDistribution` states the sampled distribution in fractions, and it is sampled exactly:
-    if a draw is close to the border between two outcomes, both are refined until the side is proven.
+    Formal guarantees: `PartitionDistribution` states the sampled distribution in fractions, and it is sampled exactly.
+    If a sample is close to the border between two outcomes, both are refined until the side is proven.
 
-    Arguments:
+    Args:
         penalties: SECRET. Of shape ``(lengths, n + 1)``: entry i of row k is for the interval of the ``2**k`` positions
             before i. Entries without that many positions are ignored.
-        rate: Weight of a unit of penalty in the exponent.
-        prior: Weight of an interval without a penalty: above 0 and at most 1.
-        randomness: Source of randomness.
+        rate: Weight of a unit of penalty in the exponent, at least 0.
+        prior: Weight of an interval without a penalty: at least 2**-64 and at most 1.
+        randomness: Source of random bits.
+
+    Returns:
+        The first positions of the intervals, increasing.
 
     Raises:
         ValueError: `rate` is below zero, or `prior` is out of range.
@@ -419,12 +458,17 @@ def sample_partition(penalties: Penalty, rate: Fraction, prior: float, randomnes
 
 
 def bound_partition_log_error(places: int, lengths: int) -> Fraction:
-    """Bound the error of the logarithm of a probability, up to a constant, against the product of weights.
+    """Return a bound of the rounding error of the logarithm of a partition's probability, up to a constant.
 
-    A probability is a product of at most n conditional probabilities ``term / A``, where A is the exact sum of the
-    terms. A term is a weight times an earlier sum, rounded once. The stored sum is A, rounded less than once per
-    length. From factor to factor these sums cancel, except the last one, which is the constant; so at most ``lengths``
-    relative roundings of ``2**-53`` remain per position. (The bound is more than twice that.)
+    The exact value is the product of the weights of the intervals. A probability is a product of at most n conditional
+    probabilities ``term / A``, where A is the exact sum of the terms. A term is a weight times an earlier sum, rounded
+    once. The stored sum is A, rounded less than once per length. From factor to factor these sums cancel, except the
+    last one, which is the constant. So at most ``lengths`` relative roundings of ``2**-53`` remain per position. (The
+    bound is more than twice that.)
+
+    Args:
+        places: Number of positions.
+        lengths: Number of different lengths of intervals.
     """
     return Fraction(places * (lengths + 2), 2**52)
 
@@ -436,15 +480,17 @@ relative rounding errors of ``2**-53`` each.
 
 
 class PartitionWeights(NamedTuple):
-    """SECRET. The weights of all partitions of the first i positions add up to ``mantissas[i] * 2.0**exponents[i]``.
+    """SECRET. Weights of all partitions of the first i positions, for each i.
+
+    They add up to ``mantissas[i] * 2.0**exponents[i]``, which has a far larger range than floating point.
 
     Attributes:
-        penalties: See `sample_partition`.
-        weights: Weights of each digit of a penalty, ``weights * 2.0**weight_exponents``.
-        weight_exponents: Exponents of these powers of two.
+        penalties: Penalty of each interval, of shape ``(lengths, n + 1)``; see `sample_partition`.
+        weights: Mantissas of the weight of each digit of a penalty, of shape ``(digits, values)``.
+        weight_exponents: Powers of two of these weights.
         prior: Weight of an interval without a penalty.
-        mantissas: Numbers from 1/2 to 1.
-        exponents: Exponents of powers of two.
+        mantissas: Numbers from 1/2 to 1, of shape ``(n + 1,)``.
+        exponents: Powers of two, of shape ``(n + 1,)``.
     """
 
     penalties: Penalty
@@ -457,20 +503,25 @@ class PartitionWeights(NamedTuple):
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
 class PartitionDistribution:
-    """SECRET. The distribution of a partition: the last interval of a prefix has probability proportional to its
-    term."""
+    """SECRET. Distribution of a random partition, sampled from its last interval to its first.
+
+    Given the end of an interval, its length has a probability proportional to `last_interval_weight`.
+    """
 
     sums: PartitionWeights
 
     @classmethod
     def from_penalties(cls, penalties: Penalty, rate: Fraction, prior: float) -> PartitionDistribution:
-        """Return the distribution of `sample_partition`: the weights of all partitions of the first 0, 1, ... positions
-        are summed. SECRET.
+        """Return the distribution of `sample_partition`, after summing the weights of all partitions of the first
+        positions.
 
         Args:
-            penalties: Penalty of each interval, of shape ``(lengths, n + 1)``, as for `sample_partition`. SECRET.
-            rate: Factor of the penalties in the exponent, not negative.
-            prior: Weight of each interval before its penalty is known, at most 1.
+            penalties: SECRET. Penalty of each interval, of shape ``(lengths, n + 1)``, as for `sample_partition`.
+            rate: Weight of a unit of penalty in the exponent, at least 0.
+            prior: Weight of an interval without a penalty: at least 2**-64 and at most 1.
+
+        Raises:
+            ValueError: `rate` is below zero, or `prior` is out of range.
         """
         if not LEAST_PRIOR <= prior <= 1:
             raise InvalidArgument("prior", f"must be a probability from {LEAST_PRIOR} to 1, got {prior}")
@@ -483,7 +534,11 @@ class PartitionDistribution:
         return cls(sums)
 
     def last_interval_weight(self, power: int, place: int) -> Scaled:
-        """Return the weight of partitions of the first positions with a last interval of ``2**power``, with 53 bits."""
+        """Return the weight of all partitions of the first `place` positions whose last interval has ``2**power``
+        positions.
+
+        The weight is rounded to 53 bits, and returned as an integer and a power of two.
+        """
         sums = self.sums
         mantissa = self.sums.prior
         scale = 0
@@ -495,16 +550,14 @@ class PartitionDistribution:
         return int(mantissa * 2**53), shift - 53 + scale + int(sums.exponents[before])
 
     def last_interval_weights(self, place: int) -> list[Scaled]:
-        """Return, from the shortest last interval to the longest, the weights of `last_interval_weight` for the first
-        `place` positions.
-        """
+        """Return `last_interval_weight` for each length that fits into the first `place` positions, shortest first."""
         return [
             self.last_interval_weight(power, place)
             for power in range(min(len(self.sums.penalties), place.bit_length()))
         ]
 
     def sample(self, randomness: Randomness) -> NDArray[np.int64]:
-        """Sample the first positions of the intervals of a partition, from the last interval to the first."""
+        """Sample a partition; return the first positions of its intervals, increasing."""
         first = np.zeros(len(self.sums.mantissas), dtype=np.int64)
         end = len(self.sums.mantissas) - 1
         count = 0
@@ -521,14 +574,14 @@ class PartitionDistribution:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class LastIntervalDistribution:
-    """SECRET. Outcome k has the weight of term k, of 53 bits; the largest weight is 1."""
+    """SECRET. Distribution of the length of the last interval: outcome k has the weight ``terms[k]``, of 53 bits."""
 
     terms: list[Scaled]
 
     def weights(self, bits: int) -> tuple[Sequence[Bracket], int]:
-        """Return the weights of all outcomes; there are no others.
+        """Return bounds of the weights of all outcomes, relative to the largest, and 0, because there are no others.
 
-        A ratio of mantissas is below 2: if the power of two alone is at most ``2**(-bits - 1)``, 0 and 1 are bounds.
+        A ratio of mantissas is below 2. If the power of two alone is at most ``2**(-bits - 1)``, 0 and 1 are bounds.
         """
         scale, largest = max((scale, mantissa) for mantissa, scale in self.terms)
         brackets = []
@@ -573,7 +626,9 @@ def _normalise(mantissa: int, scale: int) -> Scaled:
 
 @compile_loop
 def _sum_partitions(sums: PartitionWeights) -> None:
-    """Sum the weights of all partitions of the first positions, from sums of fewer positions, with rescaling."""
+    """Compute, in place, the sums of the weights of all partitions of the first 1, 2, ... positions, rescaled at
+    each step.
+    """
     penalties, weights, powers, prior, mantissas, mantissa_exponents = sums
     terms = np.empty(len(penalties))
     exponents = np.empty(len(penalties), dtype=np.int64)
@@ -608,9 +663,13 @@ def _sum_partitions(sums: PartitionWeights) -> None:
 def _sample_backwards(
     sums: PartitionWeights, words: NDArray[np.uint64], position: int, first: IntArray, count: int
 ) -> tuple[int, int, int]:
-    """Sample intervals from the end while single words prove them; return position, number of intervals, words used.
+    """Sample intervals from the end of the positions, as long as one random word proves each of them.
 
-    All sums here have relative errors below ``2**-46``: a draw that is ``2**-40`` of the total from a border is proven.
+    All sums here have relative errors below ``2**-46``, so a draw that is ``2**-40`` of the total from a border is
+    proven.
+
+    Returns:
+        The position that is left, the number of intervals in `first`, and the number of words used.
     """
     penalties, weights, powers, prior, mantissas, mantissa_exponents = sums
     terms = np.empty(len(penalties))

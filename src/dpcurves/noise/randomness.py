@@ -1,11 +1,14 @@
-"""SECRET. The source of all secret randomness, and stored noisy sums that must be neither redrawn nor lost.
+"""SECRET. The source of all secret random bits, and the memory of noisy sums that must not be sampled twice.
 
-    from_system    the operating system's entropy: the only source whose noise protects records
-    from_key       ChaCha20 under the HMAC-SHA256 of a name: the same noise again for one count
-    from_seed      ChaCha20 under a seed, for tests and papers; results are marked as not private
-    expand         a fast ChaCha20 stream under 32 fresh bytes
+`Randomness` gives out each random bit once. Its constructors differ in what they protect:
 
-Each bit is given out once. `Memory` keeps noisy sums that later answers of one payment reuse.
+    from_system    the operating system's entropy: the source for real releases
+    from_key       a ChaCha20 stream under the HMAC-SHA256 of a name: the same noise again for one count
+    from_seed      a ChaCha20 stream under a seed, for tests and papers; results are marked as not private
+    expand         a fast ChaCha20 stream under 32 fresh bytes of another source
+
+`Memory` keeps noisy sums that later answers under one charge reuse. `InProcessMemory` keeps them until the process
+ends.
 
 >>> Randomness.from_seed(1).sample_below(6) == Randomness.from_seed(1).sample_below(6)
 True
@@ -33,14 +36,16 @@ _ZEROS = memoryview(bytes(2**20))
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
 class Randomness:
-    """A source of uniform bits, each given out once. It has no repr, because its state is as secret as the noise.
+    """A source of uniform random bits, each given out once.
+
+    It has no repr, because its state is as secret as the noise.
 
     Formal guarantees: `from_system` keeps no buffer, so forked processes share no bits. A seeded source is only as
-    secret as its seed, and a copy of it, for instance by a fork, repeats its bits.
+    secret as its seed. A copy of it, for instance by a fork, repeats its bits.
 
     Attributes:
         random_bytes: Function that returns a number of uniform bytes.
-        is_seeded: Whether the seed may be known, so that noise from this source protects nothing.
+        is_seeded: True if the seed may be known, so that noise from this source protects nothing.
     """
 
     random_bytes: Callable[[int], bytes]
@@ -48,14 +53,17 @@ class Randomness:
 
     @classmethod
     def from_system(cls) -> Randomness:
-        """Return the entropy source of the operating system, the only one whose noise protects records."""
+        """Return the entropy source of the operating system: the source for real releases."""
         return cls(os.urandom, is_seeded=False)
 
     @classmethod
     def from_seed(cls, seed: int) -> Randomness:
         """Return the ChaCha20 key stream under the SHA-256 of `seed`, for tests and papers.
 
-        Anybody who knows the seed can subtract the noise, so its output is not private.
+        Anybody who knows the seed can subtract the noise, so a release from it is not private.
+
+        Args:
+            seed: An integer of any size.
 
         >>> Randomness.from_seed(7).random_bytes(4) == Randomness.from_seed(7).random_bytes(4)
         True
@@ -68,11 +76,16 @@ class Randomness:
         """Return the reproducible ChaCha20 key stream under the HMAC-SHA256 of a public `name`.
 
         Formal guarantees: without the secret, streams of different names look uniform and independent (HMAC-SHA256 and
-        ChaCha20 as pseudo-random functions). The same name has the same bits: noise from here may be added to a single
-        count only.
+        ChaCha20 as pseudo-random functions). The same name has the same bits, so noise from one name may be added to a
+        single count only.
+
+        Args:
+            secret: A key of at least 32 bytes.
+            name: Public text; each count needs its own.
 
         Raises:
             ValueError: the secret has fewer than 32 bytes.
+            TypeError: `secret` is not bytes, or `name` is not a text.
         """
         require_type("secret", secret, (bytes, bytearray), "bytes, as secrets.token_bytes(32) gives,")
         require_type("name", name, str, "a text")
@@ -84,15 +97,19 @@ class Randomness:
         return cls(_open_key_stream(hmac.digest(secret, name.encode(), "sha256")), is_seeded=False)
 
     def expand(self) -> Randomness:
-        """Return the ChaCha20 key stream under 32 bytes from this source, for millions of draws at once.
+        """Return a ChaCha20 key stream under 32 bytes from this source, for millions of draws at once.
 
-        Formal guarantees: without these bytes, which are stored nowhere else, the stream cannot be distinguished from
-        uniform bits (ChaCha20 as a pseudo-random function). It must be used where it was created: no fork repeats it.
+        Formal guarantees: the 32 bytes are stored nowhere else, and without them the stream cannot be distinguished
+        from uniform bits (ChaCha20 as a pseudo-random function). Use the stream in the process that created it, because
+        a fork would repeat its bits.
         """
         return Randomness(_open_key_stream(self.random_bytes(LEAST_SECRET)), self.is_seeded)
 
     def sample_below(self, n: int) -> int:
-        """Return a uniform integer in ``0, ..., n - 1``, for `n` of any size, by rejection.
+        """Sample a uniform integer from 0 to ``n - 1``, by rejection.
+
+        Args:
+            n: Number of outcomes, of any size, at least 1.
 
         Raises:
             ValueError: `n` is below 1.
@@ -105,17 +122,17 @@ class Randomness:
         return number
 
     def sample_words(self, count: int) -> NDArray[np.uint64]:
-        """Return `count` independent uniform integers of 64 bits, in a read-only array."""
+        """Sample `count` independent uniform integers of 64 bits, as a read-only array of shape ``(count,)``."""
         count = require_integer("count", count)
         return np.frombuffer(self.random_bytes(8 * count), dtype="<u8").astype(np.uint64, copy=False)
 
     def sample_halfwords(self, count: int) -> NDArray[np.uint16]:
-        """Return `count` independent uniform integers of 16 bits, in a read-only array."""
+        """Sample `count` independent uniform integers of 16 bits, as a read-only array of shape ``(count,)``."""
         count = require_integer("count", count)
         return np.frombuffer(self.random_bytes(2 * count), dtype="<u2").astype(np.uint16, copy=False)
 
     def _sample_bits(self, count: int) -> int:
-        """Return a uniform integer from 0 to ``2**count - 1``."""
+        """Sample a uniform integer from 0 to ``2**count - 1``."""
         length = (count + 7) // 8
         return int.from_bytes(self.random_bytes(length), "little") >> (8 * length - count)
 
@@ -129,11 +146,11 @@ def _open_key_stream(key: bytes) -> Callable[[int], bytes]:
 
 
 class Memory(Protocol):
-    """The secret memory of one holder for one paid part of a grant: noisy sums by name.
+    """Interface of the secret memory of one charge: noisy sums by name, held by one party.
 
-    It stores noisy sums, not noise: stored noise that is added to changed counts would reveal the change exactly, and
-    sums with new noise could be averaged. It is as durable as the ledger, and is written before anything is released.
-    A part that was opened without its memory cannot be continued. It has no repr.
+    A memory stores noisy sums, not noise. Stored noise that is added to changed counts would reveal the change exactly;
+    sums with new noise could be averaged. It is as durable as the ledger, and is written before anything is released. A
+    charge whose memory is lost cannot be continued. A memory has no repr.
     """
 
     def recall(self, names: Sequence[str]) -> dict[str, int]:
@@ -141,15 +158,15 @@ class Memory(Protocol):
         ...
 
     def keep(self, notes: Mapping[str, int]) -> dict[str, int]:
-        """Store noisy sums under new names durably before returning; return the stored sums of all names.
+        """Store noisy sums under new names, durably, before returning; return the stored sums of all these names.
 
-        The first writer wins, also between processes: only the returned values may be used.
+        The first writer of a name wins, also between processes. So only the returned values may be used.
         """
         ...
 
 
 class InProcessMemory:
-    """A memory in the process, for one paid part, which cannot be continued after the process ends."""
+    """A memory that lives as long as this object; its charge cannot be continued after the process ends."""
 
     __slots__ = ("_notes",)
 
@@ -161,5 +178,5 @@ class InProcessMemory:
         return {name: self._notes[name] for name in names if name in self._notes}
 
     def keep(self, notes: Mapping[str, int]) -> dict[str, int]:
-        """Store noisy sums under new names, for the life of this object; return the stored sums of all names."""
+        """Store noisy sums under new names, for the life of this object; return the stored sums of all these names."""
         return {name: self._notes.setdefault(name, value) for name, value in notes.items()}

@@ -1,4 +1,9 @@
-"""Privacy guarantees: the protected unit, and the bound on what a release may reveal."""
+"""Privacy guarantees: the protected unit, the neighbouring relation, and the privacy loss of a release.
+
+- `Unit`: what is protected, for instance a person, and how many of its records are used.
+- `AddRemove`, `ReplaceOne`: which data sets are neighbours.
+- `PrivacyLoss`: an epsilon of pure DP or a rho of zCDP, with exact composition and conversion.
+"""
 
 from ..arguments import Exact
 from .adjacency import (

@@ -1,16 +1,17 @@
-"""Adjacency of data sets, and the origin of a model that a diagnostic judges.
+"""Neighbouring relations: which two data sets a guarantee compares.
 
-Neighbouring tables differ by one privacy unit: all records with the same value of a column, of which at most k are used
-(the contribution bound), or one record.
+Neighbouring tables differ by one privacy unit (`Unit`). A unit is all records with the same value of a column, of which
+at most k are used (the contribution bound), or one record.
 
-    add-remove     one unit is added or removed      L1 sensitivity of counts k        number of units is private
-    replace-one    one unit has other records        L1 sensitivity of counts 2 * k    number of units is public
+    AddRemove      one unit is added or removed      L1 sensitivity of counts k        number of units is private
+    ReplaceOne     one unit has other records        L1 sensitivity of counts 2 * k    number of units is public
 
-Also called unbounded and bounded differential privacy. A stated number of units is public under replace-one, so that
+The field also says unbounded and bounded differential privacy. Under replace-one the number of units is public, so
 totals need no noise.
 
-`ModelOrigin`: a diagnostic of a model that was fitted to the same records without privacy protects nobody, because a
-changed record moves every residual; so the origin of the model must be stated.
+`ModelOrigin` is a second part of a guarantee: where a model comes from that a diagnostic judges. A model that was
+fitted to the same records without privacy protects nobody, because one changed record moves every residual. So the
+origin must be stated.
 
 References: Dwork and Roth 2014, section 2.3; Kifer and Machanavajjhala 2011 (bounded and unbounded); NIST SP 800-226.
 
@@ -33,14 +34,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Unit:
-    """The privacy unit: all records that share a value of `column`. At most `records` of them are used.
+    """The privacy unit: all records that share a value of `column`, of which at most `records` are used.
 
-    If no bound is stated (`with_unknown_bound`), `records` is 0: each question chooses its own bound. No adjacency can
-    be made of this unit, so nothing is counted without a bound.
+    If no bound is stated (`with_unknown_bound`), `records` is 0, and each question chooses its own bound. Such a unit
+    has no adjacency, so nothing is counted without a bound.
 
     Attributes:
-        column: The column that identifies the unit; empty for single records.
-        records: The contribution bound: the most records of a unit that are used.
+        column: The column that identifies the unit; empty if each record is a unit.
+        records: Contribution bound: the most records of a unit that are used. 0 if it is not stated.
 
     Raises:
         ValueError: `records` is below 1.
@@ -59,7 +60,7 @@ class Unit:
 
     @classmethod
     def with_unknown_bound(cls, column: str) -> Self:
-        """Return a unit without a stated contribution bound.
+        """Return a unit whose contribution bound each question chooses.
 
         >>> Unit.with_unknown_bound("patient").is_bounded, Unit("patient", 2).is_bounded
         (False, True)
@@ -109,7 +110,16 @@ def format_record_count(number: int) -> str:
 
 @dataclass(frozen=True, slots=True)
 class AddRemove:
-    """Neighbouring tables differ by one unit, added or removed. The number of units is private, so it is no field."""
+    """Neighbouring relation of unbounded DP: one unit is added or removed, with all its records.
+
+    The number of units is private, so it is not an attribute.
+
+    Attributes:
+        unit: The privacy unit, with its contribution bound.
+
+    Raises:
+        ValueError: the unit has no contribution bound.
+    """
 
     unit: Unit
 
@@ -118,12 +128,14 @@ class AddRemove:
 
     @property
     def l1_sensitivity(self) -> int:
-        """Largest L1 distance between the counts of neighbours: the records of a unit are added or removed."""
+        """Largest L1 distance between the counts of neighbours: k, the contribution bound."""
         return self.unit.records
 
     @property
     def squared_l2_sensitivity(self) -> int:
-        """Largest squared L2 distance between the counts of neighbours: all records may lie in one cell."""
+        """Largest squared L2 distance between the counts of neighbours: ``k**2``, because all k records may lie in
+        one cell.
+        """
         return self.unit.records**2
 
     @property
@@ -137,10 +149,16 @@ class AddRemove:
 
 @dataclass(frozen=True, slots=True)
 class ReplaceOne:
-    """Neighbouring tables differ in the records of one unit. The number of units is public, so it is a field.
+    """Neighbouring relation of bounded DP: one unit has other records.
+
+    The number of units is the same in both tables, so it is public.
+
+    Attributes:
+        unit: The privacy unit, with its contribution bound.
+        units: Public number of units, at least 1.
 
     Raises:
-        ValueError: `units` is below 1.
+        ValueError: `units` is below 1, or the unit has no contribution bound.
         TypeError: `units` is not an integer.
     """
 
@@ -159,17 +177,19 @@ class ReplaceOne:
 
     @property
     def l1_sensitivity(self) -> int:
-        """Largest L1 distance between the counts of neighbours: old records are removed and new ones added."""
+        """Largest L1 distance between the counts of neighbours: ``2 * k``, for k removed and k added records."""
         return 2 * self.unit.records
 
     @property
     def squared_l2_sensitivity(self) -> int:
-        """Largest squared L2 distance: all old records leave one cell and all new records enter another."""
+        """Largest squared L2 distance between the counts of neighbours: ``2 * k**2``, if k records leave one cell
+        for another.
+        """
         return 2 * self.unit.records**2
 
     @property
     def public_record_count(self) -> int | None:
-        """Number of counted records if it is public: the number of units, if each has exactly one record.
+        """Number of counted records if it is public: the number of units, if each has exactly one record; else None.
 
         >>> ReplaceOne(EACH_RECORD, 7).public_record_count, ReplaceOne(Unit("patient", 2), 7).public_record_count
         (7, None)
@@ -197,8 +217,8 @@ def _require_bounded(unit: Unit) -> None:
 class AdjacencyWithoutBound:
     """A neighbouring relation of units whose contribution bound is not chosen yet.
 
-    Tables differ by one unit and all its records, however many. Under this relation only units are counted;
-    `with_bound` is the relation of a question's counts once its bound is known.
+    Tables differ by one unit and all its records, however many. Under this relation only units are counted. Once a
+    question knows its bound, `with_bound` returns the relation for its counts of records.
 
     Attributes:
         neighbours: The kind of adjacency.
@@ -216,9 +236,7 @@ class AdjacencyWithoutBound:
 
     @property
     def unit_adjacency(self) -> Adjacency:
-        """The relation for counts of units instead of records: each unit counts once, so one record per unit is
-        enough.
-        """
+        """The relation for counts of units instead of records, with a bound of 1, because each unit counts once."""
         return self.with_bound(1)
 
     @property
@@ -231,7 +249,7 @@ class AdjacencyWithoutBound:
 
 
 class Neighbours(Enum):
-    """A kind of adjacency, before the unit and the number of units are known.
+    """A kind of neighbouring relation, before the unit and the number of units are known.
 
     >>> Neighbours.REPLACE_ONE.to_adjacency(EACH_RECORD, units=10)
     ReplaceOne(unit=Unit(column='', records=1), units=10)
@@ -246,10 +264,14 @@ class Neighbours(Enum):
         return self is Neighbours.REPLACE_ONE
 
     def to_adjacency(self, unit: Unit, units: int | None) -> Adjacency:
-        """Return the adjacency for a unit; `units` is required under replace-one only.
+        """Return the neighbouring relation for a unit.
+
+        Args:
+            unit: The privacy unit, with a contribution bound.
+            units: Public number of units; required under replace-one, ignored under add-remove.
 
         Raises:
-            ValueError: `units` is None under replace-one.
+            ValueError: `units` is None under replace-one, or the unit has no contribution bound.
         """
         if self is Neighbours.ADD_REMOVE:
             return AddRemove(unit)
@@ -260,10 +282,17 @@ class Neighbours(Enum):
         return ReplaceOne(unit, units)
 
     def to_question_adjacency(self, unit: Unit, units: int | None) -> Adjacency | AdjacencyWithoutBound:
-        """Return the adjacency of a question, `AdjacencyWithoutBound` if the unit's contribution bound is not stated.
+        """Return the neighbouring relation of a question, which may choose its contribution bound itself.
+
+        Args:
+            unit: The privacy unit.
+            units: Public number of units; required under replace-one, ignored under add-remove.
+
+        Returns:
+            `AdjacencyWithoutBound` if the unit has no contribution bound.
 
         Raises:
-            ValueError: as `to_adjacency`.
+            ValueError: `units` is None under replace-one.
         """
         if unit.is_bounded:
             return self.to_adjacency(unit, units)
@@ -272,10 +301,10 @@ class Neighbours(Enum):
 
 
 class ModelOrigin(Enum):
-    """The origin of a model. If it was fitted to the records that it is tested on, its residuals reveal them all.
+    """Where a model comes from that is judged on confidential records.
 
     If a model was fitted without privacy to the records that it is tested on, one changed record moves every residual,
-    so no amount of noise makes a diagnostic private. One of three statements must hold, and is printed in the result:
+    and no amount of noise makes a diagnostic private. So one of three statements must hold; the result prints it.
 
     - `PUBLIC`: the model was fixed before these records were seen.
     - `DISJOINT`: it was trained on other records, and the guarantee covers the test records only.
@@ -293,7 +322,8 @@ PRIVATE_MODEL = ModelOrigin.PRIVATE
 
 
 def require_model_origin(model: object) -> ModelOrigin:
-    """Return a declared origin of a model. There is no default, because only the user knows it.
+    """Return the stated origin of a model, after a check of its type. There is no default, because only the user knows
+    it.
 
     Raises:
         TypeError: `model` is not a `ModelOrigin`.

@@ -1,13 +1,14 @@
-"""Privacy losses: exact composition, conversion between zCDP and (epsilon, delta), and losses of several releases.
+"""Privacy losses: exact composition, and conversion from zCDP to (epsilon, delta)-DP.
 
-A release loses epsilon if probabilities of its outcomes on neighbouring tables differ by a factor of at most
-``exp(epsilon)``, and rho if its Renyi divergence of each order a > 1 is at most ``a * rho``:
+`PrivacyLoss` is an upper bound on what a release reveals about one unit. A release is epsilon-DP if the probabilities
+of its outcomes on neighbouring tables differ by a factor of at most ``exp(epsilon)``. It is rho-zCDP if its Renyi
+divergence of each order a > 1 is at most ``a * rho``.
 
     pure to rho            rho = epsilon**2 / 2
     rho to (eps, delta)    the least epsilon over all orders (`epsilon_of_zcdp`); never back to pure
     composition            epsilons add up, rhos add up, deltas add up
 
-Amounts are exact fractions, and a float means the decimal that it prints; text is rounded up, so it never states less
+Amounts are exact fractions, and a float means the decimal that it prints. Text is rounded up, so it never states less
 than the loss.
 
 References: Dwork, McSherry, Nissim and Smith 2006; Bun and Steinke 2016, Proposition 1.4 and Lemma 2.3; Canonne, Kamath
@@ -49,7 +50,11 @@ BILLIONTH = Decimal("1e-9")
 
 
 def format_loss(amount: Fraction | float, figures: int = 6) -> str:  # significant digits
-    """Return a loss as text, rounded up: a text never states less than the loss.
+    """Return an epsilon, rho or delta as text, rounded up, so that a text never states less than the loss.
+
+    Args:
+        amount: A number of at least 0.
+        figures: Significant digits.
 
     >>> format_loss(Fraction(1, 3)), format_loss(1.0000049), format_loss(0.1 + 0.2), format_loss(2.0)
     ('0.333334', '1.00001', '0.3', '2')
@@ -73,7 +78,9 @@ def format_remaining(amount: Fraction) -> str:
 
 
 def _format_exact_loss(amount: Fraction) -> str:
-    """Return a loss as text: in full if it is a short decimal, as what remains in a ledger always is; else rounded up.
+    """Return an epsilon, rho or delta as text: in full if it is a short decimal, else rounded up.
+
+    What remains in a ledger is always a short decimal.
 
     >>> _format_exact_loss(Fraction("0.333333333")), _format_exact_loss(Fraction(1, 3))
     ('0.333333333', '0.333334')
@@ -90,7 +97,9 @@ def _format_exact_loss(amount: Fraction) -> str:
 
 
 def _write_decimal(decimal: Decimal, figures: int) -> str:
-    """Return a decimal as text, with an exponent if it is below 1e-4 or has more than these digits before the point."""
+    """Return a decimal as text, with an exponent if it is below 1e-4 or has more than `figures` digits before the
+    point.
+    """
     if not decimal or -4 <= decimal.adjusted() < figures:
         return f"{decimal.normalize():f}"
     digits, _, power = f"{decimal.normalize():e}".partition("e")
@@ -98,14 +107,18 @@ def _write_decimal(decimal: Decimal, figures: int) -> str:
 
 
 def epsilon_of_zcdp(rho: Fraction | float, delta: float) -> float:
-    """Return the least epsilon for which every rho-zCDP release is known to be (epsilon, delta)-private.
+    """Return the smallest known epsilon for which every rho-zCDP release is (epsilon, delta)-DP.
 
-    Each order above 1 gives a valid epsilon, so the search for the best order can cost tightness but not validity. The
-    derivative of epsilon in the order is ``rho - log(1 / (delta * order)) / (order - 1)**2``, which changes its sign
-    once. The best order is found to the last bit, and epsilon to 1e-12 (relative above 1).
+    Formal guarantees: rho-zCDP implies (epsilon, delta)-DP for the same neighbours (Canonne, Kamath and Steinke 2020,
+    Proposition 12 and Corollary 13). Each order above 1 gives a valid epsilon, so an inexact search for the best order
+    costs tightness, not validity.
 
-    Formal guarantees: rho-zCDP implies (epsilon, delta) for the same neighbours (Canonne, Kamath and Steinke 2020,
-    Proposition 12 and Corollary 13).
+    The derivative of epsilon in the order is ``rho - log(1 / (delta * order)) / (order - 1)**2``, which changes its
+    sign once. The best order is found to the last bit, and epsilon to 1e-12 (relative above 1).
+
+    Args:
+        rho: Loss under zCDP, at least 0.
+        delta: Probability strictly between 0 and 1.
 
     Raises:
         ValueError: `delta` is not strictly between 0 and 1, or `rho` is negative or not finite.
@@ -122,9 +135,14 @@ def epsilon_of_zcdp(rho: Fraction | float, delta: float) -> float:
 
 
 def delta_of_zcdp(rho: Fraction | float, epsilon: Fraction | float) -> float:
-    """Return the least delta for which every rho-zCDP release is known to be (epsilon, delta)-private; 1 if none is.
+    """Return the smallest known delta for which every rho-zCDP release is (epsilon, delta)-DP; 1 if there is none
+    below.
 
-    The inverse of `epsilon_of_zcdp`, by the same bound at the best order for this epsilon.
+    It is the inverse of `epsilon_of_zcdp`, by the same bound at the best order for this epsilon.
+
+    Args:
+        rho: Loss under zCDP, at least 0.
+        epsilon: At least 0.
 
     Raises:
         ValueError: an argument is negative or not finite.
@@ -141,10 +159,14 @@ def delta_of_zcdp(rho: Fraction | float, epsilon: Fraction | float) -> float:
 
 
 def rho_for(epsilon: Fraction | float, delta: float) -> Fraction:
-    """Return the largest rho whose releases are all (epsilon, delta)-private by `epsilon_of_zcdp`.
+    """Return the largest rho for which every rho-zCDP release is (epsilon, delta)-DP, by `epsilon_of_zcdp`.
 
-    Rounded down to 12 digits, so the guarantee holds for the returned rational; and from 1e-4 on to whole billionths,
-    which a ledger can store.
+    The result is rounded down to 12 digits, so the guarantee holds for the returned fraction. From 1e-4 on it is
+    rounded down to whole billionths, which a ledger can store.
+
+    Args:
+        epsilon: Above 0.
+        delta: Probability strictly between 0 and 1.
 
     Raises:
         ValueError: `epsilon` is not a finite number above zero, or `delta` is not strictly between 0 and 1.
@@ -185,8 +207,10 @@ def _require_probability(delta: float) -> float:
 
 
 def _require_nonnegative(value: Fraction | float, name: str) -> float:
-    """Return the value as a number. Raises `InvalidArgument` under this argument name unless it is finite and at least
-    0.
+    """Return the value as a number, after a check that it is finite and at least 0.
+
+    Raises:
+        ValueError: it is not; the message names the argument `name`.
     """
     number = float(value)
     if not (isfinite(number) and number >= 0):
@@ -199,7 +223,8 @@ MOST_STEPS = 2**17
 
 
 def composed_epsilon(pure: Sequence[Fraction], rho: Fraction, delta: float) -> float:
-    """Return an epsilon for which releases of these pure losses and of `rho` in all are (epsilon, delta)-private.
+    """Return an epsilon for which several releases together are (epsilon, delta)-DP, by their privacy loss
+    distributions.
 
     Among all releases of pure loss epsilon, randomised response that is truthful with odds ``exp(epsilon)`` is the
     worst, alone and in composition. Its loss is plus or minus epsilon; losses of independent responses add up as random
@@ -212,6 +237,11 @@ def composed_epsilon(pure: Sequence[Fraction], rho: Fraction, delta: float) -> f
     Formal guarantees: an upper bound if the sizes of the losses were fixed before the first answer; the releases
     themselves may be chosen adaptively (Kairouz, Oh and Viswanath 2015; Zhu, Dong and Wang 2022). Sums are in floating
     point, with absolute errors in delta below 1e-12.
+
+    Args:
+        pure: Epsilon of each release with a pure loss.
+        rho: Sum of the rhos of all other releases.
+        delta: Probability strictly between 0 and 1.
 
     Raises:
         ImportError: dp-accounting is not installed.
@@ -233,7 +263,9 @@ def composed_epsilon(pure: Sequence[Fraction], rho: Fraction, delta: float) -> f
 
 
 def _randomised_response(library: ModuleType, epsilon: Fraction, revealing: float, step: Fraction) -> Any:
-    """Return the loss distribution of randomised response that reveals everything with probability `revealing`."""
+    """Return the privacy loss distribution of randomised response that reveals everything with probability
+    `revealing`.
+    """
     truth = (1 - revealing) / (1 + exp(-epsilon))
     probabilities: defaultdict[int, float] = defaultdict(float, {ceil(epsilon / step): truth})
     probabilities[ceil(-epsilon / step)] += 1 - revealing - truth  # with epsilon 0 both entries are the same
@@ -241,7 +273,7 @@ def _randomised_response(library: ModuleType, epsilon: Fraction, revealing: floa
 
 
 def _common_step(losses: Counter[Fraction]) -> Fraction:
-    """Return the largest step that divides all losses, or a fraction of their sum if that step is too small.
+    """Return the largest step that divides all losses, or a fixed fraction of their sum if that step is smaller.
 
     >>> _common_step(Counter([Fraction(1, 2), Fraction(1, 3)]))
     Fraction(1, 6)
@@ -252,7 +284,11 @@ def _common_step(losses: Counter[Fraction]) -> Fraction:
 
 
 def _import_accounting() -> ModuleType:
-    """Return dp-accounting's module of privacy loss distributions. Raises `MissingPackage` if it is not installed."""
+    """Return dp-accounting's module of privacy loss distributions.
+
+    Raises:
+        ImportError: dp-accounting is not installed.
+    """
     try:
         return import_module("dp_accounting.pld.privacy_loss_distribution")
     except ImportError:
@@ -261,19 +297,19 @@ def _import_accounting() -> ModuleType:
 
 @dataclass(frozen=True, slots=True)
 class PrivacyLoss:
-    """An upper bound on what a release reveals: an epsilon if it is pure, and a rho in any case.
+    """An upper bound on what a release reveals: an epsilon if the guarantee is pure DP, and a rho in any case.
 
     A pure loss has an epsilon, and therefore ``rho = epsilon**2 / 2`` (Bun and Steinke 2016, Proposition 1.4). A loss
     of zero-concentrated differential privacy has no epsilon. A float means the decimal that it prints.
 
-    Formal guarantees: losses of adaptively chosen releases on the same records add up by ``+`` in either currency
+    Formal guarantees: losses of adaptively chosen releases on the same records add up by ``+``, in epsilon or in rho
     (basic composition; Bun and Steinke 2016, Lemma 2.3). Pure converts to rho, never back.
 
     Attributes:
-        epsilon: The loss under pure differential privacy; None for a loss that is not pure.
-        rho: The loss under zero-concentrated differential privacy.
-        parts: The summands of this loss, for accountants with tighter composition. They are ignored in
-            comparisons and in print. Empty: the loss is not a sum.
+        epsilon: The loss under pure DP; None if the guarantee is not pure.
+        rho: The loss under zCDP.
+        parts: The summands of this loss, for accountants with tighter composition. They are ignored in comparisons and
+            in print. Empty: the loss is not a sum.
         delta: The probability with which more may be lost; 0 except for partition selection.
 
     >>> third = PrivacyLoss.pure(0.3) * Fraction(1, 3)
@@ -288,13 +324,29 @@ class PrivacyLoss:
 
     @classmethod
     def pure(cls, epsilon: Exact, delta: Exact = 0) -> PrivacyLoss:
-        """Return a loss of pure differential privacy, or (epsilon, delta)-differential privacy with a delta."""
+        """Return the loss of pure DP, or of (epsilon, delta)-DP if a delta is given.
+
+        Args:
+            epsilon: Above 0; a number, a fraction, or a text such as "0.3".
+            delta: Probability with which more may be lost; 0 for pure DP.
+
+        Raises:
+            ValueError: `epsilon` is not above 0, or `delta` is not a probability below 1.
+        """
         exact = parse_positive_fraction("epsilon", epsilon)
         return cls(exact, exact**2 / 2, delta=parse_positive_fraction("delta", delta) if delta else Fraction(0))
 
     @classmethod
     def zcdp(cls, rho: Exact, delta: Exact = 0) -> PrivacyLoss:
-        """Return a zero-concentrated loss (Bun and Steinke 2016), with a delta if given (section 8.1)."""
+        """Return the loss of zero-concentrated DP (Bun and Steinke 2016), with a delta if given (section 8.1).
+
+        Args:
+            rho: Above 0; a number, a fraction, or a text such as "0.125".
+            delta: Probability with which more may be lost; 0 for none.
+
+        Raises:
+            ValueError: `rho` is not above 0, or `delta` is not a probability below 1.
+        """
         return cls(
             None,
             parse_positive_fraction("rho", rho),
@@ -323,7 +375,7 @@ class PrivacyLoss:
         return PrivacyLoss(pure, self.rho * share, tuple(part * share for part in self.parts), self.delta * share)
 
     def with_delta(self, delta: Exact) -> PrivacyLoss:
-        """Return a loss with equal epsilon or rho, and this delta.
+        """Return a loss with the same epsilon or rho, and this delta.
 
         Raises:
             ValueError: `delta` is not a probability below 1.
@@ -395,9 +447,7 @@ class PrivacyLoss:
         printer.text(f"PrivacyLoss({self})")
 
     def _build_summary(self) -> ObjectSummary:
-        """Return a summary for display: the loss, its meaning as a bound on ratios of probabilities or divergences,
-        and its delta.
-        """
+        """Return a summary for display: the loss, what it means as a bound, and its delta."""
         rows = [("loss", str(self))]
         if self.epsilon is None:
             bound = f"a times {format_loss(self.rho)}"

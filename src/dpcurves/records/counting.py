@@ -53,7 +53,7 @@ from ..queries.weights import WeightedQuery
 from .engines import engine as engines
 from .monotone import Step, find_chain, invert_grid
 from .source import DURATION, Column, ColumnKind, find_column, hide_failure
-from .value_names import ValueType, category_key, suggest_spelling
+from .value_names import category_key
 
 # SENSITIVE. Regressions in disjoint subsets. Each fit is a function of the records in its subset, not of their order.
 
@@ -926,17 +926,9 @@ def require_matching_values(axis: Categories, column: Column) -> None:
             raise InvalidArgument(
                 argument, f"{describe_value(value)} is not text, but {axis.column!r} holds text; {_suggest_text(axis)}"
             )
-        if (
-            column.value_type not in (ValueType.TEXT, ValueType.UNDECLARED)
-            and isinstance(value, str)
-            and category_key(value, column.value_type) is None
-        ):
-            type_name = column.declared_type or column.value_type.value
-            spelling = suggest_spelling(value, column.value_type)
-            raise InvalidArgument(
-                argument,
-                f"{describe_value(value)}: column `{axis.column}` is {type_name} in the schema; write {spelling}",
-            )
+        if spelling := column.suggest_spelling(value):
+            rule = f"column `{axis.column}` is {column.type_name} in the schema; write {spelling}"
+            raise InvalidArgument(argument, f"{describe_value(value)}: {rule}")
     if axis.is_implied and column.kind is ColumnKind.TEXT:
         rule = (
             f"{describe_value(axis.values[-1])} is a usual label, but {axis.column!r} holds text; "

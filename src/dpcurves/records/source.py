@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import re
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -32,12 +33,12 @@ from numpy.typing import NDArray
 from ..arguments import InvalidArgument, MissingPackage, describe_nearest_name
 from ..arrays import FloatArray
 from ..expressions.checked import NO_HEADER, is_no_name
-from .value_names import ValueType, value_name
+from .value_names import ValueType, category_key, suggest_spelling, value_name
 
 if TYPE_CHECKING:
     from arro3.core.types import ArrowArrayExportable, ArrowSchemaExportable
 
-    from ..data import CsvFile
+    from ..data import Category, CsvFile
 
 
 # SENSITIVE. Arrow's C data interface (https://arrow.apache.org/docs/format/CDataInterface.html): arrays in NumPy's
@@ -392,6 +393,7 @@ class Column:
         time: Kind of time: dates, timestamps or durations (`DATE`, `MOMENT`, `DURATION`); else empty.
         declared_value_type: Type of its values, on which their names depend; None: the default of its kind.
         declared_type: Name of the type in the schema, for messages.
+        members: Labels that the schema declares for the column (ENUM), in their order; empty: any text.
     """
 
     name: str
@@ -404,11 +406,40 @@ class Column:
     time: str = ""
     declared_value_type: ValueType | None = None
     declared_type: str = ""
+    members: tuple[str, ...] = ()
 
     @property
     def value_type(self) -> ValueType:
         """Return the type that names and comparisons of values depend on."""
         return self.declared_value_type or _USUAL_TYPES.get(self.kind, ValueType.UNDECLARED)
+
+    def suggest_spelling(self, value: Category) -> str:
+        """Return what to write instead of a value that the declared type does not have; empty if the type has it."""
+        if self.members:
+            return "" if value in self.members else _list_members(self.members)
+        if category_key(value, self.value_type) is None:
+            return suggest_spelling(value, self.value_type)
+        scale = _DECIMAL_SCALE.search(self.declared_type) if self.value_type is ValueType.DECIMAL else None
+        if scale is None or str(value) in {"inf", "-inf"}:
+            return ""
+        digits = -int(Decimal(str(value)).normalize().as_tuple().exponent)
+        return f"a number with at most {scale[1]} digits after the point" if digits > int(scale[1]) else ""
+
+    @property
+    def type_name(self) -> str:
+        """Return the name of the declared type for messages."""
+        return self.declared_type or self.value_type.value
+
+
+_DECIMAL_SCALE = re.compile(r"\([0-9]+, ?([0-9]+)\)$")
+"""Digits after the point in the name of a decimal type."""
+
+
+def _list_members(members: Sequence[str]) -> str:
+    """Return the labels of a declared type for a message, and how many are omitted."""
+    most_labels = 12  # labels of a type that a message lists
+    omitted = f" or one of {len(members) - most_labels} more" if len(members) > most_labels else ""
+    return f"one of its labels: {', '.join(map(repr, members[:most_labels]))}{omitted}"
 
 
 _USUAL_TYPES = {ColumnKind.NUMBERS: ValueType.DOUBLE, ColumnKind.TEXT: ValueType.TEXT}
@@ -419,6 +450,11 @@ def decimal_column(name: str, declared: str = "DECIMAL") -> Column:
     number = f"TRY_CAST({TEXT} AS DOUBLE)"
     text = _DECIMAL_NAME
     return Column(name, ColumnKind.NUMBERS, number, text, declared_value_type=ValueType.DECIMAL, declared_type=declared)
+
+
+def enum_column(name: str, members: Iterable[str], number: str = NUMBER_IN_TEXT) -> Column:
+    """Return a column of text whose labels the schema declares."""
+    return Column(name, ColumnKind.TEXT, number, declared_type="ENUM", members=tuple(members))
 
 
 def uuid_column(name: str, declared: str = "UUID") -> Column:

@@ -717,7 +717,9 @@ def source_of_relation(relation: duckdb.DuckDBPyRelation, longest: int | None = 
             rows = rows.to_arrow_reader(2**10)
         return sources.read_batches(rows)
 
-    columns = (_make_column(*facts) for facts in zip(relation.columns, kinds, types, strict=True))
+    types_and_kinds = zip(relation.types, kinds, strict=True)
+    labels: list[Any] = [duckdb_type.children[0][1] if kind == "enum" else () for duckdb_type, kind in types_and_kinds]
+    columns = (_make_column(*facts) for facts in zip(relation.columns, kinds, types, labels, strict=True))
     return sources.ArrowSource(tuple(columns), tuple(types), read_batches, is_costly=False)
 
 
@@ -732,8 +734,10 @@ def _format_value(position: int, kind: str, longest: int) -> str:
     return f"{value} AS c{position}"
 
 
-def _make_column(name: str, kind: str, declared: DataType) -> sources.Column:
-    """Return the column of a relation from DuckDB's type name and the Arrow type that is read."""
+def _make_column(name: str, kind: str, declared: DataType, labels: Sequence[str]) -> sources.Column:
+    """Return the column of a relation from DuckDB's type name, its Arrow type and the labels of an ENUM."""
+    if labels:
+        return sources.enum_column(name, labels)
     if kind in WIDE:
         return sources.decimal_column(name)
     if kind == "uuid":
@@ -906,7 +910,13 @@ def column_from_series(name: str, series: nw.Series[Any]) -> MemoryColumn:
             sources.column_from_arrow_type(name, null_type), null_type, lambda: to_arrow(series.cast(nw.Float64)).chunks
         )
     declared = to_arrow(series.head(0)).type
-    return MemoryColumn(sources.column_from_arrow_type(name, declared), declared, lambda: to_arrow(series).chunks)
+    # Categories of pandas and of Arrow dictionaries are those that the records have; an Enum of Polars declares them.
+    column = (
+        sources.enum_column(name, dtype.categories)
+        if isinstance(dtype, nw.Enum) and series.implementation.is_polars()
+        else sources.column_from_arrow_type(name, declared)
+    )
+    return MemoryColumn(column, declared, lambda: to_arrow(series).chunks)
 
 
 def _numpy_type_of(declared: Any) -> np.dtype[Any] | None:

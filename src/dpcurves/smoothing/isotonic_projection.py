@@ -1,14 +1,16 @@
-"""Isotonic projection: the monotone curve that is nearest to a noisy one, in squares or absolute values of noises.
+"""Isotonic projection: the monotone curve that is nearest to a noisy one, in squares or absolute values of the noises.
 
-A noisy curve is the true one plus independent noises z, each on a block of consecutive points (`noise_graph`). With D
-the matrix that maps noises to the steps between points, and b the noisy steps, the projection solves
+A distribution function is monotone, and its noisy estimate is not. The projection makes it so with the smallest change
+of the noises. A noisy curve is the true one plus independent noises z, each on a block of consecutive points
+(`noise_graph`). With D the matrix that maps noises to the steps between points, and b the noisy steps, the projection
+solves
 
     minimise  sum_k z_k**2 / variance_k        (`project_isotonic_l2`)
            or sum_k |z_k| / deviation_k        (`project_isotonic_l1`)
     subject to  steps  b + D z >= 0
 
-and a public number of records may bound the last point. In squares the solution is ``z = V D' p`` with pressures p of a
-complementarity problem, whose matrix is a Laplacian, so active sets only grow; in absolute values it is a linear
+A public number of records may bound the last point. In squares the solution is ``z = V D' p`` with pressures p of a
+complementarity problem, whose matrix is a Laplacian, so active sets only grow. In absolute values it is a linear
 programme, solved by an interior point method. Both take linear time per iteration.
 
 Formal guarantees: post-processing of released numbers.
@@ -46,13 +48,13 @@ class _KnownCount:
 
 
 class AtMost(_KnownCount):
-    """The last point is at most `count`."""
+    """Constraint of a monotone curve: its last point is at most `count`."""
 
     __slots__ = ()
 
 
 class Exactly(_KnownCount):
-    """The last point equals `count`: it is at the public maximum, and the number of records is public."""
+    """Constraint of a monotone curve: its last point equals `count`, because the number of records is public."""
 
     __slots__ = ()
 
@@ -62,10 +64,15 @@ Ceiling = AtMost | Exactly | None
 
 
 def compute_steps(noisy: ArrayLike, points: int, ceiling: Ceiling) -> FloatArray:
-    """Return the steps of a noisy curve: from 0 to the first point, between points, and from the last to the
-    ceiling, (points + 1,).
+    """Return the steps of a noisy curve, of shape ``(points + 1,)``.
 
-    Without a ceiling, the last step is infinite.
+    They are from 0 to the first point, between points, and from the last point to the ceiling. Without a ceiling, the
+    last step is infinite.
+
+    Args:
+        noisy: The curve, of shape ``(points,)``.
+        points: Number of points.
+        ceiling: Constraint on the last point; None: no constraint.
 
     Raises:
         ValueError: the curve has another number of points, or a point is not finite.
@@ -82,7 +89,9 @@ def compute_steps(noisy: ArrayLike, points: int, ceiling: Ceiling) -> FloatArray
 
 
 def cumulate_steps(steps: FloatArray, ceiling: Ceiling) -> FloatArray:
-    """Return the curve with these steps, (points,), clipped to its ceiling, which rounding errors may exceed."""
+    """Return the curve with these steps, of shape ``(points,)``, clipped to its ceiling, which rounding errors may
+    exceed.
+    """
     curve = np.cumsum(steps[:-1])
     if ceiling is None:
         return curve
@@ -92,7 +101,7 @@ def cumulate_steps(steps: FloatArray, ceiling: Ceiling) -> FloatArray:
 
 
 def is_monotone(steps: FloatArray, ceiling: Ceiling) -> bool:
-    """Return whether the curve with these steps is monotone and satisfies its ceiling."""
+    """Return True if the curve with these steps is monotone and satisfies its ceiling."""
     return not np.any(steps < 0) and not (isinstance(ceiling, Exactly) and steps[-1] > 0)
 
 
@@ -104,11 +113,11 @@ STEP_TOLERANCE = 1e-13
 
 
 class NoiseChange(NamedTuple):
-    """A change of the noises of a curve, and the resulting steps.
+    """A change of the noises of a curve, and the steps that result.
 
     Attributes:
-        steps: Steps of the curve after the change, (points + 1,); not negative.
-        noise: Sum of the changes of the noises of each slot, (2 * points - 1,).
+        steps: Steps of the curve after the change, of shape ``(points + 1,)``; not negative.
+        noise: Sum of the changes of the noises of each slot, of shape ``(2 * points - 1,)``.
     """
 
     steps: FloatArray

@@ -1,8 +1,8 @@
-"""The graph of a curve's noise draws and steps, and linear equations on it, solved in linear time by two sweeps.
+"""The graph of a curve's noises and steps, and linear equations on it that are solved in linear time.
 
-Step i is the rise from point i - 1 to point i. A noise z on the points a, ..., b - 1 raises step a and lowers step b,
-so it is an edge between these two steps. Blocks of noises do not cross, so the graph is outerplanar, and its weighted
-Laplacian
+Isotonic projection of curves with tree-shaped noise uses it. Step i is the rise from point i - 1 to point i. A noise z
+on the points a, ..., b - 1 raises step a and lowers step b, so it is an edge between these two steps. Blocks of noises
+do not cross, so the graph is outerplanar. Its weighted Laplacian
 
     K = D V D'      D: noises to steps, V: variances of the noises
 
@@ -38,13 +38,13 @@ Indices = NDArray[np.int32]
 
 
 class NoiseBlocks(NamedTuple):
-    """Independent noises, each added to a block of consecutive points.
+    """Independent noises, each added to a block of consecutive points; arrays of shape ``(blocks,)``.
 
     Attributes:
-        first: The first point of each block.
-        last: The end of each block, exclusive.
-        variance: The variance of each noise; the sum of variances if several noises have the same block.
-        largest: The largest of these variances.
+        first: First point of each block.
+        last: End of each block, exclusive.
+        variance: Variance of each noise; the sum of variances if several noises have the same block.
+        largest: Largest of these variances.
     """
 
     first: Indices
@@ -158,7 +158,11 @@ def build_noise_graph(points: int, first: ArrayLike, last: ArrayLike, variance: 
 
 
 def _assemble_graph(points: int, blocks: NoiseBlocks) -> NoiseGraph:
-    """Return the graph of these blocks of points. Raises `InvalidArgument` if two blocks cross."""
+    """Return the graph of noises on these blocks of points.
+
+    Raises:
+        ValueError: two blocks cross.
+    """
     count = 2 * points - 1
     slots = EdgeSlots(*(np.empty(length, dtype=np.int32) for length in (count, count, points - 1, points - 1)))
     variance = np.zeros(count)
@@ -262,7 +266,11 @@ class Elimination:
         return cls(graph, folded, pivot)
 
     def solve(self, right_hand: FloatArray) -> FloatArray:
-        """Solve the factored linear equations for this right-hand side; return the solution, ``(points + 1,)``."""
+        """Return the solution of the factored linear equations, of shape ``(points + 1,)``.
+
+        Args:
+            right_hand: Right-hand side, of the same shape.
+        """
         solution = right_hand.copy()
         _substitute(self.graph.slots, self.weight, self.inverse_pivot, solution)
         return solution
@@ -342,7 +350,15 @@ def build_prefix_graph(bounds: Sequence[IntArray], variances: Sequence[float]) -
 
 
 def repeat_variances(bounds: Sequence[IntArray], variances: Sequence[float]) -> FloatArray:
-    """Return the variances of the noise of all blocks, level by level, from left to right, given one for each level."""
+    """Return the variance of the noise of each block, level by level, from left to right.
+
+    Args:
+        bounds: Bounds of the blocks of each level, from coarse to fine: nested tilings.
+        variances: Variance of each level.
+
+    Raises:
+        ValueError: levels are not nested, or the number of variances is not the number of levels.
+    """
     if len(bounds) != len(variances) or not bounds:
         raise InvalidArgument(
             "variances", f"{len(bounds)} variances are needed, one for each level, got {len(variances)}"
@@ -355,11 +371,11 @@ def repeat_variances(bounds: Sequence[IntArray], variances: Sequence[float]) -> 
 
 
 class NoisyCurve(NamedTuple):
-    """Noisy counts of records up to the end of each finest interval.
+    """Noisy prefix counts of records, one at the end of each finest interval.
 
     Attributes:
-        ends: The ends of these intervals, in cells, (points,).
-        counts: The sum of the fewest intervals that make up each prefix, (points,).
+        ends: Ends of these intervals, in cells, of shape ``(points,)``.
+        counts: Noisy number of records below each end, of the same shape.
         graph: The graph of the noises of these counts.
     """
 
@@ -397,12 +413,17 @@ def estimate_nested_prefixes(distribution: IntervalSums, values: Sequence[int] |
 
 
 def estimate_prefixes(distribution: NoisySums, values: Sequence[int], total: int | None) -> NoisyCurve:
-    """Return the prefix counts of one row, for any noise distribution.
+    """Return the noisy prefix counts of one row, for any noise distribution.
 
     Nested intervals use `estimate_nested_prefixes`. Otherwise the counts are the unbiased ones, and their noises are
     treated as independent. The least-squares change is then the nearest monotone curve in squared distances over
     variances. It is never farther from the truth in this distance than the counts are, because the truth is monotone
     and monotone curves form a convex set.
+
+    Args:
+        distribution: Distribution of the release.
+        values: The released values.
+        total: Public number of records; None if it is private.
 
     >>> from fractions import Fraction
     >>> from dpcurves.distributions import Family, Noise, ToeplitzSums

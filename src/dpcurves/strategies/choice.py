@@ -1,16 +1,20 @@
-"""Choice of a workload's strategy; intervals that cover a share of a grid; and questions by unlisted categories.
+"""Choice of the strategy for each type of workload; also intervals that cover a share, and unlisted categories.
 
-A workload states what a question needs; a strategy states which queries answer it, in which order and with which
+A workload states what a question needs. A strategy states which queries answer it, in which order and with which
 fractions of the loss. The tables `AT_ONCE` (trust models that answer once) and `ADAPTIVELY` (several rounds) map each
-type of workload to its strategy.
+type of workload to its strategy; `choose_one_round` and `choose_adaptive` look it up.
 
-- *Coverage.* The first interval around the middle of a grid that covers a share p of n records: found by noisy
+Two smaller strategies are in this file:
+
+- *Coverage.* The first interval around the middle of a grid that covers a share p of n records. It is found by noisy
   comparisons of ``inside - p * n`` with 0 (`compare_intervals`), or read from noisy counts (`count_intervals`).
-- *Unlisted categories.* `SELECTION_FRACTION` of the loss selects the categories (`build_category_query`), the rest
-  answers the question by these. A category gets a note if its count is far below the selected number of its units.
+- *Unlisted categories.* Partition selection spends `SELECTION_FRACTION` of the loss to find the categories
+  (`build_category_query`); the question spends the rest on them. A category gets a note if its count is far below the
+  selected number of its units.
 
-Formal guarantees: the choice is a function of the workload and the setting, so of public facts alone. Fractions of
-rounds add up to the granted loss (basic composition; with selected categories adaptive, since these are released).
+Formal guarantees: the choice depends on the workload and the setting, that is on public facts alone. Fractions of
+rounds add up to the granted loss. Composition is basic; with selected categories it is adaptive, because the categories
+are released before the question is asked.
 
 >>> from dpcurves.data import Axis, Grid
 >>> from dpcurves.privacy import EACH_RECORD, AddRemove, PrivacyLoss
@@ -64,18 +68,19 @@ from . import prefixes, range_search, ranks
 
 
 def compare_intervals(workload: CoverageWorkload, setting: Setting) -> Strategy[CoverageInterval]:
-    """Ask for the interval itself, which the mechanism finds by noisy comparisons."""
+    """Ask for the interval that covers the share; the sparse vector technique finds it by noisy comparisons."""
     release = yield Step(workload.query, ALL)
     (interval,) = release.values
     return CoverageInterval(release, interval, release.plan.distribution.alpha)
 
 
 def count_intervals(workload: CoverageWorkload, setting: Setting) -> Strategy[CoverageInterval]:
-    """Count the cells, and return the first interval whose unbiased count seems to cover the share.
+    """Count the cells, and return the first interval whose noisy count covers the share.
 
-    For trust models that can add up but not compare privately.
+    Trust models use it that can add up but not compare privately. The counts are unbiased, and noise may choose another
+    interval: `comparison_error` bounds the error.
 
-    Formal guarantees: as for the counts; the interval is post-processing of released numbers.
+    Formal guarantees: those of the counts. The interval is post-processing of released numbers.
     """
     query = workload.query
     release = yield Step(CountQuery(query.axes, CountUse.PREFIXES), ALL)
@@ -90,8 +95,9 @@ def count_intervals(workload: CoverageWorkload, setting: Setting) -> Strategy[Co
 
 
 def mark_inside(query: CoverageQuery) -> BoolArray:
-    """Return a mask of the cells of each interval, (intervals - 1, cells); the last interval is not compared, so it is
-    left out.
+    """Return a mask of the cells inside each interval, of shape ``(intervals - 1, cells)``.
+
+    The last interval holds all cells and is never compared, so it is left out.
     """
     slots = query.grid.slots
     distance = np.abs(np.arange(slots) - slots // 2)
@@ -100,17 +106,25 @@ def mark_inside(query: CoverageQuery) -> BoolArray:
 
 
 def excess_weights(query: CoverageQuery) -> FloatArray:
-    """Return weights of cells, of shape (intervals, cells), that give the records of an interval above the share."""
+    """Return weights of cells that give the records of an interval in excess of the share; shape
+    ``(intervals - 1, cells)``.
+    """
     return np.subtract(mark_inside(query), float(query.coverage), dtype=np.float64)
 
 
 def comparison_error(release: Release, query: CoverageQuery, beta: float) -> float:
-    """Return the largest error, in records, of a comparison that decided the interval, with probability ``1 - beta``.
+    """Return an error bound, in records, of the comparison that decided the interval, with probability ``1 - beta``.
 
     Let e be the returned error. With at least this probability the chosen interval lacks at most e records of the
-    share, and the interval before it exceeds the share by at most e records. *Proof.* Each comparison can be wrong by
-    more than e on one side only, and the side depends on the records; errors are symmetric, and each exceeds e with
-    probability ``beta`` over the number of comparisons.
+    share, and the interval before it exceeds the share by at most e records.
+
+    *Proof.* Each comparison can be wrong by more than e on one side only, and the side depends on the records. Errors
+    are symmetric, and each exceeds e with probability ``beta`` over the number of comparisons.
+
+    Args:
+        release: The noisy counts.
+        query: The intervals and the share.
+        beta: Probability that the bound fails, strictly between 0 and 1.
 
     Raises:
         ValueError: `beta` is not strictly between 0 and 1.
@@ -139,9 +153,7 @@ selected. Longer names need more units."""
 
 
 def build_category_query(unlisted: UnlistedCategories) -> Query:
-    """Return the query that selects the unlisted categories: with a threshold under a delta, or in a universe of
-    names.
-    """
+    """Return the query that selects unlisted categories: with a delta, or among all names of a public universe."""
     return (
         PartitionSelectionQuery.from_column(unlisted.column)
         if unlisted.universe is None
@@ -150,7 +162,7 @@ def build_category_query(unlisted: UnlistedCategories) -> Query:
 
 
 def find_unlisted(question: object) -> UnlistedCategories | None:
-    """Return the unlisted categories of a question's `by`, or None.
+    """Return the unlisted categories among the columns `by` of a question; None if there are none.
 
     Raises:
         ValueError: there are several columns of unlisted categories.
@@ -162,7 +174,7 @@ def find_unlisted(question: object) -> UnlistedCategories | None:
 
 
 def replace_unlisted(question: Question, unlisted: UnlistedCategories, names: tuple[str, ...]) -> Question:
-    """Return the question with the selected categories, of these names, in place of the unlisted ones in its `by`.
+    """Return the question with the selected categories in place of the unlisted ones.
 
     Args:
         question: A question whose `by` has the unlisted categories.
@@ -173,12 +185,12 @@ def replace_unlisted(question: Question, unlisted: UnlistedCategories, names: tu
 
 
 def replace_categories(question: Question, unlisted: UnlistedCategories, categories: Categories) -> Question:
-    """Return the question with these categories in place of the unlisted ones in its `by`.
+    """Return the question with listed categories in place of the unlisted ones.
 
     Args:
         question: A question whose `by` has the unlisted categories.
         unlisted: The unlisted categories.
-        categories: What takes their place.
+        categories: The listed categories.
     """
     by = tuple(categories if column is unlisted else column for column in _by_columns(question))
     as_dataclass: Any = question
@@ -193,14 +205,21 @@ def _by_columns(question: object) -> tuple[object, ...]:
 
 
 def parse_names(release: Release) -> tuple[str, ...]:
-    """Return the names of the categories that a release selected, in its order."""
+    """Return the names of the categories that a release selected, in the order of the release."""
     numbers = release.values[::2]
     return tuple(number.to_bytes((number.bit_length() + 7) // 8)[1:].decode() for number in numbers)
 
 
 def describe_found_categories(release: Release, unlisted: UnlistedCategories, names: tuple[str, ...]) -> str:
-    """Return a note that states how many categories were selected, what happens to the records of all others, and that
-    a name of a universe may have no records.
+    """Return a note on the selected categories, for the result.
+
+    It states how many categories were selected and what happens to the records of all others; in a universe also that a
+    released name may have no records.
+
+    Args:
+        release: The release that selected the categories.
+        unlisted: The column of the categories.
+        names: Names of the selected categories.
     """
     other = unlisted.to_selected_categories(names).values[-1]
     if not names:
@@ -233,13 +252,13 @@ TUNING = Tuning()
 def describe_uncounted_categories(
     release: Release, unlisted: UnlistedCategories, unit_counts: Mapping[str, int]
 ) -> str | None:
-    """Return a note on selected categories whose records the question does not count, or None.
+    """Return a note on selected categories whose records the question does not count; None if there are none.
 
-    A category is listed if its count lies within `certain_z` standard deviations of 0 and more than `certain_z` of them
-    below the number of its units. So if all records of a category are counted, it is listed with a probability of at
-    most 6e-6; in a universe, at most 1e-5 more for all categories together.
+    A category is listed if its count lies within `Tuning.certain_z` standard deviations of 0, and more than `certain_z`
+    of them below the number of its units. So if all records of a category are counted, it is listed with a probability
+    of at most 6e-6; in a universe, at most 1e-5 more for all categories together.
 
-    Arguments:
+    Args:
         release: Counts of a table, one axis of which is the categories.
         unlisted: The column of the categories.
         unit_counts: A lower limit of the number of units of each category, by name.
@@ -283,13 +302,12 @@ def describe_uncounted_categories(
 
 
 def describe_category_price(loss: str, unlisted: UnlistedCategories, fewest: int) -> tuple[str, ...]:
-    """Return a one-line note on the share of the loss that partition selection spends, for a preview before anything is
-    charged.
+    """Return a note on the loss that partition selection will spend, for a preview before anything is charged.
 
     Args:
-        loss: Text of the loss that finds the categories.
+        loss: Text of the loss that selects the categories.
         unlisted: The unlisted categories.
-        fewest: Number of units from which a name of `EXAMPLE_LETTERS` is mostly found.
+        fewest: Number of units from which a name of `EXAMPLE_LETTERS` letters is released with probability above 1/2.
     """
     if unlisted.universe is not None:
         letters = f" of {EXAMPLE_LETTERS} letters" if len(unlisted.universe.sizes) >= EXAMPLE_LETTERS else ""
@@ -306,7 +324,7 @@ def describe_category_price(loss: str, unlisted: UnlistedCategories, fewest: int
 
 
 def count_cells(workload: TableWorkload, setting: Setting) -> Strategy[EstimatedTable]:
-    """Count with the estimator that the workload names; without one, count each cell in a single round."""
+    """Count the cells of a table with the workload's estimator; without one, each cell in a single round."""
     if workload.estimator is not None:
         return (yield from workload.estimator.estimate_table(workload.axes, setting, ALL))
     release = yield Step(CountQuery(workload.axes, CountUse.CELLS), ALL)
@@ -320,8 +338,9 @@ def count_cells(workload: TableWorkload, setting: Setting) -> Strategy[Estimated
 
 
 def count_refined_cells(workload: TableWorkload, setting: Setting) -> Strategy[EstimatedTable]:
-    """Count with the estimator that the workload names; without one, on blocks of cells that are small where this
-    reduces the error.
+    """Count the cells of a table with the estimator that the workload names; without one, with `RefinedGridEstimator`.
+
+    That estimator counts blocks of cells, which are small where this reduces the error.
     """
     estimator = workload.estimator or RefinedGridEstimator()
     return (yield from estimator.estimate_table(workload.axes, setting, ALL))
@@ -335,7 +354,14 @@ StrategyFactory = Callable[[Any, Setting], Strategy[Any]]
 
 
 def choose_one_round(workload: Workload[Answer], setting: Setting) -> Strategy[Answer]:
-    """Return the strategy of a holder that counts once, on cells fixed beforehand, or threshold by threshold.
+    """Return the strategy for a trust model that answers once.
+
+    Args:
+        workload: What a question needs.
+        setting: Loss and adjacency.
+
+    Returns:
+        A generator: it yields steps, receives their releases, and returns the answer of the workload.
 
     Raises:
         TypeError: the workload is not one of dpcurves.
@@ -344,7 +370,14 @@ def choose_one_round(workload: Workload[Answer], setting: Setting) -> Strategy[A
 
 
 def choose_adaptive(workload: Workload[Answer], setting: Setting) -> Strategy[Answer]:
-    """Return the strategy of a holder that can answer several rounds, used where public facts favour them.
+    """Return the strategy for a trust model that can answer several rounds; public facts decide how many are used.
+
+    Args:
+        workload: What a question needs.
+        setting: Loss and adjacency.
+
+    Returns:
+        A generator: it yields steps, receives their releases, and returns the answer of the workload.
 
     Raises:
         TypeError: the workload is not one of dpcurves.
@@ -355,8 +388,10 @@ def choose_adaptive(workload: Workload[Answer], setting: Setting) -> Strategy[An
 def _choose_strategy(
     strategies: Mapping[type[Workload[Any]], StrategyFactory], workload: Workload[Answer], setting: Setting
 ) -> Strategy[Answer]:
-    """Return the strategy of the workload's type from a table such as `AT_ONCE`. Raises `WrongArgumentType` for an
-    unknown type.
+    """Return the strategy of the workload's type from a table such as `AT_ONCE`.
+
+    Raises:
+        TypeError: the table has no such type.
     """
     if type(workload) not in strategies:
         raise WrongArgumentType(

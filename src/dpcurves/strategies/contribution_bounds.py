@@ -1,20 +1,22 @@
-"""Choose a contribution bound privately: the maximum number of records used per privacy unit.
+"""Contribution bounding: choose privately how many records per unit are used, if the analyst states no bound.
 
-Used where the analyst states no bound. The field's term is contribution bounding. A larger bound b excludes fewer
-records and needs more noise, so the error of a count has two parts:
+A larger bound b excludes fewer records but needs more noise. So the error of a count has two parts:
 
     error(b) = E |excluded records(b) - noise|      standard deviation of the noise = b * (that under a bound of 1)
 
-1. *Pilot query*, with `PILOT_FRACTION` of the loss: the noisy numbers of units with 1, 2, 3 to 4, 5 to 8, ... records.
-2. *Posterior*: histograms of unit sizes that fit the noisy numbers, drawn by forward filtering and backward sampling of
-   a hidden Markov model, in which the logarithm of the number of units continues with a slope that changes little
-   (`sample_unit_sizes`).
-3. *Choice*: among powers of two, the bound with the least mean of ``log(error(b) / least error)`` over these histograms
-   (`choose_bound`). For shares and distribution functions the error is that of a ratio, in several models of how values
-   depend on a unit's size.
+The bound is chosen in three steps.
 
-Formal guarantees: a unit lies in one cell of the pilot query, which therefore costs its fraction for any number of
-records per unit; the bound is post-processing, and the question spends the remaining loss under it.
+1. *Pilot query*, with `PILOT_FRACTION` of the loss: noisy numbers of units with 1, 2, 3 to 4, 5 to 8, ... records.
+2. *Posterior* (`sample_unit_sizes`): histograms of unit sizes that fit the noisy numbers. They are sampled by forward
+  filtering and backward sampling of a hidden Markov model, in which the logarithm of the number of units continues with
+  a slope that changes little.
+3. *Choice* (`choose_bound`): among powers of two, the bound with the least mean of ``log(error(b) / least error)`` over
+  these histograms. For shares and distribution functions the error is that of a ratio, in several models of how values
+  depend on a unit's size.
+
+Formal guarantees: a unit lies in one cell of the pilot query, so the pilot query loses its fraction for any number of
+records per unit. The bound is post-processing of the noisy numbers, and the question spends the remaining loss under
+it.
 
 References: Amin, Kulesza, Munoz Medina and Vassilvitskii 2019, *Bounding user contributions*; Wilson, Zhang, Lam,
 Desfontaines, Simmons-Marengo and Gipson 2020; Rabiner 1989 (hidden Markov models).
@@ -78,21 +80,24 @@ on all machines.
 
 
 def candidate_bounds() -> list[int]:
-    """Return the bounds to choose from: powers of two, the upper ends of all cells except the last."""
+    """Return the bounds to choose from, in records per unit: the powers of two.
+
+    They are the upper ends of all cells of the pilot query except the last.
+    """
     return [2**power for power in range(MOST_DOUBLINGS + 1)]
 
 
 def _unit_count_levels(levels: int) -> FloatArray:
-    """Return `levels` positive latent numbers of units of a cell, increasing, equally spaced on a log2 scale."""
+    """Return the positive values that a latent number of units may have, increasing, equally spaced on a log2 scale."""
     return np.asarray(2.0 ** (TUNING.lowest_level + TUNING.level_step * np.arange(levels)))
 
 
 class UnitSizes(NamedTuple):
-    """Simulated histograms of unit sizes given the noisy counts, one per row.
+    """Simulated histograms of unit sizes, one per row, given the noisy counts.
 
     Attributes:
-        units: Number of units in each cell, of shape (paths, cells).
-        records: Mean number of records per unit in each cell, of shape (paths, cells).
+        units: Number of units in each cell of sizes, of shape ``(paths, cells)``.
+        records: Mean number of records per unit in each cell, of shape ``(paths, cells)``.
     """
 
     units: FloatArray
@@ -100,7 +105,11 @@ class UnitSizes(NamedTuple):
 
     @classmethod
     def from_slopes(cls, units: FloatArray, slopes: FloatArray) -> UnitSizes:
-        """Compute mean sizes from log-linear densities within cells; `slopes` are in log2 units per cell.
+        """Return the histograms with mean sizes computed from a log-linear density inside each cell.
+
+        Args:
+            units: Number of units in each cell, of shape ``(paths, cells)``.
+            slopes: Slope of the density inside each cell, in log2 units per cell, of the same shape.
 
         >>> UnitSizes.from_slopes(np.ones((1, 4)), np.array([[0.0, 0.0, 0.0, -2.0]])).records.round(2).tolist()
         [[1.0, 2.0, 2.89, 5.33]]
@@ -130,12 +139,15 @@ class UnitSizes(NamedTuple):
 
 
 def build_unit_size_query(column: str, question: object, growth: NoiseGrowth) -> CountQuery:
-    """Build the count of units by size, and by the value of one record if shares along a grid are asked for.
+    """Return the pilot query: the count of units by their number of records.
+
+    If the question reads shares along a grid, units are also counted by the value of one of their records, in
+    `Tuning.value_cells` cells.
 
     Args:
         column: Column of unit identifiers.
         question: The question that the bound is for.
-        growth: How noise and use of a bound are related in that question.
+        growth: How the noise of that question grows with the bound.
     """
     values = getattr(question, "column", None)
     grid = getattr(question, "grid", None)
@@ -147,10 +159,10 @@ def build_unit_size_query(column: str, question: object, growth: NoiseGrowth) ->
 
 
 class NoiseGrowth(NamedTuple):
-    """Growth of a question's noise with the contribution bound.
+    """How a question's noise grows with the contribution bound.
 
     Attributes:
-        error: Standard deviation of a reading, in records, under a bound of 1.
+        error: Standard deviation of one number that the question reads, in records, under a bound of 1.
         readings: Number of counts that share the excluded records; 0 if shares of all records are read.
     """
 
@@ -159,9 +171,9 @@ class NoiseGrowth(NamedTuple):
 
 
 def estimate_noise_growth(plans: Sequence[Plan], noise: float) -> NoiseGrowth:
-    """Derive the growth of the noise from plans under a bound of 2.
+    """Return how a question's noise grows with the contribution bound, from its plans under a bound of 2.
 
-    Arguments:
+    Args:
         plans: Plans of the question under a bound of 2.
         noise: Standard deviation of one count, for plans that state no error.
     """
@@ -177,15 +189,15 @@ def estimate_noise_growth(plans: Sequence[Plan], noise: float) -> NoiseGrowth:
 
 @dataclass(frozen=True, slots=True)
 class ChosenContributionBound:
-    """A contribution bound that was chosen from noisy counts.
+    """A contribution bound that was chosen from noisy counts, with what it excludes.
 
     Attributes:
-        rows: The maximum number of records used per unit.
+        rows: The largest number of records used per unit.
         budget_fraction: Fraction of the loss that the pilot query spent.
         excluded_share: Estimated share of all records that the bound excludes.
         excluded_interval: Interval of that share at 0.95. The lower end holds in any case; the upper end holds if no
             unit has more than `largest_size` records, which noisy counts cannot show.
-        largest_size: Upper end of the last cell that appears occupied.
+        largest_size: Upper end of the last cell that appears occupied, in records per unit.
     """
 
     rows: int
@@ -207,11 +219,11 @@ class ChosenContributionBound:
 
 
 def choose_bound(release: Release, growth: NoiseGrowth) -> int:
-    """Return the bound with the least expected error, on the log scale, given noisy counts of units.
+    """Return the contribution bound with the least expected error, on the log scale.
 
-    Arguments:
+    Args:
         release: Noisy counts of units by their number of records.
-        growth: Growth of the noise of the question.
+        growth: How the noise of the question grows with the bound.
     """
     counts = _collect_counts(release)
     sizes = sample_unit_sizes(counts.sums, counts.noise, counts.cells)
@@ -223,8 +235,11 @@ def choose_bound(release: Release, growth: NoiseGrowth) -> int:
 
 
 def minimise_expected_error(errors: Sequence[tuple[float, FloatArray]]) -> int:
-    """Return the bound with the least mean log ratio of its error to the least error of the same path, given each
-    model's weight and errors (paths, bounds).
+    """Return the bound with the least mean of ``log(error / least error of the same histogram)``.
+
+    Args:
+        errors: For each model its weight, and the error of each histogram under each bound, of shape
+            ``(paths, bounds)``.
     """
     total = sum(
         probability * np.log(error / error.min(axis=1, keepdims=True)).mean(axis=0) for probability, error in errors
@@ -233,7 +248,12 @@ def minimise_expected_error(errors: Sequence[tuple[float, FloatArray]]) -> int:
 
 
 def describe_bound(release: Release, rows: int) -> ChosenContributionBound:
-    """Return the bound with an estimate and a 0.95 interval of the share of records that it excludes."""
+    """Return the bound together with an estimate, and a 0.95 interval, of the share of records that it excludes.
+
+    Args:
+        release: Noisy counts of units by their number of records.
+        rows: The bound, in records per unit.
+    """
     counts = _collect_counts(release)
     sizes = sample_unit_sizes(counts.sums, counts.noise, counts.cells)
     occupied = np.flatnonzero((sizes.units > 0).mean(axis=0) > 1 / 2)
@@ -273,22 +293,25 @@ def _collect_counts(release: Release) -> _UnitCounts:
 
 
 def sample_unit_sizes(noisy: FloatArray, noise: Noise, summed: int = 1) -> UnitSizes:
-    """Simulate histograms of unit sizes from their posterior, given noisy counts that are sums of `summed` counts.
+    """Sample histograms of unit sizes from their posterior, given noisy counts.
 
-    Forward filtering and backward sampling of the hidden Markov model of `Tuning`, with quasi-random draws: equal noisy
-    counts give equal samples. An isolated count far behind the others is usually noise.
+    The method is forward filtering and backward sampling of the hidden Markov model of `Tuning`. Quasi-random numbers
+    replace random ones, so equal noisy counts give equal samples. An isolated count far behind the others is usually
+    noise.
 
     Args:
         noisy: Noisy number of units of each size, of shape ``(sizes,)``.
-        noise: Distribution of the noise of one count.
-        summed: How many counts each number is the sum of.
+        noise: Noise of one count.
+        summed: Number of counts, each with this noise, that each entry of `noisy` is the sum of.
     """
     return _sample_unit_sizes(tuple(noisy.tolist()), noise, summed)
 
 
 @lru_cache(4)
 def _sample_unit_sizes(noisy_counts: tuple[float, ...], noise: Noise, summed: int) -> UnitSizes:
-    """Do the work of `sample_unit_sizes`. Cached, because one release is used to choose a bound and to describe it."""
+    """Do the work of `sample_unit_sizes`. Results are cached, because one release serves to choose a bound and to
+    describe it.
+    """
     noisy = np.array(noisy_counts)
     deviation = max(sqrt(summed * noise.variance), 1e-3)  # records; positive, because likelihoods divide by it
     upper_limit = max(float(noisy.max()) + 3 * deviation, 2.0)
@@ -340,13 +363,15 @@ def _candidate_slopes() -> FloatArray:
 
 
 def _repeat_for_states(counts: FloatArray) -> FloatArray:
-    """Repeat the values of the counts for the states: empty, and each positive count with each slope that led to it."""
+    """Return a value for each state of the hidden Markov model: the empty state, then each positive count with each
+    slope.
+    """
     return np.append(counts[0], np.repeat(counts[1:], len(_candidate_slopes())))
 
 
 @lru_cache(2)
 def _transition_matrix(levels: int) -> FloatArray:
-    """Return transition probabilities between the states of neighbouring cells; rows are the earlier state."""
+    """Return transition probabilities between the states of neighbouring cells; rows are the smaller size."""
     slopes = _candidate_slopes()
     slope_changes = np.exp(-np.abs(slopes - slopes[:, None] + TUNING.slope_drift) / TUNING.slope_scale)
     continuation = 1 - TUNING.end_probability - TUNING.restart_probability
@@ -365,18 +390,24 @@ def _transition_matrix(levels: int) -> FloatArray:
 
 
 def count_errors(sizes: UnitSizes, growth: NoiseGrowth, family: Family) -> FloatArray:
-    """Return the mean absolute error of a count under each bound, in records, (paths, bounds): excluded records and
-    noise.
+    """Return the mean absolute error of a count, in records, from excluded records and noise; shape
+    ``(paths, bounds)``.
+
+    Args:
+        sizes: Simulated histograms of unit sizes.
+        growth: How the noise of the question grows with the bound.
+        family: Family of the noise.
     """
     excluded = np.maximum(sizes.total_records - sizes.used_records, 0) / growth.readings
     return expected_error(excluded, growth.error * np.array(candidate_bounds(), dtype=np.float64), family)
 
 
 def _share_errors(sizes: UnitSizes, growth: NoiseGrowth) -> list[FloatArray]:
-    """Return errors of a share under each bound, (paths, bounds), in three models of equal weight.
+    """Return the error of a share of the used records in three models of equal weight, each of shape
+    ``(paths, bounds)``.
 
-    Shares are shares of the used records. Either all records are alike; or each unit has its own distribution, so that
-    changed weights of units matter; or the records of units with many records differ from the others.
+    Either all records are alike; or each unit has its own distribution, so that changed weights of units matter; or the
+    records of units with many records differ from the others.
     """
     alike, individual = _squared_share_errors(sizes, growth)
     excluded = 1 - sizes.used_records / sizes.total_records
@@ -385,12 +416,11 @@ def _share_errors(sizes: UnitSizes, growth: NoiseGrowth) -> list[FloatArray]:
 
 
 def expected_error(bias: FloatArray, deviation: FloatArray, family: Family) -> FloatArray:
-    """Return the mean absolute error of a count or sum that is too small by `bias` and has noise of this standard
-    deviation.
+    """Return the mean absolute error of a count that is too small by `bias` and has noise.
 
     Args:
-        bias: How much is lost, not negative; of any shape.
-        deviation: Standard deviation of the noise, above zero; of the same shape.
+        bias: Records that are lost, at least 0; of any shape.
+        deviation: Standard deviation of the noise, above 0; of the same shape.
         family: Laplace, or else Gaussian.
 
     >>> expected_error(np.array([0.0, 100.0]), np.array([2.0, 2.0]), Family.LAPLACE).round(2).tolist()
@@ -424,7 +454,7 @@ def _weight_changes(sizes: UnitSizes) -> FloatArray:
 def _share_errors_by_value(
     sizes: UnitSizes, growth: NoiseGrowth, counts: _UnitCounts
 ) -> list[tuple[float, FloatArray]]:
-    """Return errors of shares in four models with their weights.
+    """Return the errors of shares in four models, each with its weight.
 
     Values depend on the number of records or not; units differ in their distributions or not. For the share below each
     cell of values, a line is fitted along the logarithm of the number of records to the noisy counts. A bound moves
@@ -459,10 +489,10 @@ def _share_errors_by_value(
 
 
 def _fit_slope(counts: FloatArray, units: FloatArray, log_sizes: FloatArray, noise: float) -> tuple[float, float]:
-    """Fit the change of the share of units in cells of values per doubling of the number of records; and its variance.
+    """Return the change of a share of units per doubling of the number of records, by a weighted fit, and its variance.
 
-    Arguments:
-        counts: Noisy counts of units of each size in these cells.
+    Args:
+        counts: Noisy counts of units of each size in some cells of values.
         units: Estimated number of units of each size.
         log_sizes: Base-2 logarithm of each size.
         noise: Variance of the noise of each count.
@@ -491,7 +521,7 @@ def _upper_noise_bound(noise: Noise, summed: int, probability: float) -> float:
 
 
 def _excluded_interval(counts: _UnitCounts, rows: int, largest_size: int) -> tuple[float, float]:
-    """Return an interval of the excluded share: all cells lie within their noise margins simultaneously."""
+    """Return an interval of the share of excluded records that holds while all cells lie within their noise margins."""
     noisy = counts.sums
     # confidence level of the interval of the excluded share
     margin = _upper_noise_bound(counts.noise, counts.cells, (1 - 0.95) / 2 / len(noisy))
@@ -512,9 +542,7 @@ def _excluded_interval(counts: _UnitCounts, rows: int, largest_size: int) -> tup
 
 
 def describe_bound_price(adjacency: AdjacencyWithoutBound, look: Plan) -> tuple[str, ...]:
-    """Return a one-line note on the fraction of the loss and the purpose of the pilot query, for a preview before
-    anything is charged.
-    """
+    """Return a note on what the pilot query spends and does, for a preview before anything is charged."""
     values = ", by a value of one record," if isinstance(look.query, SizedUnitsQuery) else ""
     return (
         f"no bound of records per {adjacency.column} is stated: {look.loss}, {PILOT_FRACTION} of the loss, counts "

@@ -1,13 +1,19 @@
-"""Search for a public lattice on which nearly all numbers lie, such as the multiples of 0.05, 1 or 5.
+"""Search for a lattice on which nearly all numbers of a column lie, such as the multiples of 0.05, 1 or 5.
 
-The order of numbers inside a cell is not counted. Numbers on a lattice with a cell for each of its points are tied
-there, so nothing about them is unknown. A pilot query shows whether nearly all numbers lie on the lattice; only then a
-second count says how many do not, and the lattice is used if these are few.
+Counts on a grid do not show the order of numbers inside a cell. If all numbers lie on a lattice and each point has its
+own cell, numbers in one cell are tied, so nothing about their order is unknown. This narrows intervals of readings that
+depend on order, for instance of the area under a ROC curve.
 
-Where numbers off a lattice are read as its nearest points, they must be few of the numbers that are not the most common
-one, such as zero, one half or one: else most of what is known of other numbers would be read as that one. So the
-lattice is the finest one with few enough points, and the second count has a cell for each point. The pilot query counts
-zeros apart, because zero lies on every lattice.
+The search has up to two rounds (`search_lattice`). A pilot query shows whether nearly all numbers lie on the lattice.
+Only then a second count says how many do not, and the lattice is used if these are few. The pilot query counts zeros
+apart, because zero lies on every lattice.
+
+Where numbers off a lattice are read as its nearest points, they must be few compared with the numbers other than the
+most common one, such as zero, one half or one. Else most of what is known of other numbers would be read as that one.
+So the lattice is the finest one with few enough points, and the second count has a cell for each point.
+
+Formal guarantees: a record lies in one cell of each query, or is missing; fractions are public, so the rounds compose
+adaptively. Lattices are chosen from the public grid.
 """
 
 from __future__ import annotations
@@ -69,11 +75,11 @@ TUNING = Tuning()
 
 
 class FoundLattice(NamedTuple):
-    """A lattice that holds nearly all numbers.
+    """A lattice that holds nearly all numbers of a column.
 
     Attributes:
-        points: Its points within the grid, (points,).
-        release: The counts of numbers on the points and beside them.
+        points: Points of the lattice within the grid, increasing, of shape ``(points,)``.
+        release: The noisy counts of numbers on the points and beside them.
     """
 
     points: FloatArray
@@ -81,12 +87,12 @@ class FoundLattice(NamedTuple):
 
 
 class LatticeSearch(NamedTuple):
-    """The result of a search.
+    """The result of a search for a lattice.
 
     Attributes:
         releases: Releases of the search, in order.
         budget_fraction: Fraction of the loss that they spent.
-        lattice: The lattice; None: the numbers seem to lie on none.
+        lattice: The lattice; None if the numbers seem to lie on none.
     """
 
     releases: tuple[Release, ...]
@@ -101,18 +107,18 @@ NOT_SEARCHED = LatticeSearch((), Fraction(0), None)
 def search_lattice(
     axis: Axis, step: float, records: float | None, ratio: float, *, has_points: bool = False, only_pairs: bool = False
 ) -> Generator[Step, Release, LatticeSearch]:
-    """Ask whether nearly all numbers of an axis lie on a lattice, and if so, how many do not.
+    """Ask whether nearly all numbers of a column lie on a lattice, and if so, how many do not.
 
     Formal guarantees: a record lies in one cell of each query, or is missing. The second query is a function of the
-    first answer; both fractions are public, so both rounds lose their fractions by adaptive composition.
+    first answer. Both fractions are public, so both rounds lose their fractions by adaptive composition.
 
     Args:
-        axis: The numbers on their grid.
-        step: Step of the lattice, as from `choose_step`.
-        records: The public or counted number of records; None: these queries count them.
-        ratio: The signal-to-noise ratio of all records at the whole loss; without their number, that of one record.
-        has_points: Whether the second count has a cell for each point, because other numbers are read as points.
-        only_pairs: Whether only readings over pairs use the second count, which then has no more of the loss than they
+        axis: The column on its grid.
+        step: Step of the lattice, in units of the column, as from `choose_step`.
+        records: The public or counted number of records; None if these queries count them.
+        ratio: Signal-to-noise ratio of all records at the whole loss; without their number, of one record.
+        has_points: True if the second count has a cell for each point, because other numbers are read as points.
+        only_pairs: True if only readings over pairs use the second count, which then has no more of the loss than they
             need.
     """
     lattice = LatticeAxis.from_axis(axis, step)
@@ -136,8 +142,15 @@ def search_lattice(
 
 
 def _lie_on_lattice(release: Release, fewest_records: float, off_share: float) -> bool:
-    """Return whether nearly all numbers other than zero, or than the most common one if each point has a cell, lie on a
-    lattice by these counts, and are many of all records, of which there are at least `fewest_records`."""
+    """Return True if nearly all numbers lie on the lattice by these counts, and if they are many of all records.
+
+    Left out are zeros, or the most common number if each point has a cell.
+
+    Args:
+        release: Counts on the lattice, ended by the count of numbers off it.
+        fewest_records: A number of records that is known not to be too large.
+        off_share: Largest share of the numbers that may lie off the lattice.
+    """
     *points, off = Evidence.from_release(release).unbiased_cells[0].tolist()
     common = max(points) if len(points) > 2 else points[0]
     on = sum(points) - common
@@ -146,10 +159,14 @@ def _lie_on_lattice(release: Release, fewest_records: float, off_share: float) -
 
 
 def spend_remainder(strategy: Strategy[TableCounts], search: LatticeSearch) -> Generator[Step, Release, TableCounts]:
-    """Yield the steps of a strategy with what a search left of the loss; return its counts with those of the search.
+    """Run a strategy with the loss that a search left; return its counts together with those of the search.
 
-    Formal guarantees: for all answers the steps of the strategy add up to the whole loss that it was made for, so those
-    of both add up to the whole loss.
+    Formal guarantees: the strategy's steps add up to the whole loss that it was made for, for all answers. Here each is
+    scaled by the remaining fraction, so search and strategy add up to the whole loss.
+
+    Args:
+        strategy: A strategy that would spend the whole loss.
+        search: What the search found, and the fraction that it spent.
     """
     remaining = ALL - search.budget_fraction
     try:
@@ -165,14 +182,16 @@ def spend_remainder(strategy: Strategy[TableCounts], search: LatticeSearch) -> G
 def search_edges(
     axis: Axis, setting: Setting, ratio: float, *, only_pairs: bool = False
 ) -> Generator[Step, Release, LatticeSearch]:
-    """Ask whether nearly all numbers of an axis are edges of its grid, if edges are multiples of a step that numbers
-    are often rounded to, and records are not known to be few.
+    """Ask whether nearly all numbers of a column are edges of its grid.
+
+    Nothing is asked in two cases: edges are not multiples of a step that numbers are often rounded to, or records are
+    known to be few.
 
     Args:
-        axis: The numbers on their grid.
-        setting: The loss and the adjacency.
-        ratio: The signal-to-noise ratio of one record at the whole loss.
-        only_pairs: Whether only readings over pairs use the result: then edges are searched only if records are known
+        axis: The column on its grid.
+        setting: Loss and adjacency.
+        ratio: Signal-to-noise ratio of one record at the whole loss.
+        only_pairs: True if only readings over pairs use the result: then edges are searched only if records are known
             to be many.
     """
     records = setting.adjacency.public_record_count
@@ -189,8 +208,10 @@ def search_edges(
 
 
 def find_edge_step(grid: Grid) -> float:
-    """Return the step, 1, 2 or 5 times a power of ten, of which the edges of a grid are the multiples; 0 if they are
-    not. The result is a function of public facts alone.
+    """Return the step of which the edges of a grid are the multiples: 1, 2 or 5 times a power of ten; 0 if there is
+    none.
+
+    The result depends on the public grid alone.
 
     >>> [find_edge_step(Grid(*ends, cells=cells)) for *ends, cells in ((0, 128, 128), (0, 1, 100), (0, 1, 64))]
     [1.0, 0.01, 0.0]
@@ -223,8 +244,14 @@ def _round_fraction(fraction: float) -> Fraction:
 
 
 def choose_step(grid: Grid, most_points: int) -> float:
-    """Return the step, 1 or 5 times a power of ten, of the finest lattice that has few points inside a grid; 0 if none
-    has. The result is a function of public facts alone.
+    """Return the step of the finest lattice with few points inside a grid: 1 or 5 times a power of ten; 0 if there is
+    none.
+
+    The result depends on the public grid alone.
+
+    Args:
+        grid: The grid of the column.
+        most_points: Largest number of points.
 
     >>> from dpcurves.data import UNIT_INTERVAL
     >>> choose_step(UNIT_INTERVAL, 64), choose_step(Grid(0, 120, cells=120), 40), choose_step(UNIT_INTERVAL, 2)
@@ -246,7 +273,7 @@ def _count_points(grid: Grid, step: float) -> int:
 
 
 def find_points(grid: Grid, step: float) -> FloatArray:
-    """Return the multiples of a step inside a grid, (points,), as `LatticeAxis` computes them.
+    """Return the multiples of a step inside a grid, increasing, of shape ``(points,)``, as `LatticeAxis` computes them.
 
     >>> find_points(Grid(0, 1, cells=8), 0.1)[[0, 3, 10]].tolist()
     [0.0, 0.3, 1.0]

@@ -1,18 +1,19 @@
-"""Named methods of distribution functions: bisection, private partitions, and cuts at private quantiles.
+"""Named methods for distribution functions: bisection, PrivTree, and cuts at private quantiles.
 
-Each method spends a public fraction of the loss to choose intervals, and the rest to count them:
+A user names one with ``method=``. Each method spends a public fraction of the loss to choose intervals, and the rest to
+count them:
 
     method                 choice of intervals                                       fraction
     `Bisection`            halve the fullest interval, by noisy counts, r times      1/4
     `AdaptivePartition`    PrivTree: divide where noisy counts are large             1/5
     `QuantilePartition`    recursive private quantiles                               3/10
 
-The counts may be released on nested tilings over the chosen leaves (`choose_leaf_tilings`): h tilings group leaves by
-about the h-th root of their number, so that a prefix is a sum of few noisy counts, each with h times the scale (Laplace
-noise) or variance (Gaussian noise).
+The chosen intervals may be counted on nested tilings (`choose_leaf_tilings`). h tilings group the intervals by about
+the h-th root of their number, so that a prefix is a sum of few noisy counts. Each count then has h times the scale
+(Laplace noise) or variance (Gaussian noise).
 
-Formal guarantees: intervals are functions of released numbers, and counting them costs the rest for any intervals
-(adaptive composition).
+Formal guarantees: intervals are functions of released numbers. Counting them costs the rest of the loss, for any
+intervals; all rounds compose adaptively.
 
 References: Zhang, Xiao and Xie 2016 (PrivTree); Kaplan, Schnapp and Stemmer 2022 (quantiles); Qardaji, Yang and Li 2013
 (tilings).
@@ -47,16 +48,19 @@ matter.
 
 
 def choose_leaf_tilings(starts: Sequence[int], family: Family, *, total_is_public: bool) -> tuple[Places, ...]:
-    """Return nested tilings over leaves, from coarse to fine, with the least mean variance of a prefix of leaves.
+    """Return the nested tilings, from coarse to fine, with the least mean variance of a prefix of leaves.
 
     A prefix of K leaves is the sum of K noises, or of a few noises of groups of leaves; but tilings share the loss. Of
     h tilings the finest has the leaves, and each coarser tiling groups k intervals of the next, k about the h-th root
     of K.
 
-    Arguments:
+    Args:
         starts: The first cells of the leaves, increasing from 0.
-        family: The family of the noise: h tilings need noise of h times the scale (Laplace) or variance (Gaussian).
-        total_is_public: Whether the number of all records is public.
+        family: Family of the noise: h tilings need noise of h times the scale (Laplace) or variance (Gaussian).
+        total_is_public: True if the number of all records is public.
+
+    Returns:
+        For each tiling the first cells of its intervals.
 
     >>> choose_leaf_tilings(range(0, 40, 2), Family.GAUSSIAN, total_is_public=True)
     (range(0, 40, 8), range(0, 40, 4), range(0, 40, 2))
@@ -71,7 +75,7 @@ def choose_leaf_tilings(starts: Sequence[int], family: Family, *, total_is_publi
 
 
 def _candidate_groupings(leaves: int) -> Iterator[tuple[int, ...]]:
-    """Generate candidates: the number of leaves per interval of each tiling, from coarse to fine."""
+    """Generate groupings to compare: the number of leaves per interval of each tiling, from coarse to fine."""
     yield (1,)
     for levels in range(2, 6):  # at most five nested tilings are compared
         root = int(leaves ** (1 / levels))
@@ -81,9 +85,7 @@ def _candidate_groupings(leaves: int) -> Iterator[tuple[int, ...]]:
 
 
 def _mean_prefix_variance(leaves: int, widths: tuple[int, ...], family: Family, total_is_public: bool) -> float:
-    """Return the mean variance of a prefix of leaves, up to a common factor, if groups of these sizes share the loss
-    equally.
-    """
+    """Return the mean variance of a prefix of leaves, up to a common factor, if tilings share the loss equally."""
     levels = tuple(Tier(range(0, leaves, width), Noise(family, len(widths) * _LARGE)) for width in widths)
     distribution = IntervalSums(1, leaves, levels, Noise(family, _LARGE))
     return round_error(distribution.mean_prefix_variance(total_is_public))
@@ -96,10 +98,11 @@ def _mean_prefix_variance(leaves: int, widths: tuple[int, ...], family: Family, 
 def count_between(
     axes: Axes, starts: Iterable[int], earlier: Sequence[Release], setting: Setting, *, budget_fraction: Fraction
 ) -> Strategy[TableCounts]:
-    """Count the records in each interval.
+    """Ask for the number of records in each interval that earlier rounds chose; return all counts.
 
-    Arguments:
-        axes: Categories, each of which is counted (all together at the price of one), then the column on its grid.
+    Args:
+        axes: Categories, each of which is counted (a record is in one, so all together lose no more than one), then the
+            column on its grid.
         starts: The first slots of the intervals, in any order; 0 is added. If values outside the grid are counted
             separately, each of their two slots is an interval, because no values are interpolated to them.
         earlier: The releases of the rounds that chose the intervals.
@@ -137,14 +140,17 @@ EARLY_ROUNDS_FRACTION = Fraction(1, 4)
 class Bisection:
     """Count intervals that were found by repeated bisection.
 
-    Each round halves the interval with the largest estimate and counts all intervals (a single private count costs no
-    less), so that all rounds together decide on the next halving. They share a quarter of the loss. After one more
+    Each round halves the interval with the largest estimate and counts all intervals, because a single private count
+    costs no less. So all rounds together decide on the next halving. They share a quarter of the loss. After one more
     halving the last round counts the intervals with the rest, with noise that did not influence their choice.
 
-    The noise grows with the number of rounds; `AdaptivePartition` finds any number of intervals at one price.
+    The noise grows with the number of rounds; `AdaptivePartition` finds any number of intervals at one cost.
+
+    Formal guarantees: each round loses its fraction of the loss, and intervals are functions of released numbers; the
+    rounds compose adaptively.
 
     Attributes:
-        rounds: Number of rounds, and of halvings; fewer if the grid has fewer cells.
+        rounds: Number of rounds, and of halvings, from 1 to 1000; fewer are made if the grid has fewer cells.
 
     Raises:
         ValueError: `rounds` is below 1 or above 1000.
@@ -168,8 +174,11 @@ class Bisection:
             )
 
     def ask_rounds(self, axes: Axes, setting: Setting) -> Strategy[TableCounts]:
-        """Halve the fullest interval and count all intervals, round by round; count once more with the remaining loss
-        and return all counts.
+        """Yield the rounds of the bisection, then the count with the remaining loss; return all counts.
+
+        Args:
+            axes: Categories, if any, then the column on its grid.
+            setting: Loss and adjacency.
         """
         axis = require_axis(axes)
         releases = list[Release]()
@@ -191,7 +200,9 @@ class Bisection:
 
 
 def merge_releases(releases: Sequence[Release]) -> Evidence:
-    """Merge counts of nested partitions into one piece of evidence; the last round gives the missing count."""
+    """Return the counts of nested partitions as one piece of evidence; the count of missing records is from the last
+    round.
+    """
     rounds = [Evidence.from_release(release) for release in releases]
     levels = tuple(level for evidence in rounds for level in evidence.interval_sums.levels)
     last_distribution = rounds[-1].interval_sums
@@ -204,7 +215,10 @@ def merge_releases(releases: Sequence[Release]) -> Evidence:
 
 
 def estimate_intervals(evidence: Evidence) -> FloatArray:
-    """Estimate the counts of the finest intervals by least squares, over intervals because cells are many."""
+    """Return least-squares estimates of the counts of the finest intervals.
+
+    The equations are for intervals, not for cells, because cells are many.
+    """
     distribution = evidence.interval_sums
     finest = np.asarray(distribution.levels[-1].starts)
     levels = tuple(
@@ -216,9 +230,7 @@ def estimate_intervals(evidence: Evidence) -> FloatArray:
 
 
 def _halve_fullest(starts: list[int], counts: FloatArray, slots: int) -> None:
-    """Insert into `starts`, in place, the middle of the interval with the largest estimated count; no change if it is a
-    single cell.
-    """
+    """Insert the middle of the fullest interval into `starts`, in place, unless that is a single cell."""
     widths = np.diff([*starts, slots])
     fullest = int(np.argmax(np.where(widths > 1, counts, -np.inf)))
     if widths[fullest] > 1:
@@ -233,15 +245,17 @@ MAX_BRANCHING_FACTOR = 2**20
 
 @dataclass(frozen=True, slots=True)
 class AdaptivePartition:
-    """Count on a partition that is refined privately where records are many (PrivTree).
+    """Count on a partition that is refined privately where records are many (PrivTree; Zhang, Xiao and Xie 2016).
 
     The first round divides the grid where records are many, down to single cells if necessary, with a fifth of the
-    loss; the second counts the leaves. It suits records in a small, unknown part of a wide or fine grid. Source: Zhang,
-    Xiao and Xie 2016, here with a tree over the leaves.
+    loss. The second round counts the leaves, with a tree over them. The method suits records in a small, unknown part
+    of a wide or fine grid.
+
+    Formal guarantees: the partition loses a fifth of the loss, by the proof of `PrivTree`; the counts lose the rest.
 
     Attributes:
-        branching_factor: Number of intervals into which an interval is divided.
-        threshold: An interval is divided only if it seems to hold more records than this; with 0, noise decides.
+        branching_factor: Number of intervals into which an interval is divided, from 2 to 2**20.
+        threshold: Records. An interval is divided only if it seems to hold more than this; with 0, noise decides.
 
     Raises:
         ValueError: `branching_factor` is below 2 or above 2**20, or `threshold` is below 0.
@@ -267,7 +281,12 @@ class AdaptivePartition:
         self._partition_query(Axis("any", Grid(0, 1, cells=1)))  # raises what the query raises for `threshold`
 
     def ask_rounds(self, axes: Axes, setting: Setting) -> Strategy[TableCounts]:
-        """Ask PrivTree for a partition with a fifth of the loss, then for counts of its leaves; return these counts."""
+        """Yield the round of PrivTree with a fifth of the loss, then the count of its leaves; return these counts.
+
+        Args:
+            axes: Categories, if any, then the column on its grid.
+            setting: Loss and adjacency.
+        """
         axis = require_axis(axes)
         partition = yield Step(self._partition_query(axis), PARTITION_FRACTION)
         leaves = SplitRule((axis.slots,), (self.branching_factor,)).find_leaves(partition.values)
@@ -290,11 +309,14 @@ CUTS_FRACTION = Fraction(3, 10)
 class QuantilePartition:
     """Count between private quantiles.
 
-    The first round cuts the records into `pieces` of about equal size, with three tenths of the loss; the second counts
-    the records between the cuts. If tails are long the outer pieces are wide, and `AdaptivePartition` is better.
+    The first round cuts the records into `pieces` of about equal size, with three tenths of the loss. The second round
+    counts the records between the cuts. If tails are long the outer pieces are wide, and `AdaptivePartition` is better.
+
+    Formal guarantees: the cuts lose three tenths of the loss, by the proof of `ExponentialQuantiles`; the counts lose
+    the rest.
 
     Attributes:
-        pieces: Number of pieces; fewer if records are tied.
+        pieces: Number of pieces, at least 2; fewer are counted if records are tied.
 
     Raises:
         ValueError: `pieces` is below 2.
@@ -315,8 +337,12 @@ class QuantilePartition:
             raise InvalidArgument("pieces", f"must be at least 2 pieces, as in 16, got {self.pieces}")
 
     def ask_rounds(self, axes: Axes, setting: Setting) -> Strategy[TableCounts]:
-        """Ask for cuts at private quantiles with three tenths of the loss, then count between them; return these
+        """Yield the round of private quantiles with three tenths of the loss, then the count between them; return these
         counts.
+
+        Args:
+            axes: Categories, if any, then the column on its grid.
+            setting: Loss and adjacency.
         """
         axis = require_axis(axes)
         cuts = yield Step(QuantileCutsQuery((axis,), self.pieces), CUTS_FRACTION)

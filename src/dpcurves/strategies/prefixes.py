@@ -1,7 +1,7 @@
-"""Count one column in several rounds, each on intervals chosen from the counts before.
+"""Adaptive histograms: count one column in several rounds, each on intervals chosen from the counts before.
 
-A distribution function is read from prefix counts. One round that counts all k cells wastes loss where no records are;
-here a first round shows where they are, and later rounds divide intervals there (`refine_in_rounds`):
+Distribution functions and quantiles are read from prefix counts. One round that counts all k cells wastes loss where no
+records are. Here a first round shows where they are, and later rounds divide intervals there (`refine_in_rounds`):
 
     round                budget      intervals
     1  fixed             3/20        nested tilings at 1/3, 2/3 and 3/3 of the depth of the cells
@@ -9,18 +9,18 @@ here a first round shows where they are, and later rounds divide intervals there
     3  final             the rest    as round 2, and divided while intervals hold many records
 
 Variants count coarse intervals first if records are few, search for atoms (single cells that hold many records), count
-every cell last where that is no worse, or divide only where a few quantiles may lie (`search_quantiles`). Whether
-several rounds are made at all depends on public facts (`is_worth_refining`): cells, loss, and a public number of
-records. Fractions are those for Laplace noise and few records per cell (`choose_budget_fractions` has the others);
-other numbers that steer the rounds stand in `Tuning`, at the end.
+every cell last where that is no worse, or divide only where a few quantiles may lie (`search_quantiles`). Public facts
+decide whether several rounds are made at all (`is_worth_refining`): cells, loss, and a public number of records. The
+fractions above are those for Laplace noise and few records per cell; `choose_budget_fractions` has the others. Other
+numbers that steer the rounds stand in `Tuning`, at the end.
 
 Splits and their variances are empirical Bayes estimates from all earlier rounds (`estimation.empirical_bayes`). The
-released curve is an estimate from all rounds, its band is from the last round alone, which is unbiased whatever earlier
-rounds chose. Also called adaptive, or data-dependent, hierarchical histograms.
+released curve is an estimate from all rounds. Its band is from the last round alone, which is unbiased whatever earlier
+rounds chose. The field also says data-dependent hierarchical histograms.
 
-Formal guarantees: a record lies in one interval of each tiling, so the price of a round does not depend on its
-intervals, which are functions of earlier answers. Budget fractions are public; pure losses and rho add up to the
-granted loss by adaptive composition (Dwork and Roth 2014, section 3.5; Bun and Steinke 2016, Lemma 2.3).
+Formal guarantees: a record lies in one interval of each tiling, so a round loses its fraction for any intervals, and
+intervals are functions of earlier answers. Budget fractions are public; pure losses and rho add up to the granted loss
+by adaptive composition (Dwork and Roth 2014, section 3.5; Bun and Steinke 2016, Lemma 2.3).
 
 References: Hay, Rastogi, Miklau and Suciu 2010; Qardaji, Yang and Li 2013; Li, Hay, Miklau and Wang 2014.
 
@@ -86,7 +86,11 @@ matter.
 
 
 def first_tilings(layout: DyadicLayout, thirds: int = 3) -> Tilings:
-    """Return the first round's tilings: at one, two and three thirds of the depth of cells, or the first `thirds`.
+    """Return the tilings of the first round: at one, two and three thirds of the depth of the cells.
+
+    Args:
+        layout: Dyadic intervals of the cells.
+        thirds: Number of tilings to return, from coarse to fine.
 
     >>> first_tilings(DyadicLayout.from_cells(8)), first_tilings(DyadicLayout.from_cells(8), thirds=1)
     ((range(0, 8, 4), range(0, 8, 2), range(0, 8)), (range(0, 8, 4),))
@@ -117,10 +121,13 @@ def choose_first_depth(layout: DyadicLayout, total: float | None, noise: Noise) 
 
 
 def balanced_intervals(total: float, noise: Noise) -> float:
-    """Return the number of intervals at which the records of an interval equal the noise of the count below a middle
-    interval.
+    """Return the number of intervals at which an interval holds as many records as a prefix count has noise.
 
     With m intervals that is the noise of m / 4 counts, because a prefix sums up its shorter side, m / 4 on average.
+
+    Args:
+        total: Number of records.
+        noise: Noise of one count.
     """
     return inf if noise.variance == 0 else float((2 * total / sqrt(noise.variance)) ** (2 / 3))
 
@@ -278,11 +285,15 @@ def _holds_slot(layout: Layout, nodes: slice | IntArray, slot: int | None) -> ND
 
 
 def has_atoms(splits: TreeEstimate, zero_slot: int | None = None) -> bool:
-    """Return whether records seem to lie in single cells with few records beside them, the cell of zero left out.
+    """Return True if records seem to lie in single cells with few records beside them; the cell of zero is left out.
 
     The expected squared differences of halves, in the two finest halvings and beyond Poisson variation, are then nearly
     the squares of their parents. If cells merely differ from their neighbours, they are much smaller. With much noise
     this is a statement of the prior alone: see `has_significant_atoms`.
+
+    Args:
+        splits: Estimates from earlier rounds.
+        zero_slot: The separate cell of zero; None if the grid has none.
     """
     difference_squares = parent_squares = 0.0
     for parent, left, right, _ in splits.layout.halvings[-2:]:
@@ -296,14 +307,13 @@ def has_atoms(splits: TreeEstimate, zero_slot: int | None = None) -> bool:
 
 
 def find_atom_tilings(splits: TreeEstimate, base_noise: Noise) -> Tilings:
-    """Return the tiling of a second round that searches for atoms among many unclear splits.
+    """Return the tiling of a second round that searches for atoms: it divides every interval whose splits are unclear.
 
-    It finds cells that hold many records. The last round counts intervals precisely, but within an interval that it
-    does not split the curve is straight, and a single full cell in it would be the largest error of all. Intervals of a
-    tiling are disjoint, so more of them add no noise; intervals with clear splits are not split further, which makes
-    their counts more precise.
+    The last round counts intervals precisely, but within an interval that it does not split the curve is straight. A
+    single full cell in it would be the largest error of all. Intervals of a tiling are disjoint, so more of them add no
+    noise. Intervals with clear splits are not split further, which makes their counts more precise.
 
-    Arguments:
+    Args:
         splits: Estimates from earlier rounds.
         base_noise: Noise of a count in the round.
     """
@@ -351,24 +361,24 @@ def refine_last_tilings(
     may_split: NDArray[np.bool_] | None = None,
     lower_counts: FloatArray | None = None,
 ) -> Tilings:
-    """Refine for the last round: also split intervals with more records than `FamilyTuning.split_ratios` allow.
+    """Return the tilings of the last round: intervals are divided where splits are unclear or where many records lie.
 
-    Within an interval a band is as wide as all its records, beside the noise. This matters most if one cell of an
-    interval holds nearly everything: an estimate may know this well enough, but a band needs a count. Each further
-    interval adds the same noise to all others; its own contribution to the mean width is its records times its share of
-    the cells. So wide intervals with few records are split before narrow ones with many.
+    The limit is `FamilyTuning.split_ratios`. Within an interval a band is as wide as all its records, beside the noise.
+    This matters most if one cell of an interval holds nearly everything: an estimate may know this well enough, but a
+    band needs a count. Each further interval adds the same noise to all others; its own contribution to the mean width
+    is its records times its share of the cells. So wide intervals with few records are split before narrow ones with
+    many.
 
-    Narrow intervals narrow the band, but their noise adds up in every prefix: with Laplace noise, wider ones are taken
-    if they clearly reduce the expected error (`_choose_laplace_tilings`).
+    Narrow intervals narrow the band, but their noise adds up in every prefix. With Laplace noise, wider ones are taken
+    if they clearly reduce the expected error (`_choose_laplace_tilings`). With Gaussian noise the coarser tilings are
+    chosen for the least mean variance of a prefix of intervals: four or five tilings in all if there are many
+    intervals.
 
-    With Gaussian noise the coarser tilings are chosen for the least mean variance of a prefix of intervals: four or
-    five tilings in all if there are many intervals. With Laplace noise the price of a tiling grows faster.
-
-    Arguments:
+    Args:
         splits: Estimates from earlier rounds.
         base_noise: Noise of a count in the round if it had one tiling.
-        may_split: Mask of nodes that may be split, of shape (nodes,); None for all.
-        lower_counts: Lower limits of the counts of nodes, of shape (nodes,); None for 0.
+        may_split: Mask of nodes that may be split, of shape ``(nodes,)``; None for all.
+        lower_counts: Lower limits of the counts of nodes, of shape ``(nodes,)``; None for 0.
     """
     layout = splits.layout
     family = base_noise.family
@@ -429,10 +439,10 @@ def _choose_laplace_tilings(
 
 
 class ExpectedWidths(NamedTuple):
-    """What a last round promises, in records.
+    """Expected error and band of a last round, in records.
 
     Attributes:
-        error: Root mean squared error of a prefix, of edges of cells and of records alike.
+        error: Root mean squared error of a prefix, averaged over edges of cells and over records.
         band: Mean width of a simultaneous band.
         widest_band: Width of the band where it is widest.
     """
@@ -618,16 +628,16 @@ def _may_hold_quantile(
 
 
 def is_worth_pilot_query(tilings: Tilings, last_tilings: Tilings, splits: TreeEstimate, family: Family) -> bool:
-    """Return whether a second round is worth its price; otherwise its loss is added to the last round.
+    """Return True if a second round is worth its loss; otherwise the last round gets that loss.
 
-    It is not worth its price if it has many intervals, if records seem to lie evenly, so that nothing can be found, or
-    if the last round will have many intervals anyway.
+    A second round is not worth it if it has many intervals, if records seem to lie evenly, so that nothing can be
+    found, or if the last round will have many intervals anyway.
 
-    Arguments:
+    Args:
         tilings: Tilings of the second round.
         last_tilings: Tilings of the last round if it came at once.
         splits: Estimates from earlier rounds.
-        family: The family of the noise.
+        family: Family of the noise.
     """
     if splits.even_probability > TUNING.even_probability:
         return False
@@ -655,8 +665,9 @@ def is_widespread(tilings: Tilings, splits: TreeEstimate, base_noise: Noise) -> 
 def is_uneven(tilings: Tilings, splits: TreeEstimate) -> bool:
     """Return True if many splits are unclear: cells seem unlike their neighbours, so smoothing helps little.
 
-    Arguments:
-        tilings: The result of `refine_tilings`; a last round also splits intervals with many records, clear or not.
+    Args:
+        tilings: The result of `refine_tilings`. A last round would not do, because it also splits clear intervals with
+            many records.
         splits: Estimates from earlier rounds.
     """
     has_many_intervals = len(tilings[-1]) > TUNING.uneven_share * splits.layout.cells
@@ -705,7 +716,7 @@ def _starts_of_tilings(layout: Layout, tilings: Iterable[NDArray[np.int64]]) -> 
 
 
 def count_below(workload: CountsBelowWorkload, setting: Setting) -> Strategy[TableCounts]:
-    """Count the records of each class below these edges of the grid, below its endpoints, and in all."""
+    """Count the records of each class below the requested edges of the grid, below its endpoints, and in all."""
     query = PrefixQuery(workload.axes, prefix_lengths=()).with_edges(workload.edges)
     release = yield Step(query, ALL)
     merged_grid = workload.axis.grid.merge_cells(workload.edges)
@@ -713,10 +724,11 @@ def count_below(workload: CountsBelowWorkload, setting: Setting) -> Strategy[Tab
 
 
 def search_brackets(workload: QuantileSearchWorkload, setting: Setting) -> Strategy[TableCounts]:
-    """Count below the middles of all brackets, and all records, until each bracket is one cell.
+    """Search quantiles by bisection: count below the middle of each bracket until each bracket is one cell.
 
-    There are ``ceil(log2(slots))`` rounds, which serve the quantiles and both endpoints of their intervals at once, and
-    the intervals for the population if units are single records. All rounds read one noise tree, paid for once.
+    There are ``ceil(log2(slots))`` rounds. They serve the quantiles and both endpoints of their intervals at once, and
+    the intervals for the population if units are single records. All rounds read one noise tree, which is paid for
+    once.
     """
     axis = workload.axis
     error_probability = 1 - (1 - workload.level) / len(workload.quantile_levels)
@@ -749,8 +761,9 @@ def search_brackets(workload: QuantileSearchWorkload, setting: Setting) -> Strat
 
 
 def _prefix_step(axis: Axis, slots: Iterable[int]) -> Step:
-    """Return the round that counts the records below these slots of an axis; all rounds of prefix counts share one
-    noise tree and its price.
+    """Return the round that counts the records below these slots of an axis.
+
+    All rounds of prefix counts share one noise tree and its loss.
     """
     return Step(PrefixQuery((axis,), prefix_lengths=tuple(sorted(slots))), ALL)
 
@@ -759,7 +772,7 @@ def _prefix_step(axis: Axis, slots: Iterable[int]) -> Step:
 
 
 def count_once(workload: PrefixWorkload, setting: Setting) -> Strategy[TableCounts]:
-    """Count in one round, with the estimator that the workload names, or else every cell."""
+    """Count in one round: with the method that the workload names, or else every cell."""
     if workload.method is not None:
         return (yield from workload.method.ask_rounds(workload.axes, setting))
     hint = None if workload.hint is Hint.SPREAD else workload.hint
@@ -767,8 +780,10 @@ def count_once(workload: PrefixWorkload, setting: Setting) -> Strategy[TableCoun
 
 
 def count_adaptively(workload: PrefixWorkload, setting: Setting) -> Strategy[TableCounts]:
-    """Count as `_count_cells` does, after a search whether values are the edges of cells if the workload asks for that:
-    then cells of several rows are counted as declared values are.
+    """Count one column in several rounds, after a search whether values are the edges of cells, if the workload asks
+    for that.
+
+    If they are, cells of several rows are counted one by one, like declared values.
 
     Formal guarantees: as for `lattices.search_lattice` and `lattices.spend_remainder`.
     """

@@ -1,18 +1,19 @@
-"""Search for the range of a column: counts over all doubles first, then on a grid that fits the records.
+"""Automatic range: find where the values of a column lie, if no range is public, then count on a grid that fits them.
 
-Many thresholds below are signal-to-noise ratios: records divided by the standard deviation of the noise of a count.
+The first round counts intervals over all doubles; later rounds count finer ones where records seem to be. Many
+thresholds below are signal-to-noise ratios: records divided by the standard deviation of the noise of a count.
 
 The search has three to eight rounds, each of which counts intervals of one column:
 
 1. *First pilot query*: decades of both signs, coarser intervals far from 1, and zero (`DECADES`). It is repeated with a
-   larger budget fraction while noise hides all records.
+  larger budget fraction while noise hides all records.
 2. *Second pilot query*, and a third if an interval still seems to hold many records. Such intervals are cut at round
-   numbers, which have separate cells, so that heaps on them are visible. If values seem to be multiples of a step and
-   not all multiples nearby were counted, one more pilot query counts these.
+  numbers, which have separate cells, so that heaps on them are visible. If values seem to be multiples of a step and
+  not all multiples nearby were counted, one more pilot query counts these.
 3. *Final count*, with all remaining loss, on a grid that is fine where records seem to lie, as in the later rounds of
-   `prefixes.refine_in_rounds`, whose first round the pilot queries replace. If values are multiples of a step, edges
-   are multiples, too. All rounds are combined, so that no pilot query is wasted. Neighbouring cells that seem empty
-   are counted as one interval, because each interval adds noise to all prefixes behind it.
+  `prefixes.refine_in_rounds`, whose first round the pilot queries replace. If values are multiples of a step, edges are
+  multiples, too. All rounds are combined, so that no pilot query is wasted. Neighbouring cells that seem empty are
+  counted as one interval, because each interval adds noise to all prefixes behind it.
 
 Numbers that steer the search stand in `Tuning`, at the end. They were chosen on the distributions of
 `benchmarks/unknown.py` under add-remove, not on the data on which that benchmark measures coverage of bands.
@@ -20,11 +21,11 @@ Numbers that steer the search stand in `Tuning`, at the end. They were chosen on
 No record is clipped: coarse cells beyond the fine ones reach up to `LARGEST_EDGE`, and the two outermost cells count
 all values beyond, including infinities.
 
-Formal guarantees: each round is a `PartitionQuery`, whose price does not depend on its intervals, because a record lies
-in one interval of each tiling. Intervals, grids, the number of rounds and their budget fractions are functions of
+Formal guarantees: each round is a `PartitionQuery`. A record lies in one interval of each tiling, so the round loses
+its fraction for any intervals. Intervals, grids, the number of rounds and their budget fractions are functions of
 public facts and of earlier answers. *Proof that all rounds together lose the granted loss, by induction from the last
-round*: for all earlier answers, the remaining loss is spent in one round, or in a round whose fraction is fixed
-before it followed by rounds that spend the rest. So at each round the conversation is the adaptive composition of two
+round*: for all earlier answers, the remaining loss is spent in one round, or in a round whose fraction is fixed before
+it followed by rounds that spend the rest. So at each round the conversation is the adaptive composition of two
 mechanisms, the second of which is one of several that all lose the remainder: pure losses and rho add up to the granted
 loss (Dwork and Roth 2014, section 3.5; Bun and Steinke 2016, Lemma 2.3).
 
@@ -111,7 +112,7 @@ LEAST_CELL_WIDTH = 1e-290
 
 
 class SingletonRule(Enum):
-    """The numbers that get separate cells because values may be heaped on them."""
+    """Which numbers get separate cells, because values may be heaped on them."""
 
     ZERO = auto()
     TWO_DIGITS = auto()
@@ -123,11 +124,11 @@ class SingletonRule(Enum):
 
 @dataclass(frozen=True, eq=False)
 class PilotCounts:
-    """Noisy counts of all rounds of a range search so far, each on the cells of the finest round.
+    """Noisy counts of all rounds of a range search so far, on common cells.
 
     Attributes:
-        edges: The edges of the grid.
-        rounds: Counts of these cells, one entry per round.
+        edges: The edges of the grid, in units of the column, increasing.
+        rounds: Counts of the cells of this grid, one entry per round.
     """
 
     edges: tuple[float, ...]
@@ -174,8 +175,8 @@ class PilotCounts:
 
     @property
     def decade_counts(self) -> tuple[FloatArray, FloatArray, NDArray[np.intp]]:
-        """Counts of the intervals of the first pilot query from all rounds, their standard errors, and cells'
-        decades.
+        """Counts of the intervals of the first pilot query from all rounds, their standard errors, and the decade of
+        each cell.
         """
         decade = np.searchsorted(DECADES, np.array(self.edges[:-1]), side="right") - 1
         decade_of_slot = np.concatenate([[-1], decade, [-1]])
@@ -253,17 +254,17 @@ class PilotCounts:
         )
 
     def estimate_expected_counts(self, total: int | None) -> FloatArray:
-        """Return the expected count of each cell by the empirical Bayes estimate of `estimate_tree`."""
+        """Return the expected count of each cell, by the empirical Bayes estimate of `estimate_tree`."""
         return self.estimate_tree(total).cells[1:-1]
 
     def estimate_tree(self, total: int | None, layout: Layout | None = None) -> TreeEstimate:
         """Return expected counts of all intervals by empirical Bayes.
 
-        Estimated twice, because a first estimate sums up the noise of many empty intervals.
+        The estimate is made twice, because a first one sums up the noise of many empty intervals.
 
-        Arguments:
+        Args:
             total: The public number of records; None if it is private.
-            layout: The tree of the intervals; None for `layout`.
+            layout: The tree of the intervals; None for the tree of all rounds.
         """
         joint = JointEstimate(self.rounds, layout or self.layout)
         records = self.records if total is None else joint.total

@@ -1,20 +1,22 @@
-"""Counts of two classes above thresholds, and of groups of similar scores.
+"""Counts of two classes above thresholds, for ROC curves; and counts of groups of similar scores, for calibration.
 
-The order of two classes is known only between cells, and noise adds up over cells; so cells should be few and hold
-similar numbers of records. Which rounds choose them depends on the signal-to-noise ratio
+Counts show the order of two classes only between cells, and noise adds up over cells. So cells should be few and hold
+similar numbers of records. How they are chosen depends on the signal-to-noise ratio (`signal_to_noise`)
 
-    signal = records * epsilon / L1 sensitivity      (zero-concentrated: the epsilon of equal noise)
+    signal = records * epsilon / L1 sensitivity      (zCDP: the epsilon of equal noise)
 
 - *high*: private quantiles (`QuantileCutsQuery`) with `CUTS_FRACTION` of the loss, then counts between them;
-- *lower*: a pilot query of all records in even intervals with about ``1 / sqrt(signal)`` of the loss, and quantiles of
-  its shares, shrunk towards equal shares (James and Stein 1961);
+- *lower*: a pilot query of all records in even intervals with about ``1 / sqrt(signal)`` of the loss, then counts
+  between quantiles of its shares, which are shrunk towards equal shares (James and Stein 1961);
 - *still lower*: even intervals of the grid, in one round with the whole loss.
 
 Declared values, and points of a lattice on which nearly all scores lie, are counted one by one. If records are many,
 finer cells are counted too, only to narrow the interval of the area under the curve (`choose_finer_cells`).
 
-Formal guarantees: each round has its own price, its query is a function of earlier answers and public facts, and for
-all answers the fractions add up to the whole loss (adaptive composition).
+`count_chosen_thresholds` and `ask_groups` are the two strategies; both yield several rounds.
+
+Formal guarantees: each round loses its fraction of the loss. Its query is a function of earlier answers and public
+facts, and for all answers the fractions add up to the whole loss (adaptive composition).
 
 References: Smith 2011, Kaplan, Schnapp and Stemmer 2022 (private quantiles); James and Stein 1961 (shrinkage).
 
@@ -60,7 +62,9 @@ from . import lattices
 
 
 class FinerCells(NamedTuple):
-    """Finer cells than the curve's, counted only to narrow intervals of the area: they show the order of classes."""
+    """Cells finer than the curve's, counted only to narrow intervals of the area: they show more of the order of
+    classes.
+    """
 
     min_records_epsilon: float
     """Records times epsilon, as in `choose_cut_levels`, from which finer cells are counted."""
@@ -147,19 +151,27 @@ def count_fixed_thresholds(workload: RankingWorkload, setting: Setting) -> Strat
 
 
 def count_chosen_thresholds(workload: RankingWorkload, setting: Setting) -> Strategy[TableCounts]:
-    """Choose thresholds privately, unless they are fixed, then count both classes between thresholds.
+    """Choose thresholds privately, unless they are fixed, then count both classes between them.
 
-    If the number of records is private, it is counted first. With a high signal-to-noise ratio, private quantiles are
-    the thresholds. With a lower one, quantiles would cost more than they gain: a pilot query counts all records in a
-    few even intervals, and thresholds are the quantiles of the estimated shares, which noise leaves nearly even;
-    private quantiles are used only if most records lie in one interval. With a still lower ratio and a public number of
-    records, the grid is divided evenly. Otherwise a few declared values are counted one by one, because the order of
-    classes is known only where a cell has one value; so are the points of a lattice, such as tenths, if nearly all
-    scores lie on them (`lattices.search_lattice`).
+    If the number of records is private, it is counted first. The rest depends on the signal-to-noise ratio:
 
-    Formal guarantees: each round has its own price, and its query is a function of earlier answers and of public facts,
-    including the fraction of a pilot query. For all answers the fractions add up to the whole loss. So by adaptive
-    composition all rounds together lose the granted loss.
+    - With a high ratio, private quantiles are the thresholds.
+    - With a lower one, quantiles would cost more than they gain. A pilot query counts all records in a few even
+      intervals, and thresholds are the quantiles of the estimated shares, which noise leaves nearly even. Private
+      quantiles are used only if most records lie in one interval.
+    - With a still lower ratio and a public number of records, the grid is divided evenly.
+
+    At all but the lowest ratio, a few declared values are counted one by one, because the order of classes is known
+    only where a cell has one value. So are the points of a lattice, such as tenths, if nearly all scores lie on them
+    (`lattices.search_lattice`).
+
+    Formal guarantees: each round loses its fraction of the loss. Its query, and the fraction of a pilot query, are
+    functions of earlier answers and of public facts. For all answers the fractions add up to the whole loss. So by
+    adaptive composition all rounds together lose the granted loss.
+
+    Args:
+        workload: The two classes and the score.
+        setting: Loss and adjacency.
     """
     if workload.thresholds is RocThresholds.FIXED:
         return (yield from count_fixed_thresholds(workload, setting))
@@ -193,7 +205,7 @@ def _count_intervals(
 def _count_records(
     workload: RankingWorkload, setting: Setting
 ) -> Generator[Step, Release, tuple[float, tuple[Release, ...], Fraction]]:
-    """Return the number of records, the releases that counted them if it is private, and the remaining loss."""
+    """Return the number of records, the releases that counted them if it is private, and the remaining fraction."""
     if setting.adjacency.public_record_count is not None:
         return float(setting.adjacency.public_record_count), (), ALL
     single_cell = Axis(workload.score.column, workload.score.grid.merge_cells([]))
@@ -202,8 +214,12 @@ def _count_records(
 
 
 def has_few_values(grid: Grid, records: float, setting: Setting) -> bool:
-    """Return whether the grid has declared values, at most `Tuning.few_values` of them, or no more than the cells that
-    private quantiles would leave.
+    """Return True if the grid has declared values that are few enough to count one by one.
+
+    Args:
+        grid: Grid of the scores.
+        records: Public or counted number of records.
+        setting: Loss and adjacency.
 
     >>> from dpcurves.data import Values
     >>> from dpcurves.privacy import EACH_RECORD, PrivacyLoss, ReplaceOne
@@ -215,7 +231,10 @@ def has_few_values(grid: Grid, records: float, setting: Setting) -> bool:
 
 
 def choose_most_values(records: float, setting: Setting) -> int:
-    """Return the largest number of values that are counted one by one."""
+    """Return the largest number of values that are counted one by one.
+
+    It is `Tuning.few_values`, or the number of cells that private quantiles would leave, if that is larger.
+    """
     pieces = TUNING.cells_per_piece << choose_cut_levels(records, setting)
     return max(TUNING.few_values, pieces)
 
@@ -223,8 +242,8 @@ def choose_most_values(records: float, setting: Setting) -> int:
 def _search_lattice(
     workload: RankingWorkload, records: float, setting: Setting
 ) -> Generator[Step, Release, lattices.LatticeSearch]:
-    """Look for scores on a lattice; nothing is asked if scores are declared values or of a model, or if records are
-    few.
+    """Yield the search for a lattice of scores; nothing is asked if scores are declared values or of a model, or
+    records few.
     """
     score, signal = workload.score, signal_to_noise(records, setting)
     is_searched = workload.thresholds is RocThresholds.QUANTILES and signal >= lattices.TUNING.least_ratio
@@ -261,7 +280,17 @@ def require_cuttable(score: Axis) -> None:
 def ask_even_intervals(
     score: Axis, intervals: int, budget_fraction: Fraction
 ) -> Generator[Step, Release, tuple[FloatArray, IntArray, Release]]:
-    """Count all records in even intervals; return their estimated shares, their endpoints, and the release."""
+    """Count all records in even intervals of a grid.
+
+    Args:
+        score: The column of scores on its grid.
+        intervals: Number of intervals; fewer if the grid has fewer cells.
+        budget_fraction: Fraction of the loss.
+
+    Returns:
+        Estimated share of the records in each interval, the endpoints of the intervals as edge numbers, and the
+        release.
+    """
     coarse = _cut_axis(score, (), intervals)
     release = yield Step(CountQuery((coarse,), CountUse.CELLS), budget_fraction)
     counts = counts_inside_grid(release, coarse)
@@ -270,7 +299,9 @@ def ask_even_intervals(
 
 
 def counts_inside_grid(release: Release, score: Axis) -> FloatArray:
-    """Return unbiased counts of the intervals of a pilot query, without records outside a grid that excludes them."""
+    """Return unbiased noisy counts of the intervals of a pilot query, without records outside a grid that excludes
+    them.
+    """
     counts = np.asarray(Evidence.from_release(release).unbiased_cells[0])
     return counts[1:-1] if score.grid.outside is Outside.APART else counts
 
@@ -296,7 +327,10 @@ def _count_after_pilot_query(
 def _count_between_cuts(
     workload: RankingWorkload, records: float, setting: Setting, earlier: tuple[Release, ...], remaining: Fraction
 ) -> Strategy[TableCounts]:
-    """Find cuts, then count both classes between them; if records are many, also on finer cells for the area."""
+    """Ask for private quantiles, then for counts of both classes between them.
+
+    If records are many, finer cells are counted as well, for the area.
+    """
     halvings = max(choose_cut_levels(records, setting), 1)
     finer = choose_finer_cells(records, setting) if workload.thresholds is RocThresholds.QUANTILES else None
     budget_fraction = CUTS_FRACTION if finer is None else finer.cuts_fraction
@@ -318,33 +352,41 @@ def _count_between_cuts(
 def _count_classes(
     workload: RankingWorkload, score: Axis, earlier: tuple[Release, ...], budget_fraction: Fraction
 ) -> Strategy[TableCounts]:
-    """Ask for counts of both classes on this axis with this fraction of the loss; return them with the earlier
-    releases.
-    """
+    """Ask for counts of both classes on this axis, and return them together with the earlier releases."""
     counts = yield Step(CountQuery((workload.classes, score), CountUse.PREFIXES), budget_fraction)
     return TableCounts.from_last_release((*earlier, counts), score.grid)
 
 
 def choose_finer_cells(records: float, setting: Setting) -> FinerCells | None:
-    """Return finer cells to count in addition, or None if their noise would exceed the error of ties.
+    """Return finer cells to count in addition; None if their noise would exceed the error of ties.
 
     The area of exact scores differs from the area of tied scores by at most the pairs within one cell: a share of about
     one over the number of cells, which further records do not reduce, and which widens the interval. Counts of finer
     cells, each precise enough to show part of this order, reduce it, for a fraction of the loss that cuts can spare.
+
     Chosen on scores with normal log-odds and on rare positives, of 3,000 and 30,000 records; judged on zero-inflated
     scores. For 3,000 records, four finer cells per piece had 0.7 times the width, but 1.2 and 1.3 times the error of
     the area itself. One table of all fine cells, read as prefixes, has up to twice that error.
+
+    Args:
+        records: Public or counted number of records.
+        setting: Loss and adjacency.
     """
     return FINER_CELLS if signal_to_noise(records, setting) >= FINER_CELLS.min_records_epsilon else None
 
 
 def pieces_between(score: Axis, cuts: Sequence[int]) -> Axis:
-    """Return the axis whose cells lie between these inner edges, `cells_per_piece` cells between two cuts."""
+    """Return an axis with `Tuning.cells_per_piece` cells between each two neighbouring cuts.
+
+    Args:
+        score: The column of scores on its grid.
+        cuts: Inner edges, as edge numbers, increasing.
+    """
     return _cut_axis(score, cuts, TUNING.cells_per_piece)
 
 
 def _build_cuts_query(score: Axis, cuts: RocThresholds, levels: int) -> QuantileCutsQuery | MedianQuery:
-    """Build the query for cuts; scores outside the grid belong to its outermost cells, even if they are counted apart
+    """Return the query for cuts. Scores outside the grid belong to its outermost cells there, even if counted apart
     later.
     """
     if cuts is RocThresholds.QUANTILES:
@@ -362,7 +404,12 @@ def _cut_axis(score: Axis, cuts: Sequence[int], pieces: int) -> Axis:
 
 
 def signal_to_noise(records: float, setting: Setting) -> float:
-    """Return records times epsilon over the l1 sensitivity; for zCDP the epsilon of equal noise is used.
+    """Return the signal-to-noise ratio: records times epsilon over the L1 sensitivity; for zCDP the epsilon of equal
+    noise.
+
+    Args:
+        records: Number of records.
+        setting: Loss and adjacency.
 
     >>> from dpcurves.privacy import EACH_RECORD, AddRemove, PrivacyLoss, ReplaceOne
     >>> loss = PrivacyLoss.pure("0.1")
@@ -376,7 +423,8 @@ def signal_to_noise(records: float, setting: Setting) -> float:
 
 
 def pilot_budget_fraction(signal: float) -> Fraction:
-    """Return the budget fraction of a pilot query: one over the root of the signal-to-noise ratio, within limits.
+    """Return the budget fraction of a pilot query: one over the square root of the signal-to-noise ratio, within
+    limits.
 
     >>> [float(pilot_budget_fraction(signal)) for signal in (-20, 100, 400, 1600, 10**9)]
     [0.1, 0.1, 0.05, 0.025, 0.01]
@@ -386,7 +434,7 @@ def pilot_budget_fraction(signal: float) -> Fraction:
 
 
 def choose_cell_count(signal: float) -> int:
-    """Return the number of cells that are counted at this signal-to-noise ratio.
+    """Return the number of cells to count after a pilot query at this signal-to-noise ratio.
 
     >>> [choose_cell_count(signal) for signal in (-20, 100, 400, 1600)]
     [4, 6, 12, 24]
@@ -395,7 +443,11 @@ def choose_cell_count(signal: float) -> int:
 
 
 def shrink_shares(counts: FloatArray, variance: float) -> FloatArray:
-    """Estimate the share of the records in each interval by shrinking noisy counts towards equal shares (James-Stein).
+    """Return James-Stein estimates of the share of records in each interval: noisy counts, shrunk towards equal shares.
+
+    Args:
+        counts: Unbiased noisy counts, of shape ``(intervals,)``.
+        variance: Variance of the noise of each count.
 
     >>> shrink_shares(np.array([90.0, 10.0, 0.0, 0.0]), 1.0).round(2).tolist()
     [0.9, 0.1, 0.0, 0.0]
@@ -412,9 +464,15 @@ def shrink_shares(counts: FloatArray, variance: float) -> FloatArray:
 
 
 def cut_at_quantiles(shares: FloatArray, bounds: IntArray, pieces: int, even_share: float) -> list[int]:
-    """Return the edges that cut the grid into pieces of equal share; records lie evenly within each interval.
+    """Return the edges that cut a grid into pieces with equal shares of the records, as increasing edge numbers.
 
-    `even_share` of the records is assumed to lie evenly over the grid.
+    Records are taken to lie evenly within each interval.
+
+    Args:
+        shares: Share of the records in each interval; they add up to 1.
+        bounds: Endpoints of the intervals, as edge numbers, of shape ``(intervals + 1,)``.
+        pieces: Number of pieces; fewer are left if edges coincide.
+        even_share: Share of the records that is assumed to lie evenly over the intervals.
 
     >>> ends = np.array([0, 8, 16, 24, 32])
     >>> [cut_at_quantiles(np.array([0.5, 0.5, 0.0, 0.0]), ends, 4, evenly) for evenly in (0.0, 0.1)]
@@ -427,12 +485,16 @@ def cut_at_quantiles(shares: FloatArray, bounds: IntArray, pieces: int, even_sha
 
 
 def choose_cut_levels(records: float, setting: Setting) -> int:
-    """Return the number of halvings of the scores, so that pieces are at most half the root of a signal-to-noise ratio.
+    """Return how often the scores are halved by cuts: pieces are at most half the square root of the signal-to-noise
+    ratio.
 
-    The ratio is computed by `signal_to_noise` from a public or counted number of records. Few pieces blur the curve by
-    about the square of their width; with many pieces their noise adds up. Chosen on the scores of
-    `benchmarks/auc_accuracy.py` that are continuous, heaped, or all within a twentieth of the grid, for 100 to 100,000
-    records times epsilon; judged on its other scores.
+    Few pieces blur the curve by about the square of their width; with many pieces their noise adds up. Chosen on the
+    scores of `benchmarks/auc_accuracy.py` that are continuous, heaped, or all within a twentieth of the grid, for 100
+    to 100,000 records times epsilon; judged on its other scores.
+
+    Args:
+        records: Public or counted number of records.
+        setting: Loss and adjacency.
 
     >>> from dpcurves.privacy import EACH_RECORD, AddRemove, PrivacyLoss
     >>> setting = Setting(PrivacyLoss.pure("0.1"), AddRemove(EACH_RECORD))
@@ -451,20 +513,27 @@ def choose_cut_levels(records: float, setting: Setting) -> int:
 
 
 def ask_all_cells(workload: ScoreGroupWorkload, setting: Setting) -> Strategy[ScoreGroupReleases]:
-    """Count both classes in all cells; scores outside are clipped or counted apart, as the grid declares."""
+    """Count both classes in all cells, in one round. Scores outside the grid are clipped or counted apart, as it
+    declares.
+    """
     release = yield Step(CountQuery((workload.classes, workload.score), CountUse.PREFIXES), ALL)
     return ScoreGroupReleases((release,), workload.score.grid, release, None)
 
 
 def ask_groups(workload: ScoreGroupWorkload, setting: Setting) -> Strategy[ScoreGroupReleases]:
-    """Count groups of about equal size; equal cuts leave one group, and small groups are merged if requested.
+    """Choose groups of about equal size, then measure them; equal cuts leave one group.
 
-    If groups need not be equal, a pilot query of all records in even intervals replaces the cuts, which cost more;
-    cuts are used only if most records lie in one interval.
+    Groups are chosen by private quantiles. If the workload asks for a least size, small groups are merged in one more
+    round. If groups need not be equal, a pilot query of all records in even intervals replaces the quantiles, which
+    cost more; quantiles are used only if most records lie in one interval.
 
-    Formal guarantees: each round has its own price, and its query is a function of earlier answers and of public facts,
-    like the budget fractions, which add up to the whole loss for all answers. So by adaptive composition all rounds
-    together lose the granted loss.
+    Formal guarantees: each round loses its fraction of the loss. Its query is a function of earlier answers and of
+    public facts, like the budget fractions, which add up to the whole loss for all answers. So by adaptive composition
+    all rounds together lose the granted loss.
+
+    Args:
+        workload: The two classes, the score, and how groups are chosen.
+        setting: Loss and adjacency.
     """
     score = workload.score
     if workload.approximate_records is not None and score.grid.cells > TUNING.group_intervals:
@@ -502,8 +571,14 @@ def _ask_groups_after_pilot_query(
 def measure_groups(
     workload: ScoreGroupWorkload, cells: Grid, earlier: Sequence[Release]
 ) -> Strategy[ScoreGroupReleases]:
-    """Ask for counts and sums of distances of the groups that these cells form, with the workload's budget fractions;
-    scores outside are counted separately.
+    """Ask for counts of both classes, and for sums of scores, in each group.
+
+    Scores outside the groups' grid are counted separately.
+
+    Args:
+        workload: The two classes, the score, and the budget fractions of both queries.
+        cells: A grid whose cells are the groups.
+        earlier: Releases of the rounds that chose the groups.
     """
     score = Axis(workload.score.column, cells.with_outside(Outside.APART))
     axes = workload.classes, score
@@ -518,8 +593,13 @@ def measure_groups(
 
 
 def merge_bins(fine: Grid, ends: tuple[int, ...]) -> Grid:
-    """Return the grid whose bins end at these cell numbers of `fine`; cells behind the last end belong to the last
-    bin.
+    """Return the grid of merged cells.
+
+    Cells behind the last end belong to the last bin.
+
+    Args:
+        fine: The grid of cells that were merged.
+        ends: 1 for each cell of `fine` at which a bin ends, else 0.
     """
     inner = [cell + 1 for cell, is_end in enumerate(ends) if is_end]
     has_remainder = bool(inner) and inner[-1] < fine.cells

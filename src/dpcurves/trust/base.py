@@ -1,13 +1,15 @@
-"""Interface of trust models, and the rounds between a question and a trust model.
+"""Interface of trust models, and the conversation between a question and a trust model.
 
-    plan, plan_query    which queries answer a workload, and by which mechanism: public
-    run                 counts the holders' records after the charge, and adds noise
+A trust model answers a question in two steps:
 
-`run_conversation` yields the planned steps of a question and returns its curve: a question states its needs, the trust
-model plans them, and whoever drives the generator charges each step and sends its release.
+    plan, plan_query    public: which queries answer a workload, and by which mechanism
+    run                 SECRET: counts the holders' records after the charge, and adds noise
 
-Formal guarantees: `run` reveals nothing but the release, and loses at most ``plan.loss``; the caller bounds the sum of
-all steps by the loss of the question.
+`run_conversation` is the loop around it. A question states its needs, the trust model plans queries for them, and
+whoever drives the generator charges each query and sends back its release; at the end the question returns its curve.
+
+Formal guarantees: `run` reveals nothing but the release, and loses at most ``plan.loss``. The caller bounds the sum of
+all queries by the loss of the question.
 """
 
 from __future__ import annotations
@@ -28,7 +30,7 @@ Curve = TypeVar("Curve", covariant=True)
 
 
 class Planner(Protocol):
-    """The part of a trust model that plans: which queries it asks, and how it answers them."""
+    """The public part of a trust model: it plans which queries are asked and how they are answered."""
 
     def plan(self, workload: Workload[Answer], loss: PrivacyLoss, adjacency: Adjacency) -> Strategy[Answer]:
         """Return the strategy for a workload: queries in one or several rounds, chosen from public facts alone.
@@ -36,17 +38,24 @@ class Planner(Protocol):
         `strategies.choose_one_round` serves models that count on cells known beforehand, `strategies.choose_adaptive`
         models that still hold the records after each answer. A model may use a better, specialised strategy for some
         workloads.
+
+        Args:
+            workload: What a question needs.
+            loss: Privacy budget of the workload.
+            adjacency: Neighbouring relation of the guarantee.
         """
         ...
 
     def plan_query(self, query: Query, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
-        """Return the plan of a single query. Raises `UnsupportedQuery` if the trust model cannot answer it; reads no
-        data.
+        """Return the plan of a single query. Reads no records.
 
         Args:
-            query: What is asked of the records.
-            loss: The loss of this query.
-            adjacency: Which tables the loss is about.
+            query: The query to answer. Public.
+            loss: Privacy budget of this query.
+            adjacency: Neighbouring relation of the guarantee.
+
+        Raises:
+            UnsupportedQuery: the trust model cannot answer the query.
         """
         ...
 
@@ -66,15 +75,22 @@ class TrustModel(Planner, Protocol[Holder]):
         ...
 
     def run(self, plan: Plan, holders: Sequence[Holder], allotment: Allotment, randomness: Randomness) -> Release:
-        """Return the release of a charged plan: count the holders' records and add the noise."""
+        """Count the holders' records, add the noise, and return the release of a charged plan.
+
+        Args:
+            plan: A plan of this trust model.
+            holders: SECRET. The parties that hold records, in the order of `holders`.
+            allotment: Proof that the plan was charged.
+            randomness: Source of random bits.
+        """
         ...
 
 
 def require_charged(allotment: Allotment, plan: Plan) -> None:
-    """Require that a plan was charged.
+    """Check that a plan was charged.
 
     Raises:
-        ValueError: the payment is for another loss than the plan's.
+        ValueError: the charge is for another loss than the plan's.
     """
     if allotment.loss != plan.loss:
         raise InvalidArgument(
@@ -84,22 +100,22 @@ def require_charged(allotment: Allotment, plan: Plan) -> None:
 
 
 class SupportsSteps(Protocol[Curve]):
-    """Interface of questions that ask their needs one after the other."""
+    """Interface of questions that state their needs one after the other."""
 
     def steps(self, setting: Setting) -> Needs[Curve]:
-        """Yield the needs of the question, and return the curve."""
+        """Yield the needs of the question, receive their answers, and return the curve."""
         ...
 
 
 def run_conversation(
     question: SupportsSteps[Curve], loss: PrivacyLoss, adjacency: Adjacency, trust: Planner
 ) -> Generator[Step, Release, Curve]:
-    """Yield all queries that the trust model plans for the needs of a question, and return its curve.
+    """Yield each query that the trust model plans for a question, receive its release, and return the question's curve.
 
     Args:
         question: The question, which yields its needs.
-        loss: The loss of the whole question.
-        adjacency: Which tables the loss is about.
+        loss: Privacy budget of the whole question.
+        adjacency: Neighbouring relation of the guarantee.
         trust: The trust model, which plans the queries.
 
     Formal guarantees: a need gets its budget fraction of the loss, and its steps get fractions of that. The caller pays
@@ -118,13 +134,14 @@ def run_conversation(
 
 
 def find_filter(question: object) -> str:
-    """Return the filter of a question's rows, as SQL; empty: all rows."""
+    """Return the filter of a question's rows, as SQL; empty if all rows are used."""
     return getattr(question, "where", None) or ""
 
 
 def _meet_need(need: Need, setting: Setting, trust: Planner, where: str) -> Generator[Step, Release, Any]:
-    """Yield the steps of the trust model's strategy for one need, on the rows that pass the filter, with fractions of
-    the question's loss; return the strategy's answer.
+    """Yield the trust model's queries for one need, on the rows that pass the filter; return the strategy's answer.
+
+    Budget fractions are converted to fractions of the question's loss.
     """
     strategy = trust.plan(need.workload, setting.loss * need.budget_fraction, setting.adjacency)
     try:

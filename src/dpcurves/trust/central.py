@@ -1,13 +1,15 @@
 """SECRET. The central model: one curator sees all records and adds the noise once.
 
-A question becomes a workload, and `Central.plan` turns that into one or several queries. `Central.plan_query` gives
-each a mechanism and its noise, from public facts alone. `Central.run` counts the records after the charge. Also called
-trusted curator or trusted aggregator (Dwork and Roth 2014, section 2.1; NIST SP 800-226, trust models).
+The field also says trusted curator or trusted aggregator (Dwork and Roth 2014, section 2.1; NIST SP 800-226, trust
+models).
 
-    plan_query    the mechanism for a query, which by default `AUTO` chooses from public facts
-    run           contribution bound, exact counts, one draw of the mechanism
+    Central.plan          the queries that answer a question's workload, in one or several rounds
+    Central.plan_query    the mechanism and noise of one query; by default `AUTO` chooses, from public facts
+    Central.run           contribution bound, exact counts, one sample of the mechanism; after the charge
 
-Noise that later answers reuse is stored with the charge (`Curator`), so no count is shown with two noises.
+Noise that later answers reuse is stored with the charge (`Curator`), so no count is ever shown with two noises.
+
+Formal guarantees: a release loses at most its plan's loss; see `Central`.
 """
 
 from __future__ import annotations
@@ -34,11 +36,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
 class Curator:
-    """SECRET: the records that the curator counts, and the noise that was drawn for them. It has no repr.
+    """SECRET. The one party that holds the records, with the noise that was sampled for them. It has no repr.
 
     Attributes:
         records: The records that are counted.
-        memory: Noise that was drawn under the current payment; later prefix counts use it again.
+        memory: Noisy sums that were released under the current charge; later prefix counts use them again.
     """
 
     records: Records
@@ -53,16 +55,17 @@ PAID = "paid"
 
 @dataclass(frozen=True, slots=True)
 class Central:
-    """The trust model of one curator, who may run any mechanism; by default `AUTO` chooses one from public facts.
+    """The trust model of one curator, who may run any mechanism.
 
-    Formal guarantees: the release is one run of a mechanism on the exact table of the plan's query, with the
-    contribution bound enforced before counting, so it loses at most ``plan.loss`` under ``plan.adjacency``. Prefix
-    counts lose that much together, however many are asked under one payment.
+    Formal guarantees: a release is one run of a mechanism on the exact table of the plan's query. The contribution
+    bound is enforced before counting. So the release loses at most ``plan.loss`` under ``plan.adjacency``. Prefix
+    counts lose that much together, however many are asked under one charge.
 
     Attributes:
-        mechanism: The mechanism that adds the noise.
-        engine: Engine that counts the records where they are stored, if not the curator's own: it is trusted too.
-        tells_reasons: Whether missing records are also counted by reason, as for lines of CSV; see `add_reasons`.
+        mechanism: The mechanism that adds the noise; `AUTO` chooses one for each query.
+        engine: Name of the engine that counts the records where they are stored, if not the curator's own: it is
+            trusted too.
+        tells_reasons: True if missing records are also counted by reason, as for lines of CSV; see `add_reasons`.
     """
 
     mechanism: Mechanism | LazyMechanism = AUTO
@@ -77,22 +80,27 @@ class Central:
     def plan(self, workload: Workload[Answer], loss: PrivacyLoss, adjacency: Adjacency) -> Strategy[Answer]:
         """Return the strategy that answers a workload within a loss.
 
-        The curator can count again, so `AUTO` may choose several rounds, of which later ones depend on earlier answers.
-        With a named mechanism there is one round.
+        The curator can count again, so with `AUTO` there may be several rounds, of which later ones depend on earlier
+        answers. With a named mechanism there is one round.
 
         Args:
             workload: The counts that will be read.
-            loss: The loss of the workload.
-            adjacency: Which tables the loss is about.
+            loss: Privacy budget of the workload.
+            adjacency: Neighbouring relation of the guarantee.
         """
         choose_strategy = choose_adaptive if isinstance(self.mechanism, MechanismChoice) else choose_one_round
         return choose_strategy(workload, Setting(loss, adjacency))
 
     def plan_query(self, query: Query, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
-        """Plan one query, from public facts alone: mechanism, noise distribution, loss and expected error.
+        """Return the plan of one query: mechanism, noise, loss and expected error. Reads no records.
+
+        Args:
+            query: The query to answer. Public.
+            loss: Privacy budget of this query.
+            adjacency: Neighbouring relation of the guarantee.
 
         Raises:
-            UnsupportedQuery: the mechanism cannot answer it, or a dense query has too many cells.
+            UnsupportedQuery: the mechanism cannot answer the query, or a dense query has too many cells.
         """
         if query.is_dense and prod(query.shape) > MOST_COUNTED:
             raise UnsupportedQuery(
@@ -106,10 +114,17 @@ class Central:
         return add_reasons(plan) if self.tells_reasons and not query.where else plan
 
     def run(self, plan: Plan, holders: Sequence[Curator], allotment: Allotment, randomness: Randomness) -> Release:
-        """Return the release of a charged plan: exact counts of the curator's records plus noise.
+        """Count the curator's records exactly, add the noise, and return the release of a charged plan.
+
+        Args:
+            plan: A plan of this trust model.
+            holders: SECRET. The curator alone.
+            allotment: Proof that the plan was charged.
+            randomness: Source of random bits.
 
         Raises:
-            ValueError: the payment is for another loss; or earlier state is lost, or used another kind of randomness.
+            ValueError: the charge is for another loss; or earlier state is lost, or used another kind of randomness.
+            TypeError: the named mechanism does not answer this type of query.
         """
         from ..records import tabulate
 
@@ -130,13 +145,13 @@ class Central:
         return Release(plan, values, allotment, randomness.is_seeded, reasons=reasons)
 
     def _count_prefixes(self, plan: Plan, curator: Curator, randomness: Randomness) -> tuple[int, ...]:
-        """Return noisy counts below the edges that the query names.
+        """SECRET: return noisy counts below the edges that the query names.
 
-        Noise is drawn where an edge is asked for first and kept in the curator's memory, so equal edges have equal
-        counts however often they are asked.
+        Noise is sampled where an edge is first asked for, and kept in the curator's memory. So equal edges have equal
+        counts, however often they are asked.
 
         Raises:
-            WrongArgumentType: the named mechanism has no memory.
+            TypeError: the named mechanism has no memory.
         """
         if not isinstance(self.mechanism, LazyMechanism):
             raise WrongArgumentType(
@@ -150,8 +165,8 @@ class Central:
 def _open_memory(query: Query, memory: Memory, randomness: Randomness) -> None:
     """Start the stored noise of a charge, or check that the stored noise belongs to this charge and query.
 
-    Lost noise would be drawn again: an analyst could average two noises of one count, and the loss would exceed the
-    charge. Seeded noise can be subtracted, so it is never mixed with noise of the operating system.
+    Noise that is lost would be sampled again. An analyst could then average two noises of one count, and the loss would
+    exceed the charge. Seeded noise can be subtracted, so it is never mixed with noise of the operating system.
 
     Raises:
         ValueError: the memory is lost, belongs to another query, or has noise of the other kind.

@@ -1,10 +1,11 @@
-"""Commands of the local model: `plan local`, and `local serve` and `local send`, which move reports over HTTPS.
+"""Commands of the local model that plan a task and move reports over HTTPS.
 
-Reports are randomised on people's devices before they are sent; TLS protects them on the way.
+    plan local     print levels, randomisers and errors of a task; reads no person's data
+    local serve    run a server that appends reports to a file
+    local send     send a file of reports, or make, store and send the report of one person
 
-    plan local     levels, their randomisers and errors of a task, without a person's data
-    local serve    a server that appends reports to a file
-    local send     a file of reports, or the report of one person, which is stored before it is sent
+Formal guarantees: devices randomise before they send, so the server sees randomised reports only. TLS hides them from
+the network, but the guarantee does not depend on it.
 """
 
 from __future__ import annotations
@@ -48,14 +49,25 @@ TIMED_REPORTS = 2**15
 
 @dataclass(frozen=True)
 class ClassSizeOptions:
-    """Option for the sizes of two classes whose labels are public."""
+    """The option ``--positives``: how many people belong to the positive class, if labels are public.
+
+    Attributes:
+        positives: Number of people as typed; None: labels are private.
+    """
 
     positives: str | None = optional(
         "P", "Public number of people of the positive class; shows the ways to estimate the area under the ROC curve."
     )
 
     def parse_sizes(self, people: int) -> tuple[int, int] | None:
-        """Return the numbers of positives and negatives. Raises `Misuse`: a class is empty."""
+        """Return the numbers of (positives, negatives); None without ``--positives``.
+
+        Args:
+            people: Number of people of both classes.
+
+        Raises:
+            Misuse: no person would be left for the negative class.
+        """
         if self.positives is None:
             return None
         positives = parse_integer("positives", self.positives)
@@ -105,7 +117,10 @@ def plan_local(
 
 
 def _make_level_table(distribution: AggregatedReports) -> Table:
-    """Return the table of levels, with their intervals, people and randomisers, and the weight of one report."""
+    """Return a table with one row per level of the tree: its intervals, people, randomiser, and the weight of a report.
+
+    The weight is the largest change of a debiased count by one report, in people.
+    """
     from rich.table import Table
 
     table = Table(caption="weight: by how many people one report can shift a count", caption_justify="left")
@@ -120,7 +135,10 @@ def _make_level_table(distribution: AggregatedReports) -> Table:
 
 
 def _describe_report(task: Task) -> str:
-    """Return the size of a report in bytes, and the time to randomise a report on this machine, as text."""
+    """Return one line: the size of a report (bytes), and the CPU time to randomise one on this machine.
+
+    Draws reports of a missing value, never a person's.
+    """
     import numpy as np
 
     from dpcurves.noise import Randomness
@@ -138,7 +156,7 @@ def _describe_report(task: Task) -> str:
 
 
 def _make_protocol_table(grid: Grid, loss: PrivacyLoss, positives: int, negatives: int) -> Table:
-    """Return the table of ways to estimate the area under the ROC curve, by forecast standard error."""
+    """Return a table of the protocols for the area under the ROC curve, smallest forecast standard error first."""
     from rich.table import Table
 
     from .. import compare_area_protocols
@@ -159,7 +177,10 @@ NEEDED = ("httptools", "prometheus_client", "starlette", "uvicorn")
 
 @dataclass(frozen=True)
 class ServerOptions:
-    """Options for the file of reports, and for the address, certificate and limits of the server."""
+    """Options of ``local serve``: the file of reports, the address, the certificate, and the limits.
+
+    Each field is the text of the option of that name.
+    """
 
     store: str = option("REPORTS", "File that reports are appended to; it is made if it does not exist.")
     listen: str = option("HOST:PORT", "Address to listen at.")
@@ -175,14 +196,18 @@ class ServerOptions:
 
 @dataclass(frozen=True)
 class ConnectionOptions:
-    """Options of the client's connection: the server's URL, its certificate, and the timeout."""
+    """Options of ``local send``: the server's URL, its certificate, and the timeout."""
 
     url: str = option("https://HOST:PORT", "Address of the server.")
     ca: str | None = optional("FILE", "The server's certificate; default: the authorities that this machine trusts.")
     timeout: str = option("SECONDS", "Timeout of an answer.", "60")
 
     def open_channel(self) -> Channel:
-        """Return a TLS channel to the server. Raises `Misuse`: the URL is invalid, or the file has no certificate."""
+        """Return a TLS channel to the server.
+
+        Raises:
+            Misuse: the URL is invalid, or the file of ``--ca`` holds no certificate.
+        """
         from dpcurves_parties.serving.channel import Channel, make_ca_context
         from dpcurves_parties.serving.identity import parse_host
 
@@ -195,7 +220,14 @@ class ConnectionOptions:
 
 @dataclass(frozen=True)
 class ReportOptions:
-    """Options for the report of one person, whose row is given instead of a file of reports."""
+    """Options of ``local send`` for one person, whose row is given instead of a file of reports.
+
+    Attributes:
+        task: Path of the task document.
+        id: Name of the person; DATA has this person's single row.
+        memo: Path of the file in which `ReportMemo` stores the report.
+        invitation: The person's invitation; None: the task requires none.
+    """
 
     task: str | None = optional("FILE", "The task document, if DATA is a table and no file of reports.")
     id: str | None = optional("NAME", "The name of the person whose single row DATA has.")
@@ -203,10 +235,15 @@ class ReportOptions:
     invitation: str | None = optional("WORD", "The person's invitation, if the task requires one.")
 
     def load_or_make_report(self, source: SourceOptions) -> bytes:
-        """Return the person's first report from the memo file, or make and store it.
+        """Return the person's report: the stored one, or a new one that is stored first.
+
+        A second run returns the same bytes, so repeated sending does not average out the noise.
+
+        Args:
+            source: DATA and its delimiter.
 
         Raises:
-            Misuse: the task document, the person's name or the file that keeps the report is missing.
+            Misuse: ``--task``, ``--id`` or ``--memo`` is missing.
         """
         from .. import ReportMemo
 
@@ -296,7 +333,7 @@ def send(source: SourceOptions, reporter: ReportOptions, connection: ConnectionO
 
 
 def _is_report_file(source: SourceOptions) -> bool:
-    """Return True if the source is an existing file that begins like reports of the local model."""
+    """Return True if the source is an existing file that begins with the magic bytes of a report file."""
     from ..report_file import MAGIC
 
     try:

@@ -1,4 +1,7 @@
-"""Commands that make a task, randomise values, aggregate reports, and read pair statistics off them."""
+"""Commands of the local model that make a task, randomise values, and aggregate reports.
+
+Each command is a function; its options are the fields of the classes. Only `randomize` sees true values.
+"""
 
 from __future__ import annotations
 

@@ -1,11 +1,12 @@
-"""Vectorised exact samplers: Bernoulli bits with dyadic probabilities, uniform integers and uniform sets.
+"""Exact samplers for many draws at once: Bernoulli bits, uniform integers and uniform sets.
 
-    sample_bernoulli         a uniform 64-bit integer below ``parts`` is true with probability parts / 2**64
-    sample_bernoulli_rows    the same, eight bits at once: by a table of 2**16 words, which decides nearly always
-    sample_uniform           the upper half of word * outcomes, with rejection of words that would bias it
-    sample_uniform_sets      Bernoulli sets, corrected to their size by uniform elements that are inserted or removed
+    sample_bernoulli         a bit is true if a uniform 64-bit integer is below ``parts``
+    sample_bernoulli_rows    packed bits, eight at once: 16 random bits nearly always select the byte in a table
+    sample_uniform           integers by multiplication; words that would bias them are rejected (Lemire 2019)
+    sample_uniform_sets      sets of a fixed size: Bernoulli sets, to which uniform elements are added or removed
 
-Formal guarantees: all distributions are exact for uniform random bits; tables and start sets affect the time alone.
+Formal guarantees: given uniform random bits, every distribution is exact, without floating-point numbers. Tables and
+start sets affect the time alone.
 
 References: Lemire 2019 (uniform integers by multiplication).
 
@@ -81,25 +82,31 @@ def sample_bernoulli(parts: int, size: int, randomness: Randomness) -> BoolArray
 
 
 def count_binary_places(parts: int) -> int:
-    """Return the number of binary digits of the probability ``parts / ONE_PROBABILITY``: 64 minus the trailing zeros;
-    0 for probability 0.
-    """
+    """Return the number of binary digits of the probability ``parts / ONE_PROBABILITY``, trailing zeros left out."""
     return PROBABILITY_BITS - ((parts & -parts).bit_length() - 1) if parts else 0
 
 
 def sample_bernoulli_rows(parts: int, size: int, octets: int, randomness: Randomness) -> Octets:
-    """Draw independent bits that are 1 with probability exactly ``parts / ONE_PROBABILITY``, packed eight to a byte,
-    ``(size, octets)``.
+    """Draw independent bits that are 1 with probability exactly ``parts / ONE_PROBABILITY``, packed eight to a byte.
+
+    Args:
+        parts: Numerator of the probability; `ONE_PROBABILITY` is its denominator.
+        size: Number of rows.
+        octets: Bytes of a row.
+        randomness: Source of the random bits.
+
+    Returns:
+        Rows of bytes, (size, octets).
     """
     draw = _sample_by_places if count_binary_places(parts) <= FEW_BITS else _sample_by_octets
     return draw(parts, size * octets, randomness).reshape(size, octets)
 
 
 def _sample_by_places(numerator: int, size: int, randomness: Randomness) -> Octets:
-    """Draw bytes of bits whose probability has few binary digits, from one random bit per digit, from the lowest set
-    digit upwards.
+    """Draw bytes of bits whose probability has few binary digits, with one random bit per digit and draw.
 
-    If the probability so far is c, "and" with a random bit gives ``c / 2``, "or" gives ``(1 + c) / 2``.
+    The digits are used from the lowest set one upwards. If the probability so far is c, "and" with a random bit gives
+    ``c / 2``, "or" gives ``(1 + c) / 2``.
     """
     octets = np.zeros(size, dtype=np.uint8)
     for digit in range(PROBABILITY_BITS - count_binary_places(numerator), PROBABILITY_BITS):
@@ -109,12 +116,12 @@ def _sample_by_places(numerator: int, size: int, randomness: Randomness) -> Octe
 
 
 def _sample_by_octets(numerator: int, size: int, randomness: Randomness) -> Octets:
-    """Draw bits of any probability: a table maps 16 random bits to a byte of eight draws.
+    """Draw bytes of bits of any probability: a table maps 16 random bits to a byte of eight draws.
 
-    A byte's exact probability is a multiple of ``2**-512``. It gets the largest number of the 2**16 table entries that
-    does not exceed it. The remainders, at most one entry in 256, lie behind these entries; there an integer of 512 bits
-    that begins with the same 16 decides, nearly always by its first 64 bits. The draws are exact, and cost 2 random
-    bytes for eight bits instead of 8.
+    The exact probability of a byte is a multiple of ``2**-512``. The byte gets as many of the 2**16 table entries as
+    fit into it. The remainders, at most one entry for each of the 256 bytes, lie behind these entries. There an integer
+    of 512 bits that begins with the same 16 decides, nearly always by its first 64 bits. So draws are exact, and eight
+    bits cost 2 random bytes instead of 8.
     """
     decided = _make_octet_table(numerator)
     octets = np.empty(size, dtype=np.uint8)
@@ -127,14 +134,14 @@ def _sample_by_octets(numerator: int, size: int, randomness: Randomness) -> Octe
 
 
 class _OctetTable(NamedTuple):
-    """Tables that draw eight biased bits at once by inversion.
+    """Tables that draw eight biased bits at once by inversion of the distribution function.
 
     Attributes:
         octet_by_word: The byte that the first 16 bits select, where they decide.
-        decided_words: Number of their values that decide; these come first.
+        decided_words: Number of values of the 16 bits that decide; these come first.
         remainder_ends: Cumulative remainders of the probabilities of bytes, without the last, behind all decided
             entries, in units of ``2**-512``.
-        upper_ends: Upper 64 bits of these.
+        upper_ends: The upper 64 bits of `remainder_ends`.
     """
 
     octet_by_word: Octets
@@ -204,10 +211,10 @@ def _fill_octets(
 
 
 def sample_uniform(outcomes: int, size: int, randomness: Randomness) -> IntArray:
-    """Draw uniform integers from 0, ..., `outcomes` - 1, at most 2**31, by multiplication and rejection (Lemire 2019).
+    """Draw uniform integers from 0, ..., `outcomes` - 1, by multiplication and rejection (Lemire 2019).
 
-    Among the 2**32 products of a word and `outcomes`, every upper half is equally frequent after products whose lower
-    half is below ``2**32 % outcomes`` are rejected.
+    The product of a 32-bit word and `outcomes` has an upper half below `outcomes`. Products whose lower half is below
+    ``2**32 % outcomes`` are rejected; then every upper half is equally frequent.
 
     Args:
         outcomes: Number of outcomes, at most 2**31.
@@ -242,14 +249,17 @@ _PAIRS, _FOURS, _EIGHTS, _EACH = (np.uint64((2**64 - 1) // divisor) for divisor 
 def sample_uniform_sets(
     answers: IntArray, includes_answer: BoolArray, many: int, size: int, randomness: Randomness
 ) -> Rows:
-    """Draw uniform sets of `size` of `many` elements that contain their answer where `includes_answer` is true.
+    """Draw uniform sets of `size` of `many` elements, each with or without its answer.
 
     Args:
-        answers: SECRET. An element for each set.
-        includes_answer: SECRET. Whether the set contains it.
+        answers: SECRET. One element for each set.
+        includes_answer: SECRET. Whether the set contains this element.
         many: Number of elements, at most 2**12.
         size: Size of a set, from 1 to ``many - 1``.
         randomness: Source of random words.
+
+    Returns:
+        Sets as bit masks, (sets, words of 64 bits).
     """
     word = 64  # bits of a word of a set
     words = -(-many // word)
@@ -265,10 +275,14 @@ def sample_uniform_sets(
 
 @lru_cache(maxsize=64)  # a pure function of public facts
 def choose_start_probability(many: int, size: int) -> int:
-    """Return the Bernoulli probability of the start sets with the least expected cost, in units of 1 /
+    """Return the Bernoulli probability of the start sets that minimises the expected cost, in units of 1 /
     `ONE_PROBABILITY`.
 
     It affects running time only: sets are uniform for every start probability.
+
+    Args:
+        many: Number of elements.
+        size: Size of a set.
     """
     share = size / many
     deviation = sqrt(size * (1 - size / many)) / many
@@ -278,7 +292,7 @@ def choose_start_probability(many: int, size: int) -> int:
 
 
 def _estimate_set_cost(elements: int, size: int, numerator: int) -> float:
-    """Return the expected cost of a set, in random bytes."""
+    """Return the expected cost of a set, in random bytes, by a normal approximation of its start size."""
     places = count_binary_places(numerator)
     probability = numerator / ONE_PROBABILITY
     share = size / elements
@@ -297,12 +311,21 @@ def _estimate_set_cost(elements: int, size: int, numerator: int) -> float:
 def correct_set_sizes(  # noqa: PLR0917
     rows: Rows, answers: IntArray, includes_answer: BoolArray, many: int, size: int, words: Words, done: int
 ) -> int:
-    """Correct sets to the right size from row `done` on, while random words last; return the number of finished rows.
+    """Correct sets to the right size in place, while random words last; return the number of finished rows.
 
-    While elements are lacking, a uniform element outside the set is inserted; while there are too many, a uniform
-    element is removed. Sets of one size remain equally likely for all distributions of start sizes. The answer is
-    never changed, since it counts as inside during insertion and outside during removal. Uniform positions are upper
-    halves of products; words whose lower half would bias them are rejected (Lemire 2019).
+    While elements are lacking, a uniform element outside the set is inserted. While there are too many, a uniform
+    element is removed. So sets of one size stay equally likely, whatever the distribution of start sizes. The answer
+    never changes, because it counts as inside during insertion and as outside during removal. Uniform positions are
+    upper halves of products; words whose lower half would bias them are rejected (Lemire 2019).
+
+    Args:
+        rows: Sets as bit masks, (sets, words of 64 bits), changed in place.
+        answers: SECRET. One element for each set.
+        includes_answer: SECRET. Whether the set contains this element.
+        many: Number of elements.
+        size: Size of a set.
+        words: Random words of 16 bits.
+        done: First row that is not finished.
     """
     used = 0
     uneven = _HALFWORD_VALUES % many

@@ -1,8 +1,15 @@
 """Local randomisers, the client side of frequency oracles, and the choice among them.
 
-Implemented: k-ary randomised response, Hadamard response, subset selection and optimised unary encoding. Each has
-public probabilities, reports of a fixed size, and counts of the answers that reports support. Local hashing is not
-implemented; `docs/exercises/randomiser` adds it.
+    KaryRandomisedResponse    the true answer, or a uniform one (also called generalised randomised response, GRR)
+    HadamardResponse          one noisy sign of the Hadamard code of the answer
+    SubsetSelection           a random set of answers, which is likely to contain the true one
+    UnaryEncoding             one noisy bit per answer (optimised unary encoding, OUE)
+
+Each class states its exact probabilities, draws reports of a fixed size, and counts how many reports support each
+answer. `choose_randomiser` selects the most accurate one. Local hashing is not implemented; `docs/exercises/randomiser`
+adds it.
+
+Formal guarantees: a report is epsilon-DP for each pair of answers. Each class says why.
 """
 
 from __future__ import annotations
@@ -42,10 +49,10 @@ MOST_ANSWERS = 2**24
 
 
 class Support(NamedTuple):
-    """Probabilities that a report supports an answer; debiasing, variances and covariances follow from them.
+    """Probabilities that a report supports an answer. Debiasing, variances and covariances follow from them.
 
     Attributes:
-        p_true: Probability that it supports the true answer.
+        p_true: Probability that a report supports the true answer.
         p_other: Probability that it supports a given other answer.
         p_true_and_other: Probability that it supports both the true answer and a given other answer.
         p_two_others: Probability that it supports both of two given other answers.
@@ -63,10 +70,10 @@ class Support(NamedTuple):
 
     @property
     def likelihood_ratio(self) -> Fraction:
-        """The largest likelihood ratio of a report under two answers, equal for every pair of answers.
+        """The largest likelihood ratio of a report under two answers; it is equal for every pair of answers.
 
-        It is attained by a report that supports the first answer and not the second, so the joint probability is
-        subtracted from both.
+        A report that supports the first answer and not the second attains it. So the probability of supporting both is
+        subtracted from numerator and denominator.
         """
         return (self.p_true - self.p_true_and_other) / (self.p_other - self.p_true_and_other)
 
@@ -209,7 +216,7 @@ def make_contiguous(rows: Reports) -> Reports:
 
 
 def mark_zero_tails(rows: Reports, begin: int) -> BoolArray:
-    """Mark the rows whose bytes from index `begin` to the end are all 0."""
+    """Return a mask of the rows whose bytes from index `begin` to the end are all 0."""
     is_zero = np.ones(len(rows), dtype=np.bool_)
     if not loops_are_compiled():
         return np.asarray(~rows[:, begin:].any(axis=1))
@@ -221,7 +228,9 @@ def mark_zero_tails(rows: Reports, begin: int) -> BoolArray:
 
 @compile_loop
 def _fill_zero_tails(rows: Reports, tail_mask: Reports, is_zero: BoolArray) -> None:
-    """Scan whole rows with a mask: vectorised over several bytes, this is faster than scanning the tails alone."""
+    """Mark the rows that are 0 under a mask. Scanning whole rows vectorises, so it is faster than scanning the tails
+    alone.
+    """
     for row in range(len(rows)):
         union = np.uint8(0)
         for octet in range(rows.shape[1]):
@@ -249,8 +258,8 @@ _BITS = np.unpackbits(np.arange(256, dtype=np.uint8)[:, None], axis=1, bitorder=
 
 
 class BitVectorRandomiser(Randomiser):
-    """A randomiser whose reports hold one bit for each answer, the first in the lowest place; set bits are
-    supported.
+    """A randomiser whose report is a bit vector with one bit per answer, lowest bit first. A set bit supports its
+    answer.
     """
 
     @property
@@ -267,7 +276,7 @@ class BitVectorRandomiser(Randomiser):
         return bool(report[answer // 8] >> answer % 8 & 1)
 
     def mark_valid_reports(self, received: Reports) -> BoolArray:
-        """Mark the rows without a bit beyond the last answer and with a possible number of set bits."""
+        """Return a mask of the rows that have no bit beyond the last answer, and a possible number of set bits."""
         return (received[:, -1] <= self.last_octet_mask) & self._mark_valid_weights(received)
 
     @property
@@ -401,19 +410,20 @@ class KaryRandomisedResponse(Randomiser):
 
 @dataclass(frozen=True)
 class HadamardResponse(Randomiser):
-    """Hadamard response: a random column of the Hadamard matrix and its noisy sign at the row of the answer.
+    """Hadamard response: a random column of the Hadamard matrix, and its noisy sign at the row of the answer.
 
-    The index j is uniform below K, the least power of two that is at least k; the sign is the parity of the bits of
-    ``j & answer``. The parity is flipped with probability ``1 - p`` and sent with the index (Bassily, Nissim, Stemmer
-    and Thakurta 2017; Bell et al. 2019, Algorithm 2, scale the code by ``2**(-l/2)`` on both sides, which scales each
-    count by ``2**-l``; here the code holds signs alone). A report supports the answers whose parity at j equals the bit
-    that was sent: each other answer with probability 1/2, and any two independently, since the code is pairwise
-    independent.
+    The index j is uniform below K, the least power of two that is at least k. The sign is the parity of the bits of
+    ``j & answer``. The parity is flipped with probability ``1 - p``, and sent with the index. If the index is a public
+    coin, drawn independently of the answer, a person sends a single bit.
 
-    If the index is a public coin, drawn independently of the answer, a person sends a single bit.
+    A report supports the answers whose parity at j equals the bit that was sent. It supports each other answer with
+    probability 1/2, and any two of them independently, because the code is pairwise independent.
 
-    Formal guarantees: the index does not depend on the answer; given the index, one of the two bits has probability p,
-    the other ``1 - p``, and ``p / (1 - p)`` is at most exp(epsilon), because p is rounded down.
+    Formal guarantees: the index does not depend on the answer. Given the index, one of the two bits has probability p,
+    the other ``1 - p``. Their ratio ``p / (1 - p)`` is at most exp(epsilon), because p is rounded down.
+
+    References: Bassily, Nissim, Stemmer and Thakurta 2017; Bell et al. 2019, Algorithm 2. Bell et al. scale the code by
+    ``2**(-l/2)`` on both sides, which scales each count by ``2**-l``; here the code holds signs alone.
     """
 
     NAME: ClassVar[str] = "hadamard"
@@ -457,13 +467,16 @@ class HadamardResponse(Randomiser):
         return self.encode_reports(index, self.draw_bits(answers, index, randomness))
 
     def draw_bits(self, answers: IntArray, index: IntArray, randomness: Randomness) -> IntArray:
-        """SECRET: return the reported bit of each answer at a public index: its sign, flipped with probability ``1 -
-        p``.
+        """SECRET: return the reported bit of each answer at a public index: its sign, flipped with probability
+        ``1 - p``.
 
         Args:
             answers: Answer of each person, from 0.
-            index: Public row of the Hadamard matrix of each person.
+            index: Public column of the Hadamard matrix for each person, from 0.
             randomness: Source of the random bits.
+
+        Returns:
+            One bit per person, 0 or 1.
         """
         flipped = ~sample_bernoulli(self._true_sign_parts, len(answers), randomness)
         return compute_parity(answers & index) ^ flipped
@@ -477,8 +490,9 @@ class HadamardResponse(Randomiser):
         return from_octets(received) < 2 * self.index_count
 
     def count_support(self, reports: Reports) -> IntArray:
-        """Return how many reports support each answer, by the fast Walsh-Hadamard transform of the signs
-        at each index.
+        """Return how many reports support each answer.
+
+        The fast Walsh-Hadamard transform of the signs at each index gives all counts at once.
         """
         bit_counts = np.bincount(from_octets(reports), minlength=2 * self.index_count).reshape(-1, 2)
         return ((len(reports) + walsh_hadamard(bit_counts[:, 0] - bit_counts[:, 1])) // 2)[: self.answers]
@@ -514,12 +528,14 @@ def walsh_hadamard(signs: IntArray) -> IntArray:
 
 @dataclass(frozen=True)
 class SubsetSelection(BitVectorRandomiser):
-    """Subset selection: a set of d answers, which holds the true one with probability p (Ye and Barg 2018).
+    """Subset selection: a random set of d answers, which contains the true one with probability p (Ye and Barg 2018).
 
-    The other members are uniform. The size d is about ``k / (1 + e)``, which minimises the variance of rare answers.
+    The other members are uniform. The size d is about ``k / (1 + e)`` with ``e = exp(epsilon)``, which minimises the
+    variance of rare answers.
 
-    Formal guarantees: a set has probability ``p / C(k-1, d-1)`` if it holds the true answer, and ``(1 - p) / C(k-1,
-    d)`` if it does not. The ratio ``p (k - d) / ((1 - p) d)`` is at most exp(epsilon), because p is rounded down.
+    Formal guarantees: a set has probability ``p / C(k-1, d-1)`` if it contains the true answer, and
+    ``(1 - p) / C(k-1, d)`` if it does not. Their ratio ``p (k - d) / ((1 - p) d)`` is at most exp(epsilon), because p
+    is rounded down.
 
     Raises:
         ValueError: there are more than 2**12 answers.
@@ -595,12 +611,12 @@ class SubsetSelection(BitVectorRandomiser):
 
 @dataclass(frozen=True)
 class UnaryEncoding(BitVectorRandomiser):
-    """Optimised unary encoding: the true answer's bit is set with probability 1/2, others with q (Wang et al. 2017,
-    OUE).
+    """Optimised unary encoding (OUE): the bit of the true answer is set with probability 1/2, others with q (Wang et
+    al. 2017).
 
-    Formal guarantees: bits are independent. Two true answers change the probabilities of two bits. The likelihood ratio
-    is largest if the first is set and the second is not: ``(1 - q) / q``, at most exp(epsilon) for ``q >= 1 / (1 +
-    e)``; q is rounded up.
+    Formal guarantees: bits are independent. Two true answers differ in the probabilities of two bits. The likelihood
+    ratio is largest if the first of these is set and the second is not: ``(1 - q) / q``. It is at most exp(epsilon) for
+    ``q >= 1 / (1 + exp(epsilon))``, and q is rounded up.
     """
 
     NAME: ClassVar[str] = "unary"
@@ -671,10 +687,10 @@ def choose_randomiser(
     max_octets: int = LONGEST_REPORT,
     candidates: tuple[type[Randomiser], ...] = RANDOMISERS,
 ) -> Randomiser:
-    """Return the randomiser with the least variance of counts of rare answers; among equals the shortest report.
+    """Return the randomiser with the least variance for counts of rare answers; among equals the shortest report.
 
-    Variances are per report, so the choice does not depend on the number of reports. Sums of answers that are read from
-    a tree add few answers of each level, which makes rare answers the relevant case.
+    Variances are per report, so the choice does not depend on the number of reports. Rare answers are the relevant
+    case: a sum of answers read from a tree adds few answers of each level.
 
     Args:
         answers: Number of answers.

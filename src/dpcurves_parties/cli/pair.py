@@ -403,7 +403,15 @@ class TaskTerms:
     servers: TaskServers
 
     def answer(self, question: Question[Any], view: View[Any], output: Output) -> None:
-        """Ask the servers; if the task counts records below thresholds, quantiles are found by bisection."""
+        """Ask the servers a question, and show and write its result.
+
+        If the task counts records below thresholds, quantiles are found by bisection, in several rounds.
+
+        Args:
+            question: The question.
+            view: How the result is shown.
+            output: Files to write.
+        """
         from dpcurves.curves import QuantilesQuestion
 
         from ..shares.task import CountKind

@@ -1,4 +1,13 @@
-"""Function secret sharing of `tau -> [tau >= cell]`: at thresholds, on the whole domain, and checked by two servers."""
+"""Function secret sharing of comparisons: two servers count how many shared cells lie at or below a threshold.
+
+The function of a cell x is ``tau -> [tau >= x]``. Its owner splits it into two keys, one per server (`share_cells`).
+Each server evaluates its keys at public thresholds, and sums them (`prefix_sums`). Both sums together give the count.
+`cell_sums` counts every cell instead. `share_checked_cells` makes keys that the servers can check, so that each owner
+counts at most once. Also called distributed comparison function (DCF).
+
+Formal guarantees: one server's key is indistinguishable from uniform, so it reveals nothing of the cell (computational;
+see `share_cells`). Noise is not added here.
+"""
 
 from __future__ import annotations
 
@@ -44,14 +53,16 @@ KEYS_AT_ONCE = 512  # keys whose whole domain is evaluated at once
 
 
 def cell_sums(keys: ComparisonKeys, engine: Engine) -> Words:
-    """Return one server's share of the number of keys in each cell, ``(cells, words)``.
+    """Return one server's share of the number of keys in each cell, (cells, words).
 
-    The running sums of these counts are the sums at thresholds.
-
-    This is the distributed point function of Boyle, Gilboa and Ishai (2016) on the seed tree of the comparison
-    function: leaves have a second correction, under a different permutation.
+    The running sums of these counts are the sums at thresholds. The function is the distributed point function of
+    Boyle, Gilboa and Ishai (2016) on the tree of the comparison function; leaves have a second correction.
 
     Formal guarantees: both servers' shares add up, cell by cell, to the number of keys with this cell.
+
+    Args:
+        keys: Keys of one server.
+        engine: Engine that expands their seeds.
 
     Raises:
         ValueError: the domain is too large to be enumerated.
@@ -71,8 +82,15 @@ def cell_sums(keys: ComparisonKeys, engine: Engine) -> Words:
 
 
 def _add_leaf_sums(engine: Engine, public: PublicShare, nodes: Words, level: int, totals: Words) -> None:
-    """SECRET: add to `totals` in place, from left to right, this server's unsigned values of all leaves below nodes
-    ``(nodes, keys, 2)`` of a level.
+    """SECRET: add this server's unsigned values of all leaves below some nodes to `totals` in place, from left to
+    right.
+
+    Args:
+        engine: Engine that expands seeds.
+        public: Correction words.
+        nodes: Seeds of consecutive nodes of one level, (nodes, keys, 2).
+        level: Their level.
+        totals: Sums of the cells below the nodes, (cells, words).
     """
     ring = public.domain.ring
     count = len(nodes)
@@ -94,8 +112,8 @@ def _add_leaf_sums(engine: Engine, public: PublicShare, nodes: Words, level: int
 def _draw_seeds(
     cells: Words, domain: Domain, randomness: RandomByteSource
 ) -> tuple[Words, tuple[SeedShare, SeedShare]]:
-    """SECRET: return the cells as 64-bit words, and a new seed of each server for each. Raises `ValueError` if a cell
-    is outside the domain.
+    """SECRET: return the cells as 64-bit words, and new seeds of both servers. Raises `InvalidArgument` for a cell
+    outside.
     """
     cells = np.ascontiguousarray(cells, dtype=np.uint64)
     domain.require(cells)
@@ -142,8 +160,13 @@ def share_cells(
 def prefix_sums(keys: ComparisonKeys, thresholds: Sequence[int], engine: Engine) -> tuple[int, ...]:
     """Return one server's share of the number of cells at or below each threshold, modulo the ring's size.
 
-    Thresholds may be unordered and repeated. Common prefixes of paths are evaluated once. Both servers must pass the
-    same thresholds in one call: only shares of one call add up.
+    Common prefixes of paths are evaluated once. Both servers must pass the same thresholds in one call: only shares of
+    the same call add up.
+
+    Args:
+        keys: Keys of one server.
+        thresholds: Cells, in any order; they may be repeated.
+        engine: Engine that expands the keys' seeds.
 
     Raises:
         ValueError: a threshold is outside the domain.
@@ -158,9 +181,8 @@ def prefix_sums(keys: ComparisonKeys, thresholds: Sequence[int], engine: Engine)
 
 
 def is_enumeration_cheaper(domain: Domain, thresholds: Sequence[int]) -> bool:
-    """Return True if evaluating the whole domain costs less than these thresholds' paths; equal at both servers.
-
-    A path costs its steps below the path before it, and a leaf with a copied state.
+    """Return True if counting every cell costs less than walking to these thresholds. Both servers get the same
+    result.
     """
     paths = sorted({threshold >> domain.leaf_bits for threshold, _ in domain.sort_thresholds(thresholds)})
     steps = sum((domain.levels, *((low ^ high).bit_length() for low, high in pairwise(paths)))) if paths else 0
@@ -170,7 +192,12 @@ def is_enumeration_cheaper(domain: Domain, thresholds: Sequence[int]) -> bool:
 
 
 def evaluate_keys(keys: ComparisonKeys, thresholds: Sequence[int], engine: Engine) -> Words:
-    """SECRET: return one server's share for each threshold and key, ``(thresholds, keys, words)``.
+    """SECRET: return one server's share of each comparison, (thresholds, keys, words).
+
+    Args:
+        keys: Keys of one server.
+        thresholds: Cells, in any order.
+        engine: Engine that expands the keys' seeds.
 
     Raises:
         ValueError: a threshold is outside the domain.
@@ -184,7 +211,9 @@ def evaluate_keys(keys: ComparisonKeys, thresholds: Sequence[int], engine: Engin
 def _evaluate_chunks(
     keys: ComparisonKeys, thresholds: Sequence[int], engine: Engine
 ) -> Iterator[tuple[int, slice, Words]]:
-    """Yield by chunk: position of the threshold, slice of keys, and unsigned values ``(keys, words)``."""
+    """Yield, chunk by chunk, the position of a threshold, the slice of keys, and their unsigned values (keys,
+    words).
+    """
     ring = keys.domain.ring
     walk = _Walk(keys.domain, keys.domain.sort_thresholds(thresholds), engine)
     for span in chunk_slices(len(keys), engine.chunk_size):
@@ -196,7 +225,7 @@ def _evaluate_chunks(
 
 @dataclass(frozen=True, slots=True)
 class _Walk:
-    """Depth-first walk along the paths of all thresholds, in order; the state is copied where paths diverge."""
+    """A depth-first walk to all thresholds, in order. The state is copied where paths diverge."""
 
     domain: Domain
     thresholds: tuple[tuple[int, int], ...]
@@ -205,8 +234,10 @@ class _Walk:
     def visit(
         self, public: PublicShare, state: PathState, level: int, first: int, last: int
     ) -> Iterator[tuple[int, Words]]:
-        """Yield the original position and the unsigned values ``(keys, words)`` of the sorted thresholds number `first`
-        to below `last`, whose paths agree down to `level`; `state` is consumed.
+        """Yield the position and the unsigned values (keys, words) of the sorted thresholds from number `first` to
+        below `last`.
+
+        Their paths agree down to `level`. The state is used up.
         """
         if first == last:
             return
@@ -228,8 +259,8 @@ class _Walk:
         return self.thresholds[number][0] >> self.domain.leaf_bits
 
     def _leaf_values(self, public: PublicShare, state: PathState, first: int, last: int) -> Iterator[tuple[int, Words]]:
-        """Yield the original position and the unsigned values ``(keys, words)`` of thresholds number `first` to `last`,
-        which share the leaf that `state` has reached.
+        """Yield the position and the unsigned values (keys, words) of the thresholds in the leaf that `state` has
+        reached.
         """
         words = self.domain.ring.words
         leaves = self.engine.leaf_values(state, public)
@@ -251,12 +282,12 @@ _MARKS = b"dpcurves: marks of nodes, version 1"
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
 class CheckedValues:
-    """SECRET: one server's values at some thresholds, with digests.
+    """SECRET: one server's values of checked keys at some thresholds, with the digests that the servers compare.
 
     Attributes:
         keys: Keys that the values belong to.
-        values: Share of the server for each threshold and key, ``(thresholds, keys, words)``.
-        digests: Digests that are sent to the other server, ``(keys, 16)`` bytes.
+        values: The server's share for each threshold and key, (thresholds, keys, words).
+        digests: Digests for the other server, (keys, 16) bytes.
     """
 
     keys: CheckedKeys
@@ -264,7 +295,10 @@ class CheckedValues:
     digests: NDArray[np.uint8]
 
     def find_accepted(self, digests: NDArray[np.uint8]) -> NDArray[np.bool_]:
-        """Return a mask of the keys that may count: those whose digests are equal at both servers.
+        """Return a mask of the keys whose digests are equal at both servers; only these may count.
+
+        Args:
+            digests: The other server's digests, (keys, 16) bytes.
 
         Raises:
             ValueError: the number of digests differs.
@@ -276,8 +310,13 @@ class CheckedValues:
         return np.asarray((self.digests == digests).all(axis=1))
 
     def sums(self, accepted: NDArray[np.bool_]) -> tuple[int, ...]:
-        """Return this server's additive share of a count for each threshold, modulo the ring's size: the number of
-        accepted reports whose cell is at or below the threshold."""
+        """Return this server's share of each count, modulo the ring's size.
+
+        A count is the number of accepted keys whose cell is at or below the threshold.
+
+        Args:
+            accepted: Mask of the keys that count, (keys,).
+        """
         ring = self.keys.domain.ring
         return ring.to_integers(ring.sums(self.values[:, accepted]))
 
@@ -384,9 +423,11 @@ class _Node:
     """SECRET: one server's states in the trees of some keys, all at one node.
 
     Attributes:
-        seeds: ``(keys, 2)``.
-        weights: ``(keys, words)``, without the server's sign.
-        left_weights: ``(keys, words)``: sum of the weights of all left siblings on the path to this node.
+        level: Level of the node, 0 for the root.
+        index: Number of the node in its level, from the left.
+        seeds: Seeds, (keys, 2).
+        weights: Weights of the node, (keys, words), without the server's sign.
+        left_weights: Sum of the weights of all left siblings on the path to this node, (keys, words).
     """
 
     level: int
@@ -398,15 +439,16 @@ class _Node:
 
 @dataclass(frozen=True, slots=True)
 class _CheckedWalk:
-    """Depth-first walk to all thresholds, in order; both children of each visited node are checked."""
+    """A depth-first walk to all thresholds, in order, which hashes both children of each visited node."""
 
     domain: Domain
     thresholds: tuple[tuple[int, int], ...]
     engine: Engine
 
     def values(self, public: CheckedShare, root: _Node, transcript: _Transcript) -> Iterator[tuple[int, Words]]:
-        """Yield the original position of each threshold and the unsigned values ``(keys, words)`` of all keys at it; a
-        threshold of the domain's last cell gets the root's weight.
+        """Yield the position of each threshold, and the unsigned values (keys, words) of all keys at it.
+
+        A threshold at the domain's last cell gets the weight of the root.
         """
         inner_count = sum(threshold + 1 < 1 << self.domain.bits for threshold, _ in self.thresholds)
         yield from self.visit(public, root, (0, inner_count), transcript)
@@ -415,8 +457,10 @@ class _CheckedWalk:
     def visit(
         self, public: CheckedShare, node: _Node, among: tuple[int, int], transcript: _Transcript
     ) -> Iterator[tuple[int, Words]]:
-        """Yield the original position and the values of the sorted thresholds number ``among[0]`` to below
-        ``among[1]``, which lie in the node's range of cells; the hashes of all expanded nodes go to the transcript.
+        """Yield the position and the values of the sorted thresholds ``among[0]`` to below ``among[1]``, which lie in
+        the node.
+
+        The hashes of all expanded nodes are added to the transcript.
         """
         (first, last), begin = among, node.index << self.domain.bits - node.level
         while first < last and self.thresholds[first][0] + 1 == begin:
@@ -431,8 +475,9 @@ class _CheckedWalk:
         yield from self.visit(public, right, (middle, last), transcript)
 
     def _expand_children(self, public: CheckedShare, node: _Node, transcript: _Transcript) -> tuple[_Node, _Node]:
-        """SECRET: return the left and the right child of a node; add both corrected hashes, and the difference between
-        the children's weights and the node's weight, to the transcript.
+        """SECRET: return the left and the right child of a node, and add what the servers compare to the transcript.
+
+        The servers compare both corrected hashes, and the children's weights minus the node's weight.
         """
         ring, children, proofs, weights = (
             self.domain.ring,
@@ -446,8 +491,16 @@ class _CheckedWalk:
 
 
 def _expand_node(engine: Engine, public: CheckedShare, node: Node, seeds: Words) -> tuple[Words, Words, Words]:
-    """SECRET: return both children of a node: seeds ``(2, keys, 2)``, corrected hashes ``(2, keys, 4)`` and unsigned
-    weights ``(2, keys, words)``.
+    """SECRET: return both children of a node.
+
+    Args:
+        engine: Engine that expands seeds.
+        public: Correction words.
+        node: Level and index.
+        seeds: Seeds of all keys at the node, (keys, 2).
+
+    Returns:
+        Seeds (2, keys, 2), corrected hashes (2, keys, 4) and unsigned weights (2, keys, words).
     """
     (level, index), count, ring = node, len(seeds), public.domain.ring
     children = engine.children(seeds[None], public.seeds[level], public.turns, level).reshape(-1, 2)
@@ -460,8 +513,14 @@ def _expand_node(engine: Engine, public: CheckedShare, node: Node, seeds: Words)
 
 
 def _weights(engine: Engine, public: CheckedShare, level: int, seeds: Words, mask: Words) -> Words:
-    """SECRET: return the unsigned weights ``(len(seeds), words)`` of seeds one level below `level`. The seeds hold all
-    keys once, or all left then all right children; `mask` is all ones where the control bit is set.
+    """SECRET: return the unsigned weights of seeds one level below `level`, (len(seeds), words).
+
+    Args:
+        engine: Engine that expands seeds.
+        public: Correction words.
+        level: Level of the parents.
+        seeds: Seeds of all keys once, or of all left and then all right children.
+        mask: All ones where the control bit is set.
     """
     ring = public.domain.ring
     words = public.domain.ring.words
@@ -471,15 +530,17 @@ def _weights(engine: Engine, public: CheckedShare, level: int, seeds: Words, mas
 
 @dataclass(slots=True, repr=False, eq=False)
 class _Transcript:
-    """Transcript of the hashes that servers compare, with a row per key."""
+    """The words that the servers compare by a digest, one row per key."""
 
     key: bytes
     rows: list[Words] = field(default_factory=list)
     width: int = 0
 
     def add(self, words: Words) -> None:
-        """Append words ``(keys, n)`` to each key's row; rows longer than 1,024 words are replaced by their hash, at
-        both servers after the same words.
+        """Append words (keys, n) to each key's row.
+
+        A row of more than 1,024 words is replaced by its hash. Both servers do so after the same words, so digests stay
+        equal.
         """
         self.rows.append(words)
         self.width += words.shape[1]
@@ -512,8 +573,14 @@ def find_path_nodes(thresholds: Sequence[int], bits: int) -> list[Node]:
 
 
 def sum_left_counts(left_counts: Mapping[Node, int], threshold: int, domain: Domain) -> int:
-    """Return one server's share of the number of cells below a threshold: the sum, modulo the ring's size, of its
-    shares of the counts of left children on the threshold's path.
+    """Return one server's share of the number of cells below a threshold, modulo the ring's size.
+
+    It is the sum of the counts of left children on the threshold's path.
+
+    Args:
+        left_counts: This server's share of the count in the left child of each node.
+        threshold: The threshold.
+        domain: The domain of cells.
     """
     bits = domain.bits
     turned = (level for level in range(bits) if threshold >> bits - 1 - level & 1)
@@ -543,8 +610,10 @@ class NodeMarkKey(NamedTuple):
         return cls(stream[:16], np.frombuffer(stream[16:], "<u8").astype(np.uint64).reshape(_MARK_BLOCKS, 2))
 
     def compute_marks(self, blocks: Words) -> Words:
-        """Return one mark of 128 bits for each key, ``(keys, 2)``, from its five blocks ``(5, keys, 2)``: the XOR of
-        their AES encryptions after each position's mask was added.
+        """Return one mark of 128 bits for each key, (keys, 2).
+
+        Args:
+            blocks: The five blocks of each key, (5, keys, 2).
         """
         masked = (blocks ^ self.masks[:, None]).reshape(-1, 2)
         return np.asarray(np.bitwise_xor.reduce(encrypt_blocks(self.key, masked).reshape(blocks.shape), axis=0))
@@ -554,8 +623,8 @@ class NodeSums(NamedTuple):
     """SECRET. One server's view of some nodes, in order, over some keys.
 
     Attributes:
-        left_counts: Shares of the number of cells in the left child of each node, ``(nodes, words)``.
-        marks: SHA-256 of the marks of all keys, ``(nodes, 32)`` bytes.
+        left_counts: Shares of the number of cells in the left child of each node, (nodes, words).
+        marks: SHA-256 of the marks of all keys, (nodes, 32) bytes, which must equal the other server's.
     """
 
     left_counts: Words
@@ -564,9 +633,9 @@ class NodeSums(NamedTuple):
 
 @dataclass(slots=True, repr=False, eq=False)
 class NodeWalk:
-    """SECRET. One server's walk down the trees of accepted checked keys. It has no repr.
+    """SECRET. One server's walk down the trees of accepted checked keys, for thresholds asked one after the other.
 
-    The last nodes are cached, so that their children are reached quickly.
+    The last nodes are cached, so that their children are reached quickly. It has no repr.
 
     Attributes:
         keys: The keys.
@@ -580,8 +649,11 @@ class NodeWalk:
     _cached_seeds: dict[Node, Words] = field(default_factory=dict)
 
     def evaluate_nodes(self, nodes: Sequence[Node]) -> NodeSums:
-        """Return, for each node, this server's share of the number of cells in its left child, and the SHA-256 of all
-        keys' marks. Nodes are pairs of level and index; parents come before their children.
+        """Return, for each node, this server's share of the number of cells in its left child, and the hash of all
+        marks.
+
+        Args:
+            nodes: Pairs of level and index; parents come before their children.
         """
         domain = self.keys.domain
         party = self.keys.seeds.party
@@ -601,9 +673,7 @@ class NodeWalk:
         return NodeSums(domain.ring.negate(sums) if party else sums, mark_array)
 
     def _find_seeds(self, node: Node, reached: dict[Node, Words]) -> Words:
-        """SECRET: return this server's seeds ``(keys, 2)`` at a node; expand its nearest reached ancestor, and add all
-        expanded nodes to `reached`.
-        """
+        """SECRET: return this server's seeds (keys, 2) at a node, and add all expanded nodes to `reached`."""
         if node not in reached:
             level = node[0] - 1
             index = node[1] >> 1

@@ -1,4 +1,16 @@
-"""Pseudorandom generator of seeds, fixed-key AES: the portable engine (NumPy and OpenSSL) and the fast one (AES-NI)."""
+"""Engines that expand seeds by fixed-key AES, the pseudorandom generator of function secret sharing.
+
+    Engine            the interface: writes correction words, and walks down the trees of keys
+    PortableEngine    NumPy, and AES by OpenSSL
+    FastEngine        compiled loops with the processor's AES instructions (AES-NI)
+    TaskKeys          the public AES keys of a task
+
+A key of a comparison function is a seed per server and public correction words. A server expands its seed level by
+level towards a cell: each seed gives two children and pseudorandom values. Engines with equal task keys return equal
+bits.
+
+Formal guarantees: neither branches nor memory addresses depend on cells or seeds.
+"""
 
 from __future__ import annotations
 
@@ -23,15 +35,23 @@ _PURPOSE = b"dpcurves: fixed keys of expansion, version 1"
 
 @dataclass(frozen=True, slots=True, repr=False)
 class TaskKeys:
-    """The four AES-128 keys of one task and a hash prefix, derived from its name by HKDF-SHA256. They are public.
+    """The four AES-128 keys of one task, and a hash prefix: public, and derived from the name of the task by
+    HKDF-SHA256.
 
     A seed s is expanded to ``AES(key, s) xor s`` under each key (Matyas-Meyer-Oseas).
 
-    Formal guarantees: with AES under the four keys as four random permutations, an adversary with q evaluations
-    distinguishes m expanded seeds from uniform blocks with advantage at most ``m * (m + q) / 2**126``: a seed has 127
+    Formal guarantees: take AES under the four keys as four random permutations. Then an adversary with q evaluations
+    distinguishes m expanded seeds from uniform blocks with advantage at most ``m * (m + q) / 2**126``. A seed has 127
     secret bits, and nothing is learned before the adversary queries a seed or the preimage of an answer, or two seeds
     coincide. For a task of 2**20 keys of 2**6 levels this costs about 27 of 127 bits. Tasks with other names have other
     permutations.
+
+    Attributes:
+        left: Key for left children.
+        right: Key for right children.
+        value: Key for values.
+        other_value: Key for a second block of values.
+        prefix: Prefix of hashed messages.
     """
 
     left: bytes
@@ -42,7 +62,11 @@ class TaskKeys:
 
     @classmethod
     def from_task(cls, task: bytes) -> TaskKeys:
-        """Derive the keys of a task from bytes that all parties share, such as a hash of its description."""
+        """Derive the keys of a task.
+
+        Args:
+            task: Bytes that all parties share, such as a hash of the task's description.
+        """
         block = 16  # bytes of an AES block, and of an AES-128 key
         stream = HKDF(SHA256(), 5 * block, salt=None, info=_PURPOSE).derive(task)
         return cls(*(stream[start : start + block] for start in range(0, len(stream), block)))
@@ -50,11 +74,11 @@ class TaskKeys:
 
 @dataclass(slots=True, repr=False, eq=False)
 class PathState:
-    """SECRET: one server's states on the paths of some keys, changed in place by engines.
+    """SECRET: one server's state in the trees of some keys, at one node each. Engines change it in place.
 
     Attributes:
-        seeds: ``(keys, 2)``; the top bit of the second word is the control bit.
-        values: ``(keys, words)``, summed along the path, without the server's sign.
+        seeds: Seeds, (keys, 2) words; the top bit of the second word is the control bit.
+        values: Values summed along the path so far, (keys, words), without the server's sign.
     """
 
     seeds: Words
@@ -66,7 +90,7 @@ class PathState:
 
 
 class Engine(Protocol):
-    """Expands chunks of keys that fit into the cache. Engines with equal task keys return equal bits."""
+    """The interface of engines. Callers pass chunks of keys that fit into the processor's cache."""
 
     @property
     def keys(self) -> TaskKeys:
@@ -90,45 +114,86 @@ class Engine(Protocol):
         ...
 
     def descend(self, state: PathState, public: PublicShare, start: int, stop: int, path: int) -> None:
-        """SECRET: move `state` in place from level `start` to level `stop`: seeds become those of the child, values
-        gain the path's values.
+        """SECRET: move a state in place down the trees; add the values on the path to its values.
 
-        `path` holds one bit per level, 1 for right; its lowest bit is the turn at the deepest level.
+        Args:
+            state: Seeds and values of one server.
+            public: Correction words.
+            start: Level at which the state is.
+            stop: Level to which it moves.
+            path: Turns as bits, 1 for right; the lowest bit is the turn at the deepest level.
         """
         ...
 
     def leaf_values(self, state: PathState, public: PublicShare) -> Words:
-        """SECRET: return the corrected values of the cells in the leaf that `state` has reached, ``(keys, 2)`` words,
-        without the values summed along the path.
+        """SECRET: return the corrected values of the cells in the leaf that a state has reached.
+
+        The values summed along the path are not included.
+
+        Args:
+            state: Seeds of one server.
+            public: Correction words.
+
+        Returns:
+            Words (keys, 2), which hold the numbers of one or two cells.
         """
         ...
 
     def children(self, nodes: Words, seed_words: Words, turns: Words, level: int) -> Words:
-        """SECRET: return the children's seeds ``(2 * nodes, keys, 2)`` of nodes ``(nodes, keys, 2)`` at `level`: each
-        left child is followed by its right one. Where a parent's control bit is set, `seed_words`, the corrections of
-        the level's seeds, and bit `level` of `turns`, that of the right child's control bit, are added by XOR.
+        """SECRET: return the seeds of both children of some nodes.
+
+        Where a parent's control bit is set, its children are corrected by XOR.
+
+        Args:
+            nodes: Seeds of the nodes, (nodes, keys, 2).
+            seed_words: Corrections of the level's seeds, (keys, 2).
+            turns: Corrections of right children's control bits; bit `level` belongs to this level, (keys,).
+            level: Level of the nodes.
+
+        Returns:
+            Seeds (2 * nodes, keys, 2): the left child of each node, followed by its right child.
         """
         ...
 
     def value_blocks(self, seeds: Words) -> Words:
-        """SECRET: return the pseudorandom blocks ``(keys, 2)`` that seeds ``(keys, 2)`` expand to under the value
-        key.
+        """SECRET: return the pseudorandom blocks of seeds under the value key.
+
+        Args:
+            seeds: Seeds, (keys, 2).
+
+        Returns:
+            Blocks, (keys, 2).
         """
         ...
 
     def hash_messages(self, messages: Words) -> Words:
-        """Return SHA-256 of messages of 48 bytes: ``(count, 6)`` little-endian words to ``(count, 4)``."""
+        """Return SHA-256 of messages of 48 bytes.
+
+        Args:
+            messages: Messages as little-endian words, (count, 6).
+
+        Returns:
+            Digests as words, (count, 4).
+        """
         ...
 
     def leaf_sums(self, nodes: Words, public: PublicShare) -> Words:
-        """SECRET: return this server's unsigned sums over all keys of the point functions at the cells of leaves
-        ``(nodes, keys, 2)``: ``(nodes, 2)`` words.
+        """SECRET: return this server's unsigned sums over all keys of the point functions at the cells of leaves.
+
+        Args:
+            nodes: Seeds of the leaves, (nodes, keys, 2).
+            public: Correction words.
+
+        Returns:
+            Words (nodes, 2), which hold the sums of one or two cells.
         """
         ...
 
 
 def chunk_slices(count: int, size: int) -> list[slice]:
-    """Return consecutive slices of at most `size` that cover ``0, ..., count - 1``; one empty slice if `count` is 0."""
+    """Return consecutive slices of at most `size` items that cover all `count` items; one empty slice if there are
+    none.
+    """
     return [slice(start, min(start + size, count)) for start in range(0, max(count, 1), size)]
 
 
@@ -138,13 +203,21 @@ _ONE = np.uint64(1)  # mask of the lowest bit
 
 
 def control_mask(seeds: Words) -> Words:
-    """Return a mask of blocks ``(count, 2)``: ones where the control bit, the top bit of the second word, is set."""
+    """Return a mask of blocks: all ones where the control bit is set, else zeros.
+
+    Args:
+        seeds: Blocks, (count, 2); the control bit is the top bit of the second word.
+    """
     return (seeds[:, 1].view(np.int64) >> 63).view(np.uint64)
 
 
 def right_turn_mask(cells: Words, bits: int, level: int) -> Words:
-    """Return a mask of cells, one word each: all ones where the path from the root to a cell of `bits` bits turns right
-    at `level`, else zeros.
+    """Return a mask of cells: all ones where the path from the root to the cell turns right at `level`, else zeros.
+
+    Args:
+        cells: Cells, (count,).
+        bits: Binary digits of a cell.
+        level: Level, from 0 at the root.
     """
     return -((cells >> np.uint64(bits - 1 - level)) & _ONE)
 
@@ -158,7 +231,7 @@ def widen_mask(mask: Words, output: Words | None = None) -> Words:
 
 
 def choose_side(right: Words, left_side: Words, right_side: Words) -> Words:
-    """Return `right_side` where the mask `right` is all ones, else `left_side`, elementwise.
+    """Return `right_side` where the mask is all ones, else `left_side`, word by word and without branches.
 
     Args:
         right: Masks of all ones or all zeros.
@@ -172,16 +245,18 @@ def choose_side(right: Words, left_side: Words, right_side: Words) -> Words:
 
 
 def seed_correction(right: Words, left_difference: Words, right_difference: Words) -> tuple[Words, Words]:
-    """Return the correction word of seeds, which makes the servers' seeds equal off the path and their control bits
-    differ on it.
+    """Return the correction words of one level's seeds.
 
-    The differences are between both servers' left children and right children. The top bit of the correction is for
-    left children; the second result has the top bit set where right children need the opposite bit.
+    They make both servers' seeds equal off the path, and their control bits differ on it.
 
     Args:
-        right: Masks of all ones where the path turns right.
+        right: Masks of all ones where the path turns right, (keys,).
         left_difference: XOR of both servers' left children, (keys, 2).
         right_difference: XOR of their right children, (keys, 2).
+
+    Returns:
+        The corrections, (keys, 2), whose top bit is for the control bits of left children; and words whose top bit is
+        set where control bits of right children need the opposite bit, (keys,).
     """
     correction = choose_side(widen_mask(right), right_difference, left_difference)
     left_control = (left_difference[:, 1] ^ ~right) & TOP
@@ -197,10 +272,14 @@ Pair = tuple[Words, Words]  # SECRET: seeds of the two servers
 
 @dataclass(frozen=True, slots=True)
 class PortableEngine:
-    """Expands seeds with OpenSSL's AES, a chunk at a time.
+    """Expands seeds with OpenSSL's AES, all keys of a chunk at a time.
 
-    Formal guarantees: neither branches nor memory addresses depend on cells or seeds; AES takes constant time on
+    Formal guarantees: neither branches nor memory addresses depend on cells or seeds. AES takes constant time on
     processors with AES instructions.
+
+    Attributes:
+        keys: The public AES keys of the task.
+        chunk_size: Keys at once.
     """
 
     keys: TaskKeys
@@ -233,24 +312,22 @@ class PortableEngine:
         writer.write_leaves(cells, pair, owed)
 
     def write_leaf_corrections(self, public: PublicShare, cells: Words, pair: Pair, owed: Words) -> None:
-        """SECRET: write the leaf corrections of keys whose levels were written elsewhere, as the fast engine does.
-
-        `pair` holds both servers' leaf seeds, `owed` the servers' summed values on the paths.
+        """SECRET: write the corrections of leaves, for keys whose levels were written elsewhere, as the fast engine
+        does.
 
         Args:
-            public: Correction words; their leaves are filled in.
-            cells: Cell of each key. SECRET.
-            pair: Leaf seeds of both servers. SECRET.
-            owed: Summed values of both servers on the paths. SECRET.
+            public: Correction words; those of leaves are filled in.
+            cells: SECRET. Cell of each key.
+            pair: SECRET. Leaf seeds of both servers.
+            owed: SECRET. Sum of both servers' values on the path.
         """
         _CorrectionWriter(self._ciphers(), public).write_leaves(cells, pair, owed)
 
     def descend(self, state: PathState, public: PublicShare, start: int, stop: int, path: int) -> None:
-        """SECRET: move the state down level by level, with all keys of the chunk in one AES call; two seed buffers
-        alternate.
+        """SECRET: move a state down the trees level by level, with all keys in one AES call.
 
         Args:
-            state: Seeds and values of a server; changed in place. SECRET.
+            state: SECRET. Seeds and values of a server; changed in place.
             public: Correction words.
             start: First level.
             stop: Level after the last one.
@@ -270,7 +347,7 @@ class PortableEngine:
         return public.domain.ring.add(block.reshape(shape), corrections.reshape(shape)).reshape(len(block), 2)
 
     def _ciphers(self) -> _Ciphers:
-        """Return the ciphers of this thread: OpenSSL contexts cannot be shared, and creating them costs more than a
+        """Return the ciphers of this thread. OpenSSL contexts cannot be shared, and creating them costs more than a
         level.
         """
         if not hasattr(self._local, "ciphers"):
@@ -279,9 +356,7 @@ class PortableEngine:
         return ciphers
 
     def children(self, nodes: Words, seed_words: Words, turns: Words, level: int) -> Words:
-        """SECRET: return the children's seeds ``(2 * nodes, keys, 2)``, as `Engine.children` does, with one AES call
-        for all left and one for all right children.
-        """
+        """SECRET: return the seeds of both children of some nodes, as `Engine.children`, with two AES calls in all."""
         ciphers, (count, keys, _), flat = self._ciphers(), nodes.shape, nodes.reshape(-1, 2)
         mask = control_mask(flat)
         corrected = widen_mask(mask).reshape(nodes.shape)
@@ -307,8 +382,9 @@ class PortableEngine:
         return np.frombuffer(digested, dtype="<u8").astype(np.uint64, copy=False).reshape(len(messages), 4)
 
     def leaf_sums(self, nodes: Words, public: PublicShare) -> Words:
-        """SECRET: return the sums over all keys of the leaves' corrected blocks, ``(nodes, 2)``; the blocks of all keys
-        and nodes are in memory at once.
+        """SECRET: return the sums over all keys of the leaves' corrected blocks, (nodes, 2), as `Engine.leaf_sums`.
+
+        The blocks of all keys and nodes are in memory at once.
         """
         ring = public.domain.ring
         flat = nodes.reshape(-1, 2)
@@ -320,7 +396,7 @@ class PortableEngine:
 
 
 class _Cipher:
-    """Fixed-key AES permutation."""
+    """The AES permutation under one fixed key."""
 
     __slots__ = ("_context",)
 
@@ -328,8 +404,11 @@ class _Cipher:
         self._context: CipherContext = Cipher(algorithms.AES128(key), modes.ECB()).encryptor()
 
     def encrypt(self, blocks: Words, out: Words) -> Words:
-        """Write AES of contiguous blocks ``(count, 2)`` into `out`, which must be one block longer, as OpenSSL demands;
-        return the view of the written blocks.
+        """Write the AES encryptions of blocks into `out`, and return the view of the written blocks.
+
+        Args:
+            blocks: Contiguous blocks, (count, 2).
+            out: Buffer of one block more, as OpenSSL demands.
         """
         self._context.update_into(_octets(blocks), _octets(out))
         return out[: len(blocks)]
@@ -358,9 +437,7 @@ class _Ciphers:
         self.other_value = _Cipher(keys.other_value)
 
     def expand_values(self, seeds: Words, ring: Ring) -> tuple[Words, Words]:
-        """Return the pseudorandom numbers that seeds ``(keys, 2)`` expand to: those of the left children, and those of
-        the right children, ``(keys, words)`` each.
-        """
+        """Return the pseudorandom numbers of the left and of the right children of seeds, (keys, words) each."""
         block = self.value.expand_blocks(seeds)
         if ring.words == 1:
             return block[:, :1], block[:, 1:]
@@ -377,14 +454,12 @@ class _Step:
 
     @classmethod
     def from_ciphers(cls, ciphers: _Ciphers, ring: Ring, count: int) -> _Step:
-        """Return a step with a new buffer for `count` keys, which is one block longer than they are, as OpenSSL
-        demands.
-        """
+        """Return a step with a new buffer for `count` keys, and one block more, as OpenSSL demands."""
         return cls(ciphers, ring, np.empty((count + 1, 2), np.uint64))
 
     def descend_level(self, state: PathState, public: PublicShare, level: int, turn: int, room: Words) -> Words:
-        """SECRET: move `state` one level down, left or right by `turn`; its new seeds are in `room`. Return the buffer
-        of the old seeds, for reuse.
+        """SECRET: move a state one level down, into the buffer `room`; return the buffer of its old seeds, for
+        reuse.
         """
         seeds = state.seeds
         mask = control_mask(state.seeds)
@@ -402,8 +477,8 @@ class _Step:
         return seeds.base if seeds.base is not None and seeds.base.shape == room.shape else np.empty_like(room)
 
     def _add_values(self, values: Words, seeds: Words, corrections: Words, turn: int) -> None:
-        """SECRET: add to `values` in place the pseudorandom values of the child that is entered, and the masked
-        corrections.
+        """SECRET: add the pseudorandom values of the entered child, and the masked corrections, to `values` in
+        place.
         """
         if self.ring.words == 1:
             gained = self.ciphers.value.encrypt(seeds, self.block)[:, turn] ^ seeds[:, turn]
@@ -428,8 +503,8 @@ class _CorrectionWriter:
     public: PublicShare
 
     def write_seeds(self, level: int, right: Words, sign: Words, pair: Pair) -> Pair:
-        """SECRET: write the corrections of seeds and control bits of a level; return both servers' seeds one level
-        deeper on the path.
+        """SECRET: write one level's corrections of seeds and control bits; return both servers' seeds one level
+        deeper.
         """
         left_side, right_side = (cipher.expand_blocks(pair[0]) for cipher in (self.ciphers.left, self.ciphers.right))
         left_difference, right_difference = (
@@ -450,8 +525,9 @@ class _CorrectionWriter:
         return first, second
 
     def write_values(self, level: int, right: Words, sign: Words, pair: Pair, owed: Words) -> Words:
-        """SECRET: write the value corrections of a level; return `owed` one level deeper: the sum of both servers'
-        values on the path to the cell.
+        """SECRET: write one level's corrections of values; return `owed` one level deeper.
+
+        `owed` is the sum of both servers' values on the path to the cell.
         """
         ring = self.public.domain.ring
         left_values, other_values = (
@@ -466,8 +542,9 @@ class _CorrectionWriter:
         return ring.add(ring.add(owed, kept_values), gained)
 
     def write_leaves(self, cells: Words, pair: Pair, owed: Words) -> None:
-        """SECRET: write the corrections of the leaves' cells: of comparisons, and of point functions if the domain is
-        enumerable.
+        """SECRET: write the corrections of the cells in the leaves.
+
+        These are for comparisons and, if the domain can be enumerated, for point functions too.
         """
         ring = self.public.domain.ring
         public = self.public
@@ -498,9 +575,9 @@ _ROUNDS = 10  # rounds of AES-128 (FIPS 197, section 5)
 
 
 def expand_aes_key(key: bytes) -> Words:
-    """Return the eleven round keys, ``(11, 2)`` little-endian words, of a public key (FIPS 197, section 5.2).
+    """Return the eleven round keys of a public AES-128 key (FIPS 197, section 5.2), (11, 2) little-endian words.
 
-    It uses table look-ups by bytes of the key, so it must not be used for secret keys.
+    Never use it for secret keys, because it looks up tables at bytes of the key.
     """
     box = _build_sbox()
     rounds = [key]
@@ -540,9 +617,16 @@ def _multiply_by_x(byte: int) -> int:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class FastEngine:
-    """Expands seeds in registers of one or two blocks. Work done once per key is left to the portable engine.
+    """Expands seeds with the processor's AES instructions, in registers of one or two blocks.
+
+    The portable engine does the work that occurs only once per key.
 
     Formal guarantees: neither branches nor memory addresses depend on cells or seeds.
+
+    Attributes:
+        keys: The public AES keys of the task.
+        lanes: Blocks in a register, 1 or 2.
+        chunk_size: Keys at once.
     """
 
     keys: TaskKeys
@@ -566,14 +650,16 @@ class FastEngine:
         return cls(TaskKeys.from_task(task), supported_lanes())
 
     def generate(self, public: PublicShare, cells: Words, first: Words, second: Words) -> None:
-        """SECRET: write correction words with the compiled loop; leaves are written by the portable engine. Raises
-        `ValueError` if the arrays of `public` are not contiguous.
+        """SECRET: write correction words with the compiled loop; the portable engine writes those of leaves.
 
         Args:
             public: Correction words; filled in.
-            cells: Cell of each key. SECRET.
-            first: Seeds of server 0, (keys, 2). SECRET.
-            second: Seeds of server 1, (keys, 2). SECRET.
+            cells: SECRET. Cell of each key.
+            first: SECRET. Seeds of server 0, (keys, 2).
+            second: SECRET. Seeds of server 1, (keys, 2).
+
+        Raises:
+            ValueError: the arrays of `public` are not contiguous.
         """
         from .kernels import compile_generation
 
@@ -591,10 +677,11 @@ class FastEngine:
         self._portable.write_leaf_corrections(public, cells, pair, owed)
 
     def descend(self, state: PathState, public: PublicShare, start: int, stop: int, path: int) -> None:
-        """SECRET: move the state down by the compiled loop, which keeps blocks in registers across a level.
+        """SECRET: move a state down the trees with the compiled loop, which keeps blocks in registers across a
+        level.
 
         Args:
-            state: Seeds and values of a server; changed in place. SECRET.
+            state: SECRET. Seeds and values of a server; changed in place.
             public: Correction words.
             start: First level.
             stop: Level after the last one.
@@ -612,9 +699,7 @@ class FastEngine:
         )
 
     def leaf_values(self, state: PathState, public: PublicShare) -> Words:
-        """SECRET: return the leaf blocks ``(keys, 2)``, corrected where the control bit is set, by the compiled
-        loop.
-        """
+        """SECRET: return the corrected leaf blocks, (keys, 2), with the compiled loop; see `Engine.leaf_values`."""
         from .kernels import compile_leaf_values
 
         single, wide = self._schedules
@@ -646,8 +731,9 @@ class FastEngine:
         return self._portable.value_blocks(seeds)
 
     def hash_messages(self, messages: Words) -> Words:
-        """Return SHA-256 of each row of words, ``(count, 4)``, with the processor's SHA instructions if it has them,
-        else by the portable engine.
+        """Return SHA-256 of each row of words, (count, 4).
+
+        It uses the processor's SHA instructions; without them, the portable engine does the work.
         """
         if not {"sha", "sse4.1"} <= supported_instructions():
             return self._portable.hash_messages(messages)

@@ -63,8 +63,10 @@ def require_offset(offset: Words) -> None:
 
 
 def permute_bits(labels: Words) -> Bits:
-    """Return the permute bits of a wire's labels, ``(instances,)``: a party's XOR shares of the wire's values. The
-    garbler passes its labels of 0.
+    """Return the permute bits of a wire's labels, (instances,): a party's XOR shares of the wire's values.
+
+    Args:
+        labels: The party's labels, (instances, 2): for the garbler the labels of 0.
     """
     return (labels[:, 0] & _ONE).astype(np.bool_)
 
@@ -114,8 +116,10 @@ class GateKeys:
         self._words = np.frombuffer(self.salt, dtype="<u8").astype(np.uint64)
 
     def next_key(self) -> Words:
-        """Return the AES key of the next batch of gates, ``(2,)`` words; each key is returned once. Raises `ValueError`
-        after 2**48 batches.
+        """Return the AES key of the next batch of gates, (2,) words. Each key is returned once.
+
+        Raises:
+            ValueError: 2**48 keys were returned already.
         """
         if self._next >= MOST_BATCHES:
             raise InvalidArgument("session", f"must have at most {MOST_BATCHES} batches of gates; start a new session")
@@ -151,8 +155,13 @@ class GateEngine(Protocol):
         ...
 
     def evaluate(self, left: Words, right: Words, tables: Words, key: Words) -> Words:
-        """SECRET: return the labels ``(instances, 2)`` of the output's values, from the labels of the inputs' values
-        and the gate's tables ``(2, instances, 2)``.
+        """SECRET: return the labels of the output's values of AND gates, (instances, 2).
+
+        Args:
+            left: Labels of the left input's values, (instances, 2).
+            right: Labels of the right input's values, (instances, 2).
+            tables: Tables of the gate, (2, instances, 2).
+            key: Key of the batch, (2,) words.
         """
         ...
 
@@ -214,8 +223,9 @@ class PortableGates:
 
 
 def _write_sigma(labels: Words, half: int, output: Words) -> None:
-    """SECRET: write ``sigma(x) xor t`` of labels ``(instances, 2)`` into `output`; `half` is 0 for the garbler's half
-    gate, 1 for the evaluator's (see `GateEngine`).
+    """SECRET: write ``sigma(x) xor t`` of labels (instances, 2) into `output`.
+
+    `half` is 0 for the garbler's half gate, 1 for the evaluator's (see `GateEngine`).
     """
     np.bitwise_xor(labels[:, 0], labels[:, 1], out=output[:, 0])
     output[:, 0] ^= np.arange(half, 2 * len(labels), 2, dtype=np.uint64)
@@ -296,8 +306,13 @@ class FastGates:
 
 
 def select_gate_engine(instances: int) -> GateEngine:
-    """Return the compiled engine for at least 64 instances on a processor with AES instructions, else the portable
-    engine. Both return equal bits.
+    """Return the compiled engine for 64 instances or more on a processor with AES instructions, else the portable
+    engine.
+
+    Both return equal bits.
+
+    Args:
+        instances: Number of instances of a gate.
     """
     return FastGates(supported_lanes()) if instances >= _LEAST_COMPILED and supported_lanes() else PortableGates()
 
@@ -324,9 +339,7 @@ class Garbler:
         require_offset(self.offset)
 
     def xor(self, left: Words, right: Words) -> Words:
-        """SECRET: return the labels of 0 of the XOR: the XOR of both wires' labels of 0; no table is needed (free
-        XOR).
-        """
+        """SECRET: return the labels of 0 of the XOR of two wires. No table is needed (free XOR)."""
         return left ^ right
 
     def negation(self, wire: Words) -> Words:
@@ -344,9 +357,7 @@ class Garbler:
         return wire
 
     def take_tables(self) -> bytes:
-        """Return the tables of the AND gates since the last call, 32 bytes per gate and instance, to be sent to the
-        evaluator.
-        """
+        """Return the tables of the AND gates since the last call, for the evaluator: 32 bytes per gate and instance."""
         tables = self._tables
         self._tables = []
         return b"".join([table.astype("<u8", copy=False).data.cast("B") for table in tables])
@@ -403,8 +414,10 @@ class Evaluator:
         return np.zeros_like(like)
 
     def conjunction(self, left: Words, right: Words) -> Words:
-        """SECRET: return the labels of the AND by the next loaded tables. Raises `ProtocolError` if fewer tables were
-        loaded than this gate needs.
+        """SECRET: return the labels of the AND of two wires, by the next loaded tables.
+
+        Raises:
+            ProtocolError: fewer tables were loaded than this gate needs.
         """
         end = self._position + 4 * len(left)
         if end > len(self._tables):

@@ -1,6 +1,11 @@
-"""Loops over keys, leaves and AND gates with the processor's AES and SHA instructions, as LLVM code.
+"""Compiled loops with the processor's AES and SHA instructions, emitted as LLVM code for numba.
 
-Import only where these exist."""
+    compile_generation, compile_descent      write correction words; walk down the trees of keys
+    compile_expansion, compile_leaf_sums     expand whole levels; sum the leaves
+    compile_digests                          SHA-256 of many messages of 48 bytes
+
+`FastEngine` calls these. Import this module only on processors that have the instructions.
+"""
 
 from __future__ import annotations
 
@@ -32,10 +37,13 @@ _SUFFIX = {1: "", 2: ".256"}  # of LLVM's AES intrinsics, by blocks per register
 
 
 def define_intrinsic(*names: str) -> Callable[[Callable[[Any, Any, Any, Any], None]], Any]:
-    """Return a decorator that turns an emitter of LLVM code into a numba intrinsic with these argument names.
+    """Return a decorator that turns an emitter of LLVM code into a numba intrinsic, which returns nothing.
 
     The emitter is called with numba's context, the LLVM builder, the argument types and the arguments. The type of an
-    integer that is a compile-time constant has a `literal_value`. The intrinsic returns nothing.
+    integer that is a compile-time constant has a `literal_value`.
+
+    Args:
+        names: Names of the arguments of the intrinsic.
     """
 
     def decorate_emitter(emit: Callable[[Any, Any, Any, Any], None]) -> Any:
@@ -65,7 +73,18 @@ def data_pointer(context: Any, builder: Any, kind: Any, array: Any) -> Any:
 
 
 class AesEmitter:
-    """Emits code for `groups` registers of `lanes` blocks each, beginning at key number `first`."""
+    """Emits LLVM code for several registers of AES blocks.
+
+    A block belongs to one key. A register holds `lanes` blocks, and `groups` registers are processed together, because
+    a round of AES takes several cycles.
+
+    Args:
+        context: Numba's context.
+        builder: The LLVM builder.
+        lanes: Blocks in a register, 1 or 2.
+        words: 64-bit words of a number, 1 or 2.
+        groups: Registers that are processed together.
+    """
 
     def __init__(self, context: Any, builder: Any, lanes: int, words: int, groups: int) -> None:
         self.context = context
@@ -85,16 +104,26 @@ class AesEmitter:
         ]
 
     def load(self, base: Any, first: Any, stride: int, kind: Any) -> list[Any]:
-        """Emit loads of one register per group, of consecutive keys from key `first` on, from an array with `stride`
-        words per key; return the registers.
+        """Emit loads of one register per group; return the registers.
+
+        Args:
+            base: Pointer to an array.
+            first: Key of the first block; the others follow.
+            stride: Words per key in the array.
+            kind: Type of a register.
         """
         return [
             self._load(self._pointer(base, first, group * self.lanes, stride, kind)) for group in range(self.groups)
         ]
 
     def store(self, registers: Sequence[Any], base: Any, first: Any, stride: int) -> None:
-        """Emit stores of one register per group to consecutive keys of an array with `stride` words per key, from key
-        `first` on.
+        """Emit stores of one register per group.
+
+        Args:
+            registers: The registers.
+            base: Pointer to an array.
+            first: Key of the first block; the others follow.
+            stride: Words per key in the array.
         """
         for group, register in enumerate(registers):
             pointer = self._pointer(base, first, group * self.lanes, stride, register.type)
@@ -165,8 +194,9 @@ class AesEmitter:
         return self._shuffle_words(self.constant_vector(self.narrow, 0), words, indices)
 
     def extract_numbers(self, block: Any, place: int) -> Any:
-        """Emit code that takes one number from each 128-bit block of the register `block`: the word at `place` (0 low,
-        1 high) if numbers have one word, else the whole block, whatever `place` is.
+        """Emit code that takes one number from each block.
+
+        If numbers have one word, it is the word at `place` (0 low, 1 high); else it is the whole block.
         """
         return self.extract_words(block, place) if self.words == 1 else self.builder.bitcast(block, self.numbers)
 
@@ -183,8 +213,9 @@ class AesEmitter:
         return [self.builder.xor(*operands) for operands in zip(blocks, masked, strict=True)]
 
     def turn_corrections(self, turns: Any, first: Any, level: Any) -> list[Any]:
-        """Return what right children's control bits are corrected by in addition to left children's: one register per
-        group, nonzero in the control bit only, from the bit of `level` of each key's `turns`.
+        """Return the additional corrections of right children's control bits, one register per group.
+
+        They come from the bit `level` of each key's `turns`; all other bits are 0.
         """
         shift = self.broadcast(self.builder.sub(_I64(63), level), self.narrow)
         words = [self.builder.shl(bits, shift) for bits in self.load(turns, first, 1, self.narrow)]
@@ -198,9 +229,7 @@ class AesEmitter:
 
 @define_intrinsic("state", "public", "round_keys", "first", "level", "lanes", "words", "turn", "groups")
 def _descend_level(context: Any, builder: Any, kinds: Any, arguments: Any) -> None:
-    """Emit one step of the descent: seeds and values of some keys move in place to the child on the side `turn` of the
-    next level.
-    """
+    """Emit one step of the descent: move seeds and values of some keys in place to the child on the side `turn`."""
     first, level, (lanes, words, turn, groups) = arguments[3], arguments[4], (kind.literal_value for kind in kinds[5:])
     code = AesEmitter(context, builder, lanes, words, groups)
     pointers = [entry for number in range(3) for entry in code.data_pointers(kinds[number], arguments[number])]
@@ -259,8 +288,8 @@ def compile_descent(lanes: int, words: int) -> Callable[..., None]:
 
 @define_intrinsic("owner", "public", "round_keys", "first", "bit", "level", "lanes", "words")
 def _correct_level(context: Any, builder: Any, kinds: Any, arguments: Any) -> None:
-    """Emit the writing of one level's correction words of some keys, and the replacement of both servers' seeds by
-    those of the child on the path to the cell.
+    """Emit one level's correction words of some keys, and move both servers' seeds to the child on the path to the
+    cell.
     """
     (first, bit, level), (lanes, words) = arguments[3:6], (kind.literal_value for kind in kinds[6:])
     code = AesEmitter(context, builder, lanes, words, 1)
@@ -308,9 +337,9 @@ def _correct_seeds(code: AesEmitter, right: Any, left_difference: Any, right_dif
 def _correct_values(
     code: AesEmitter, masks: list[Any], children: list[list[Any]], value_layout: tuple[Any, Any], first: Any
 ) -> None:
-    """Emit the writing of the value corrections of some keys, and of the sums `owed` one level deeper on the path.
+    """Emit the value corrections of some keys, and add the values one level deeper to the sums `owed`.
 
-    `children` holds the value blocks of the left and of the right children, each for both servers.
+    `children` holds the value blocks of left and of right children, each for both servers.
     """
     build, (right, sign), (owed, value_words) = code.builder, masks, value_layout
     kept_values = [
@@ -533,8 +562,9 @@ class _Sha256Emitter:
         )
 
     def four_rounds(self, state: tuple[Any, Any], words: Any, number: int) -> tuple[Any, Any]:
-        """Return both registers of the SHA-256 state, words (f, e, b, a) and (h, g, d, c), after four rounds from round
-        ``4 * number`` on.
+        """Return both registers of the SHA-256 state after four rounds, beginning with round ``4 * number``.
+
+        The registers hold the words (f, e, b, a) and (h, g, d, c), as the processor's instructions expect.
         """
         first, second = state
         keyed = self.builder.add(words, ir.Constant(_FOUR, ROUND_WORDS[4 * number : 4 * number + 4]))

@@ -66,7 +66,13 @@ class SeedShare:
 
     @classmethod
     def sample(cls, count: int, party: int, randomness: RandomByteSource) -> SeedShare:
-        """SECRET: draw `count` new seeds of one server, of 127 random bits each; the top bit is `party`."""
+        """SECRET: draw new seeds of one server, of 127 random bits each.
+
+        Args:
+            count: Number of seeds.
+            party: Number of the server, which is the top bit.
+            randomness: Source of 16 bytes per seed.
+        """
         words = np.frombuffer(randomness.random_bytes(16 * count), dtype="<u8").astype(np.uint64).reshape(count, 2)
         words[:, 1] = (words[:, 1] & np.uint64(2**63 - 1)) | np.uint64(party << 63)
         return cls(party, words)
@@ -117,8 +123,9 @@ class CorrectionWords(ABC):
     @classmethod
     @abstractmethod
     def layout(cls, domain: Domain) -> Mapping[str, tuple[int, int]]:
-        """Return levels and words of each array by name, in the order of a serialised record; arrays named in `ONCE`
-        have no axis of levels.
+        """Return the numbers of levels and words of each array, by name, in the order of a serialised record.
+
+        Arrays named in `ONCE` have no axis of levels.
         """
 
     @classmethod
@@ -172,9 +179,7 @@ class CorrectionWords(ABC):
 
     @classmethod
     def _split_records(cls, domain: Domain, records: Words) -> dict[str, Words]:
-        """Return views of the columns of rows ``(keys, record_words)`` by array name, ``(keys, levels * words)``
-        each.
-        """
+        """Return views of the columns of rows (keys, record_words), by array name, (keys, levels * words) each."""
         layout = cls.layout(domain)
         ends = np.cumsum([levels * words for levels, words in layout.values()])
         return dict(zip(layout, np.split(records, ends[:-1], axis=1), strict=True))
@@ -286,9 +291,7 @@ class ServerKeys(Generic[Public]):
 
     @classmethod
     def _frame(cls, domain: Domain, party: int) -> Frame:
-        """Return the header of the byte frames of one server's keys: its kind differs by server, its bits and words by
-        domain.
-        """
+        """Return the header of the byte frames of one server's keys."""
         return Frame(
             f"{cls.CORRECTIONS.KEY_NAME} of server {party}", cls.FRAME_KIND + party, domain.bits, domain.ring.words
         )
@@ -312,8 +315,9 @@ class PublicShare(CorrectionWords):
 
     @classmethod
     def layout(cls, domain: Domain) -> Mapping[str, tuple[int, int]]:
-        """Return levels and words of the arrays of comparison keys: one leaf correction, and a point correction if the
-        domain is enumerable.
+        """Return the numbers of levels and words of the arrays of comparison keys.
+
+        There is one leaf correction, and a point correction if the domain can be enumerated.
         """
         levels = domain.levels
         words = domain.ring.words
@@ -364,8 +368,9 @@ class CheckedShare(CorrectionWords):
 
     @classmethod
     def layout(cls, domain: Domain) -> Mapping[str, tuple[int, int]]:
-        """Return levels and words of the arrays of checked keys: one hash correction of 4 words per level, and no
-        leaves.
+        """Return the numbers of levels and words of the arrays of checked keys.
+
+        There is one hash correction of 4 words per level, and there are no leaves.
         """
         levels = domain.bits
         words = domain.ring.words
@@ -388,7 +393,13 @@ class CheckedKeys(ServerKeys[CheckedShare]):
 
 
 def hash_rows(rows: Words, size: int, key: bytes) -> NDArray[np.uint8]:
-    """Return the BLAKE2b digest under `key` of each row of words, ``(rows, size)`` bytes."""
+    """Return the BLAKE2b digest of each row of words, (rows, size) bytes.
+
+    Args:
+        rows: Words, (rows, words).
+        size: Bytes of a digest.
+        key: Key of the hash.
+    """
     octets = np.ascontiguousarray(rows, dtype="<u8").reshape(-1).view(np.uint8).data
     length = 8 * rows.shape[1]
     digests = [

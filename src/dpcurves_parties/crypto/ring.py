@@ -55,8 +55,11 @@ class Ring:
         return result
 
     def subtract(self, left: Words, right: Words) -> Words:
-        """Return ``left - right`` elementwise, modulo ``2**(64 * words)``, of two equally shaped arrays ``(...,
-        words)``.
+        """Return ``left - right`` elementwise, modulo the ring's size.
+
+        Args:
+            left: Numbers, (..., words).
+            right: Numbers of the same shape.
         """
         result = left - right
         if self.words == 2:
@@ -64,8 +67,11 @@ class Ring:
         return result
 
     def negate_where(self, mask: Words, numbers: Words) -> Words:
-        """Return the numbers ``(..., words)``, negated where `mask` ``(...)`` is all ones, without branches. Each mask
-        is all ones or all zeros.
+        """Return the numbers, negated where the mask is set, without branches.
+
+        Args:
+            mask: All ones or all zeros for each number, (...).
+            numbers: Numbers, (..., words).
         """
         return self.subtract(numbers ^ mask[..., None], self._broadcast_mask(mask))
 
@@ -74,9 +80,7 @@ class Ring:
         return self.subtract(np.zeros_like(numbers), numbers)
 
     def units(self, mask: Words) -> Words:
-        """Return the ring elements ``(..., words)`` that are 1 where `mask` ``(...)`` is all ones, and 0 where it is
-        all zeros.
-        """
+        """Return ring elements (..., words): 1 where the mask (...) is all ones, 0 where it is all zeros."""
         ones = (mask & np.uint64(1))[..., None]
         return ones if self.words == 1 else np.concatenate([ones, np.zeros_like(ones)], axis=-1)
 
@@ -104,15 +108,18 @@ class Ring:
         return tuple(low + (high << 64) for low, high in numbers.tolist())
 
     def reconstruct(self, *shares: tuple[int, ...]) -> tuple[int, ...]:
-        """Reconstruct secrets from additive shares: return the elementwise sums of the parties' tuples, modulo the
-        ring's size. All tuples must be equally long (`ValueError`).
+        """Return the secrets that additive shares add up to, modulo the ring's size.
+
+        Args:
+            shares: One tuple per party; all equally long.
+
+        Raises:
+            ValueError: the tuples differ in length.
         """
         return tuple(sum(summands) % self.modulus for summands in zip(*shares, strict=True))
 
     def to_signed(self, number: int) -> int:
-        """Return the integer in ``-modulus / 2, ..., modulus / 2 - 1`` that is congruent to `number`, so that small
-        negative sums are readable.
-        """
+        """Return the number as a signed integer: the congruent one from ``-modulus / 2`` to ``modulus / 2 - 1``."""
         half = self.modulus // 2
         return (number + half) % self.modulus - half
 
@@ -153,8 +160,8 @@ class Domain:
 
     @property
     def leaf_bits(self) -> int:
-        """The number of lowest bits of a cell that select a value inside one leaf block: 1 for 64-bit numbers, 0 for
-        128-bit ones.
+        """The number of low bits of a cell that select a value inside a leaf block: 1 for 64-bit numbers, 0 for 128-bit
+        ones.
         """
         return 2 - self.ring.words
 
@@ -197,7 +204,13 @@ _AT_A_TIME = 256  # keys that are transposed at once: their rows fit into the ca
 
 
 def split_levels(records: Words, levels: int, words: int) -> Words:
-    """Reorder records ``(keys, levels * words)`` to a contiguous array ``(levels, keys, words)``."""
+    """Return records (keys, levels * words) as a contiguous array (levels, keys, words).
+
+    Args:
+        records: The records.
+        levels: Number of levels.
+        words: Words of a level.
+    """
     result = np.empty((levels, len(records), words), np.uint64)
     for keys in range(0, len(records), _AT_A_TIME):
         chunk = records[keys : keys + _AT_A_TIME]
@@ -273,8 +286,9 @@ class Frame:
         return body.reshape(header[-1], record_words)
 
     def _parse_head(self, blob: bytes) -> tuple[bytes, int, int, int, int, int]:
-        """Unpack a frame's header: magic, version, kind, bits, words and count. Nothing is compared with this frame's
-        fields. Raises `ValueError` if the bytes are shorter than a header.
+        """Return the header of a frame: magic, version, kind, bits, words and count. Nothing is compared here.
+
+        Raises `InvalidArgument` if the bytes are shorter than a header.
         """
         if len(blob) < HEAD_SIZE:
             raise InvalidArgument(

@@ -1,4 +1,16 @@
-"""Two-party computation of a circuit: sessions of messages that end with an XOR share of the outputs at each party."""
+"""Secure two-party computation of a Boolean circuit, by garbling (Yao) and oblivious transfer.
+
+    garble, evaluate            both sides of a session for many instances of a circuit
+    garble_one, evaluate_one    both sides for one instance, in three messages
+    Job                         the circuit, the owners of its inputs, and the number of instances
+    run_both_parties            runs two sides in one process, for tests and simulations
+
+A session is a generator: it yields a message to send it, and yields None to receive the next one. At its end each party
+has an XOR share of the outputs.
+
+Formal guarantees: if both parties follow the protocol, neither learns more than its own share, which alone is uniform
+(see `garble`).
+"""
 
 from __future__ import annotations
 
@@ -42,7 +54,11 @@ Talk = Generator[bytes | None, bytes, Result]
 
 
 def run_both_parties(first: Talk[Result], second: Talk[Other]) -> tuple[Result, Other]:
-    """Run both parties in one process, message by message, for tests and simulations.
+    """Run both parties in one process, message by message, and return both results.
+
+    Args:
+        first: Session of one party.
+        second: Session of the other.
 
     Raises:
         ValueError: each party waits for the other.
@@ -76,7 +92,7 @@ _PURPOSE = b"dpcurves: job of two parties, version 1\n"
 
 
 class InputOwner(Enum):
-    """Owner of an input of a circuit: the party or parties that supply it."""
+    """The party or parties that supply an input of a circuit."""
 
     GARBLER = "garbler"
     EVALUATOR = "evaluator"
@@ -87,15 +103,13 @@ class InputOwner(Enum):
 
     @property
     def is_transferred(self) -> bool:
-        """True if the evaluator gets the labels of this input by oblivious transfers: it contributes bits to all inputs
-        but the garbler's own.
-        """
+        """True if the evaluator contributes bits to this input, so that it gets the labels by oblivious transfer."""
         return self is not InputOwner.GARBLER
 
 
 @dataclass(frozen=True, slots=True)
 class FinalStep:
-    """Final circuit, applied to the secret sum of an output over all instances, which no party learns.
+    """A final circuit, applied to the sum of an output over all instances. No party learns the sum.
 
     Attributes:
         circuit: Its first input is the sum, of `Job.total_width` bits, with `Job.total_offset` added.
@@ -108,7 +122,7 @@ class FinalStep:
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """Circuit that is evaluated for many instances.
+    """A circuit, and how many instances of it two parties evaluate.
 
     Attributes:
         name: Unique name of the session, such as a task and an attempt.
@@ -144,8 +158,9 @@ class Job:
             self._require(self.final_step)
 
     def _require(self, final_step: FinalStep) -> None:
-        """Refuse a final step that does not take the sum of exactly one output, or has another number of owners than
-        inputs. Raises `ValueError`.
+        """Refuse a final step that does not fit. Raises `InvalidArgument`.
+
+        The circuit must have exactly one output, and the final step one owner for each input but the sum.
         """
         if len(self.circuit.outputs) != 1:
             raise InvalidArgument(
@@ -171,7 +186,7 @@ class Job:
 
     @property
     def digest(self) -> bytes:
-        """SHA-256 of name, sizes, circuits, output ranges and owners, by which parties check that their jobs are
+        """SHA-256 of name, sizes, circuits, output ranges and owners. Parties compare it to check that their jobs are
         equal.
         """
         lines = [_PURPOSE, len(self.name).to_bytes(8, "little"), self.name]
@@ -202,12 +217,9 @@ class Inputs:
     Attributes:
         widths: Bits of each input.
         owners: Owner of each input.
-        values: Values that this party supplies.
+        values: For each input that this party supplies, a number for each instance; None for other inputs.
         role: Role of this party.
         randomness: Source of its share of joint random bits.
-
-    Raises:
-        ValueError: values are missing or superfluous, or have a wrong number of instances or too many bits.
     """
 
     widths: tuple[int, ...]
@@ -217,7 +229,14 @@ class Inputs:
     randomness: RandomByteSource
 
     def require(self, count: int) -> None:
-        """Refuse values that do not fit this number of instances. Raises `ValueError`; the message shows no value."""
+        """Refuse values that do not fit. The message shows no value.
+
+        Args:
+            count: Number of instances.
+
+        Raises:
+            ValueError: values are missing or superfluous, or have a wrong number of instances or too many bits.
+        """
         if len(self.values) != len(self.owners):
             raise InvalidArgument(
                 "values",
@@ -238,8 +257,12 @@ class Inputs:
                 raise InvalidArgument("values", f"must be integers below 2**{width}")
 
     def split_bits(self, part: slice) -> Iterator[tuple[InputOwner, int, list[Bits]]]:
-        """SECRET: yield for each input its owner, its width, and this party's bits of the instances in `part`, one
-        array per bit; no arrays if the other party alone supplies it.
+        """SECRET: yield for each input its owner, its width, and this party's bits, one array per bit.
+
+        There are no arrays if the other party alone supplies the input.
+
+        Args:
+            part: The instances.
         """
         size = part.stop - part.start
         for owner, width, values in zip(self.owners, self.widths, self.values, strict=True):
@@ -253,11 +276,9 @@ class Inputs:
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
 class LabelStream:
-    """SECRET: labels of the garbler's own inputs, derived from one seed by both parties.
+    """SECRET: labels of the garbler's own inputs, which both parties derive from one seed.
 
-    They are independent of the values.
-
-    The seed is sent encrypted, so that eavesdroppers have no labels.
+    The labels do not depend on the values. The seed is sent encrypted, so that eavesdroppers have no labels.
     """
 
     _context: CipherContext
@@ -268,15 +289,23 @@ class LabelStream:
         return cls(Cipher(algorithms.AES128(bytes(seed)), modes.CTR(bytes(16))).encryptor())
 
     def next_labels(self, width: int, size: int) -> Words:
-        """Return wire labels of 128 bits that were not returned before, ``(width, size, 2)`` words: `width` wires of
-        `size` instances.
+        """Return the next wire labels of 128 bits, (width, size, 2) words.
+
+        Args:
+            width: Number of wires.
+            size: Number of instances.
         """
         octets = self._context.update(bytes(16 * width * size))
         return np.frombuffer(octets, dtype="<u8").astype(np.uint64, copy=False).reshape(width, size, 2)
 
 
 def count_transferred_bits(owners: Sequence[InputOwner], widths: Sequence[int]) -> int:
-    """Return the number of bits of one instance that go through transfers."""
+    """Return the number of input bits of one instance whose labels are obtained by oblivious transfer.
+
+    Args:
+        owners: Owner of each input.
+        widths: Bits of each input.
+    """
     return sum(width for owner, width in zip(owners, widths, strict=True) if owner.is_transferred)
 
 
@@ -287,10 +316,10 @@ GARBLER, EVALUATOR = 0, 1  # numbers of the parties
 
 @dataclass(slots=True, repr=False, eq=False)
 class MessageAuthenticator:
-    """Authenticator of messages (AES-GCM tags), under a key derived from the job and a nonce of each party.
+    """Adds AES-GCM tags to the messages of a session, under a key derived from the job and a nonce of each party.
 
-    Formal guarantees: detects accidents and messages of other sessions. Attackers on the network are excluded by the
-    transport: TLS, or encryption.
+    Formal guarantees: it detects accidents, and messages of other sessions. It does not stop attackers on the network;
+    the transport does, by TLS or encryption.
 
     Attributes:
         job: Digest of the job.
@@ -325,16 +354,18 @@ class MessageAuthenticator:
         return sha256(b"salt of gates\n" + self._name).digest()[: garbling.SALT_SIZE]
 
     def seal_message(self, *fields: bytes) -> bytes:
-        """Return the concatenated fields with the tag of this party's next message number. The content is not
-        encrypted.
-        """
+        """Return the joined fields with a tag, as this party's next message. They are not encrypted."""
         body = b"".join(fields)
         tag = self._tag(self.party, self._sent_count, body)
         self._sent_count += 1
         return body + tag
 
     def open_message(self, message: bytes, size: int | None = None) -> memoryview:
-        """Authenticate the other party's next message, and return its body, which must have `size` bytes if stated.
+        """Return the body of the other party's next message, after checking its tag.
+
+        Args:
+            message: The message.
+            size: Bytes that the body must have; None: any number.
 
         Raises:
             ProtocolError: the message is not the next one of this session, or has another size.
@@ -359,19 +390,19 @@ class MessageAuthenticator:
 def garble(
     job: Job, values: PartyInputs, randomness: RandomByteSource, final_values: PartyInputs = ()
 ) -> Talk[list[Bits]]:
-    """Run the garbler; return its XOR shares of all output wires, or of the final step's.
+    """Run the garbler's side; return its XOR shares of all output wires, or of the final step's.
 
     Formal guarantees: the evaluator sees labels that are indistinguishable from uniform, tables (see `GateEngine`), and
-    the points of base transfers (see `BaseReceiver`); the garbler sees points and masked bits (see
+    the points of base transfers (see `BaseReceiver`). The garbler sees points and masked bits (see
     `ExtensionReceiver`). So, if both follow the protocol, neither learns more than its own share, which alone is
-    uniform. Not covered: a party that deviates, for example with a table that works for one value only, or tables of
-    another circuit.
+    uniform. Not covered: a party that deviates, for example with a table that works for one value only, or with tables
+    of another circuit.
 
     Args:
         job: Job that both parties have agreed on.
         values: SECRET. Inputs of this party, as in `Inputs`.
         randomness: Random source of this party.
-        final_values: Inputs of the final step, without the sum.
+        final_values: SECRET. Inputs of the final step, without the sum.
 
     Raises:
         ProtocolError: a message was not the next one of the session. The error shows nothing of this party's inputs.
@@ -400,15 +431,19 @@ def garble(
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
 class _GarblingSide:
-    """SECRET: sources of the garbler's labels."""
+    """SECRET: the machine that garbles, and the two sources of input labels."""
 
     machine: garbling.Garbler
     transfers: ExtensionSender
     stream: LabelStream
 
     def input_wires(self, inputs: Inputs, span: slice, message: memoryview) -> list[Words]:
-        """SECRET: return the labels of 0 of all inputs' wires of the instances in `span`, from the evaluator's transfer
-        message.
+        """SECRET: return the labels of 0 of all input wires.
+
+        Args:
+            inputs: Inputs of the garbler.
+            span: The instances.
+            message: The evaluator's transfer message.
         """
         size = span.stop - span.start
         bits = count_transferred_bits(inputs.owners, inputs.widths)
@@ -418,8 +453,9 @@ class _GarblingSide:
     def _input_labels(
         self, owner: InputOwner, width: int, bits: list[Bits], labels: Iterator[Words], size: int
     ) -> list[Words]:
-        """SECRET: return the labels of 0 of one input's wires, ``(size, 2)`` each; inputs with a bit of the garbler
-        have its bit added.
+        """SECRET: return the labels of 0 of one input's wires, (size, 2) each.
+
+        If the garbler supplies a bit of the input, the bit is added to the label.
         """
         if owner is InputOwner.EVALUATOR:
             return [next(labels) for _ in range(width)]
@@ -432,9 +468,7 @@ class _GarblingSide:
 
 
 def _garble_each(job: Job, inputs: Inputs, side: _GarblingSide, frames: MessageAuthenticator) -> Talk[list[Bits]]:
-    """Garble all instances chunk by chunk; return the garbler's XOR shares of each output wire, one bit per
-    instance.
-    """
+    """Garble all instances, chunk by chunk; return the garbler's XOR shares, one array of bits per output wire."""
     shares: list[list[Bits]] = []
     for span in chunk_slices(job.count, job.chunk_size):
         message = frames.open_message((yield None))
@@ -452,9 +486,7 @@ def _garble_sum(  # noqa: PLR0917
     side: _GarblingSide,
     frames: MessageAuthenticator,
 ) -> Talk[list[Bits]]:
-    """Garble all instances, their sum, and the final step on it; return the garbler's XOR shares of the final outputs'
-    wires, one bit each.
-    """
+    """Garble all instances, their sum, and the final step; return the garbler's XOR shares of the final outputs."""
     final_inputs = Inputs(
         final_step.circuit.inputs[1:], final_step.owners, values, InputOwner.GARBLER, inputs.randomness
     )
@@ -475,13 +507,13 @@ def _garble_sum(  # noqa: PLR0917
 def evaluate(
     job: Job, values: PartyInputs, randomness: RandomByteSource, final_values: PartyInputs = ()
 ) -> Talk[list[Bits]]:
-    """Run the evaluator; return its XOR shares of all output wires, or of the final step's. See `garble`.
+    """Run the evaluator's side; return its XOR shares of all output wires, or of the final step's. See `garble`.
 
     Args:
-        job: Circuit, owners of its inputs and number of instances.
-        values: Inputs of this party, as in `Inputs`. SECRET.
-        randomness: Source of the random bits.
-        final_values: Its inputs to the final step.
+        job: Job that both parties have agreed on.
+        values: SECRET. Inputs of this party, as in `Inputs`.
+        randomness: Random source of this party.
+        final_values: SECRET. Inputs of the final step, without the sum.
 
     Raises:
         ProtocolError: a message was not the next one of the session. The error shows nothing of this party's inputs.
@@ -511,7 +543,7 @@ def evaluate(
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
 class _EvaluatingSide:
-    """SECRET: sources of the evaluator's labels."""
+    """SECRET: the machine that evaluates, and the two sources of input labels."""
 
     machine: garbling.Evaluator
     transfers: ExtensionReceiver
@@ -532,8 +564,9 @@ class _EvaluatingSide:
         return wires, message
 
     def _input_labels(self, owner: InputOwner, width: int, labels: Iterator[Words], size: int) -> list[Words]:
-        """SECRET: return the evaluator's labels of one input's wires, ``(size, 2)`` each: from the common stream if the
-        garbler owns it, else from the transfers.
+        """SECRET: return the evaluator's labels of one input's wires, (size, 2) each.
+
+        Labels of the garbler's inputs come from the common stream, all others from transfers.
         """
         if owner is InputOwner.GARBLER:
             return list(self.stream.next_labels(width, size))
@@ -541,9 +574,7 @@ class _EvaluatingSide:
 
 
 def _evaluate_each(job: Job, inputs: Inputs, side: _EvaluatingSide, frames: MessageAuthenticator) -> Talk[list[Bits]]:
-    """Evaluate all instances chunk by chunk; return the evaluator's XOR shares of each output wire, one bit per
-    instance.
-    """
+    """Evaluate all instances, chunk by chunk; return the evaluator's XOR shares, one array of bits per output wire."""
     shares: list[list[Bits]] = []
 
     def evaluate_labels(labels: list[Words]) -> None:
@@ -564,9 +595,7 @@ def _evaluate_sum(  # noqa: PLR0917
     side: _EvaluatingSide,
     frames: MessageAuthenticator,
 ) -> Talk[list[Bits]]:
-    """Evaluate all instances, their sum, and the final step on it; return the evaluator's XOR shares of the final
-    outputs' wires, one bit each.
-    """
+    """Evaluate all instances, their sum, and the final step; return the evaluator's XOR shares of the final outputs."""
     final_inputs = Inputs(
         final_step.circuit.inputs[1:], final_step.owners, values, InputOwner.EVALUATOR, inputs.randomness
     )
@@ -596,8 +625,9 @@ def _run_pipeline(
     side: _EvaluatingSide,
     frames: MessageAuthenticator,
 ) -> Talk[None]:
-    """Send the transfer message of each chunk of `work`, and evaluate an earlier chunk once its tables arrive, so that
-    the garbler works meanwhile.
+    """Send the transfer message of each chunk, and evaluate the chunk once its tables arrive.
+
+    One further chunk is sent before that, so that the garbler works meanwhile.
     """
     in_flight: deque[tuple[list[Words], Callable[[list[Words]], None]]] = deque()
     for inputs, span, use_labels in work:
@@ -619,9 +649,7 @@ def _evaluate_part(
     machine: garbling.Evaluator,
     frames: MessageAuthenticator,
 ) -> Talk[None]:
-    """Receive the garbler's tables of one chunk, then pass its labels to `use_labels`. Raises `ProtocolError` if the
-    message is not the next one.
-    """
+    """Receive the garbler's tables of one chunk, then pass its labels to `use_labels`."""
     machine.load_tables(frames.open_message((yield None)))
     use_labels(labels)
 
@@ -635,13 +663,14 @@ _SINGLE_INSTANCE = slice(0, 1)  # the instances of a job that has a single one
 
 
 def garble_one(job: Job, values: PartyInputs, randomness: RandomByteSource) -> Talk[list[Bits]]:
-    """Run the garbler for one instance; return its XOR shares of the output wires. It has the guarantees of `garble`,
-    with base transfers only.
+    """Run the garbler's side for one instance; return its XOR shares of the output wires.
+
+    It has the guarantees of `garble`, and uses base transfers only.
 
     Args:
-        job: Circuit and owners of its inputs, of one instance.
-        values: Inputs of this party, as in `Inputs`. SECRET.
-        randomness: Source of the random bits.
+        job: Circuit of one instance, and owners of its inputs.
+        values: SECRET. Inputs of this party, as in `Inputs`.
+        randomness: Random source of this party.
 
     Raises:
         ProtocolError: a message was not the next one of the session. The error shows nothing of this party's inputs.
@@ -673,13 +702,14 @@ def garble_one(job: Job, values: PartyInputs, randomness: RandomByteSource) -> T
 
 
 def evaluate_one(job: Job, values: PartyInputs, randomness: RandomByteSource) -> Talk[list[Bits]]:
-    """Run the evaluator for one instance, as `evaluate` does for many, with base transfers only; return its XOR shares
-    of the output wires.
+    """Run the evaluator's side for one instance; return its XOR shares of the output wires.
+
+    It has the guarantees of `garble`, and uses base transfers only.
 
     Args:
-        job: Circuit and owners of its inputs, of one instance.
-        values: Inputs of this party, as in `Inputs`. SECRET.
-        randomness: Source of the random bits.
+        job: Circuit of one instance, and owners of its inputs.
+        values: SECRET. Inputs of this party, as in `Inputs`.
+        randomness: Random source of this party.
 
     Raises:
         ProtocolError: a message was not the next one of the session. The error shows nothing of this party's inputs.

@@ -1,4 +1,11 @@
-"""Means of a kernel over pairs of people: kernels as circuits, the named kernels, and plans with noise."""
+"""Means of a kernel over pairs of people: kernels as circuits, the named kernels, and plans with noise.
+
+    Kernel          a function of two people, traced to a circuit
+    plan_answers    noise in the answer of each pair (randomised response)
+    plan_sum        noise added once, to the sum over all pairs
+
+Formal guarantees: a plan's answers lose at most its loss, for a replaced person (see `plan_answers`, `plan_sum`).
+"""
 
 from __future__ import annotations
 
@@ -245,8 +252,8 @@ def build_noisy_circuit(kernel: Kernel, response: Response) -> Circuit:
     input_widths = {**kernel.bits, **random_input_widths(response)}
 
     def add_noise(first: Record, second: Record) -> SymbolicInteger:
-        """Return the response's answer on the kernel's value of both records, with random bits that are the XOR of
-        both.
+        """Return the randomised answer on the kernel's value of two records. Its random bits are the XOR of both
+        parties' bits.
         """
         value: SymbolicInteger = kernel.function(first, second)
         random_bits = [
@@ -265,8 +272,11 @@ def random_input_widths(response: Response) -> dict[str, int]:
 
 
 def split_random_widths(widths: Sequence[int]) -> list[int]:
-    """Return the widths of the inputs of at most 64 bits into which random integers of these widths, concatenated, are
-    cut.
+    """Return the widths of circuit inputs that hold some random integers: pieces of at most 64 bits of all
+    their bits.
+
+    Args:
+        widths: Bits of each random integer.
     """
     total_bits = sum(widths)
     most_places = 64  # bits of one input of a circuit at most (see `trace_circuit`)
@@ -298,8 +308,12 @@ class Zetas(NamedTuple):
 
 
 def worst_case_zetas(span: int) -> Zetas:
-    """Return the largest possible variance components of a kernel whose values span `span` integers: half of the values
-    at either end.
+    """Return the largest possible variance components of a kernel.
+
+    They occur if half of the values are at either end.
+
+    Args:
+        span: Difference between the largest and the smallest value.
     """
     return Zetas(span**2 / 8, span**2 / 4)
 
@@ -359,8 +373,11 @@ def plan_sum(query: PairQuery, loss: PrivacyLoss, adjacency: Adjacency, zetas: Z
 
 
 def plan_response(query: PairQuery, loss: PrivacyLoss) -> Response:
-    """Return the randomised response of each pair, whose epsilon is the whole loss divided by the most pairs of a
-    person.
+    """Return the randomised response of each pair. Its epsilon is the loss divided by the most pairs of a person.
+
+    Args:
+        query: The query.
+        loss: Pure loss of all pairs of a person together.
 
     Raises:
         UnsupportedQuery: a pair's fraction of the loss is too small or too large.
@@ -401,8 +418,10 @@ def plan_sum_noise(query: PairQuery, loss: PrivacyLoss, people: int) -> FiniteLa
 
 
 def _require_people(loss: PrivacyLoss, adjacency: Adjacency) -> int:
-    """Return the public number of people. Raises `UnsupportedQuery` unless the adjacency is replace-one with one record
-    per person, there are two people or more, and the loss is pure.
+    """Return the public number of people.
+
+    Raises `UnsupportedQuery` unless the adjacency is replace-one with one record per person, there are two people or
+    more, and the loss is pure.
     """
     if not isinstance(adjacency, ReplaceOne) or adjacency.unit.records != 1:
         raise UnsupportedQuery(
@@ -424,8 +443,10 @@ def _require_epsilon(loss: PrivacyLoss) -> Fraction:
 
 
 def _round_overlaps(overlaps: Overlaps) -> tuple[int, int, int]:
-    """Return the expected numbers of pairs, of couples with one and of couples with both people in common as integers;
-    the last is at least the first.
+    """Return the expected numbers of pairs, and of couples of pairs with one and with both people in common, as
+    integers.
+
+    The last is at least the first, because each pair has both people in common with itself.
     """
     pairs = round(overlaps.pairs)
     return pairs, round(overlaps.one_shared), max(round(overlaps.both_shared), pairs)

@@ -1,4 +1,11 @@
-"""Queries about pairs of people, pairing from a public seed, and the distribution of the released values."""
+"""Queries about pairs of people, schemes that choose pairs, and the distribution of the released values.
+
+    PairQuery                                     a kernel over the pairs of a scheme
+    Permutations, WithoutRepetition, OwnChoice    schemes; pairs follow from a public seed
+    PairAnswers, PairSum                          the distribution of noisy answers of pairs, or of their noisy sum
+
+Touches no values of people.
+"""
 
 from __future__ import annotations
 
@@ -158,8 +165,11 @@ class WithoutRepetition(Pairing):
     """
 
     def draw_pairs(self, people: int, seed: bytes) -> IntArray:
-        """Return the pairs of the first `pairs_per_person` rounds of a round-robin tournament over one shuffled order,
-        (pairs, 2).
+        """Return the pairs of the first rounds of a round-robin tournament over one shuffled order, (pairs, 2).
+
+        Args:
+            people: Number of people.
+            seed: Public seed.
         """
         _require(people, self.pairs_per_person, seed)
         order = shuffle_people(people, seed, 0)
@@ -193,8 +203,13 @@ class OwnChoice(Pairing):
             )
 
     def draw_pairs(self, people: int, seed: bytes) -> IntArray:
-        """Return the accepted pairs, (pairs, 2): wishes are taken in random order, and refused once either person has
-        enough pairs.
+        """Return the accepted pairs, (pairs, 2).
+
+        Wishes are taken in random order, and refused once either person has enough pairs.
+
+        Args:
+            people: Number of people.
+            seed: Public seed.
         """
         _require(people, self.pairs_per_person // 2 + people % 2, seed)
         partners = (np.arange(people)[:, None] + _draw_distances(people, self.pairs_per_person // 2, seed)) % people
@@ -271,8 +286,9 @@ def _tournament_round(people: int, number: int) -> IntArray:
 
 
 def _require(people: int, partners: int, seed: bytes) -> None:
-    """Refuse a wrong seed, fewer than 2 or too many people, and more partners than a person can have. Raises
-    `ValueError`.
+    """Refuse a wrong seed, fewer than 2 or too many people, and more partners than a person can have.
+
+    Raises `InvalidArgument`.
     """
     _require_seed(seed)
     if not 2 <= people <= MOST_PEOPLE:
@@ -354,8 +370,13 @@ class PairQuery(Query):
 
     @classmethod
     def from_kernel(cls, kernel: KernelForm, pairing: Pairing, seed_commitment: str = "", where: str = "") -> Self:
-        """Return the query of a kernel over pairs of a scheme, with one axis of ``2**bits`` cells per column, and with
-        the condition of the kernel.
+        """Return the query of a kernel over pairs, with one axis of ``2**bits`` cells per column of the kernel.
+
+        Args:
+            kernel: The kernel.
+            pairing: Scheme of the pairs.
+            seed_commitment: Commitment to the seed of the pairs; empty if no seed is chosen yet.
+            where: Condition of the kernel; empty for none.
         """
         axes = (Axis(name, Grid(0, 1 << bits, cells=1 << bits), where=where) for name, bits in kernel.columns)
         return cls(tuple(axes), kernel, pairing, seed_commitment)
@@ -434,14 +455,19 @@ class PairDistribution(OutputDistribution):
         return self.maximum - self.minimum
 
     def to_json(self, values: Sequence[int], total: int | None) -> dict[str, Any]:
-        """Return the distribution's fields, the released integers and the total as a JSON object; `total` is None for
-        pairs."""
+        """Return the distribution's fields and the released integers as a JSON object; `total` is None for pairs."""
         return {self.KEY: STORED.encode_fields(self), "values": list(values), "total": total}
 
     @classmethod
     def from_json(cls, stored: Mapping[str, Any]) -> Self:
-        """Parse the distribution from a stored release. Raises `ValueError` if its fields are missing or
-        inconsistent."""
+        """Parse the distribution of a stored release.
+
+        Args:
+            stored: The stored object.
+
+        Raises:
+            ValueError: fields are missing or inconsistent.
+        """
         return STORED.decode_fields(cls, stored[cls.KEY])
 
 
@@ -468,9 +494,7 @@ class PairAnswers(PairDistribution):
         return True
 
     def debias(self, mean_answer: float) -> float:
-        """Return the unbiased estimate of the kernel's mean, in its integers: the mean answer minus `offset`, divided
-        by `gain`.
-        """
+        """Return the unbiased estimate of the kernel's mean: the mean answer minus `offset`, divided by `gain`."""
         return (mean_answer - float(self.offset)) / float(self.gain)
 
     @property
@@ -479,8 +503,9 @@ class PairAnswers(PairDistribution):
         return 3
 
     def blank_values(self) -> tuple[int, ...]:
-        """Return the three sums that are released without a question: their expectations if all values were in the
-        middle of the range, rounded.
+        """Return the three sums that stand for a release without a question.
+
+        They are the rounded expectations if all values were in the middle of the range.
         """
         middle = float(self.offset + self.gain * Fraction(self.minimum + self.maximum, 2))
         return round(self.pairs * middle), round(self.pairs * middle), round(self.one_shared / 2 * middle**2)
@@ -510,7 +535,7 @@ class PairSum(PairDistribution):
         return 2 * exp(-rate) / expm1(-rate) ** 2
 
     def blank_values(self) -> tuple[int, ...]:
-        """Return the sum that is released without a question: the exact one if all values were in the middle of the
-        range.
+        """Return the sum that stands for a release without a question: the exact sum if all values were in the
+        middle.
         """
         return (self.pairs * (self.minimum + self.maximum) // 2,)

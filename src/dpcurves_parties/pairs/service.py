@@ -1,4 +1,13 @@
-"""SECRET. Service and storage of one server for a task of pairs: it takes people's shares, and computes one answer."""
+"""SECRET. One server's service for a task of pairs: it stores people's shares, and computes one answer with its
+peer.
+
+    PairService    the service; server 0 leads the session of both servers
+    PairStore      durable storage of sessions, in the database of the server's ledger
+    ask_pairs      the analyst's client
+
+Formal guarantees: a server's shares reveal nothing about a person, and the answer has noise before it is opened (see
+`dpcurves_parties.pairs.mechanisms`). The ledger is charged before the session starts.
+"""
 
 from __future__ import annotations
 
@@ -243,8 +252,8 @@ class PairService(SharedTaskService[PairTask]):
 
     @property
     def noise_distribution_name(self) -> str:
-        """Name of the noise distribution, which a repeated charge must equal: noise is drawn once in a session and
-        stored, not derived from a key.
+        """Name of the noise, which a repeated charge must equal. Noise is drawn once in a session and stored, not
+        derived.
         """
         return DRAWN_AS
 
@@ -281,8 +290,9 @@ class PairService(SharedTaskService[PairTask]):
         return b"{}"
 
     def _parse_seed(self, message: bytes) -> bytes:
-        """Return the seed in a message. Raises `ProtocolError` if it is malformed or does not match the task's
-        commitment.
+        """Return the seed in a message.
+
+        Raises `ProtocolError` if it is malformed, or does not match the task's commitment.
         """
         try:
             seed = bytes.fromhex(str(parse_fields(message, "task", seed=str)["seed"]))
@@ -326,8 +336,13 @@ class PairService(SharedTaskService[PairTask]):
         return question.encode_answer(release.values, {"set": status.report_set, "reports": status.reports})
 
     def lead_session(self, message: bytes) -> bytes:
-        """Run the session as server 0 because the other server, which was asked and has no answer yet, requests it;
-        return an answer without values.
+        """Run the session as server 0, at the request of the other server, which was asked and has no answer yet.
+
+        Args:
+            message: The question.
+
+        Returns:
+            An answer without values.
 
         Raises:
             ProtocolError: the question cannot be answered, or this is server 1.
@@ -343,8 +358,10 @@ class PairService(SharedTaskService[PairTask]):
         return question.encode_answer((), self._require_closed().provenance)
 
     def _run_as_leader(self, question: QuestionMessage) -> None:
-        """Agree with the other server on question and report set, charge the ledger, and run the session; the release
-        is kept. Raises `ProtocolError` if the other server refuses or cannot be reached.
+        """Agree with the other server on question and report set, charge the ledger, run the session, and keep the
+        release.
+
+        Raises `ProtocolError` if the other server refuses or cannot be reached.
         """
         with self._lock:
             status = self._require_closed()
@@ -384,9 +401,7 @@ class PairService(SharedTaskService[PairTask]):
         return session.pairs.build_release(bits, allotment)
 
     def _prepare_session(self, status: TaskStatus) -> tuple[PairSession, Allotment]:
-        """Return this server's session for the closed report set and the payment for it: the ledger is charged here,
-        before the computation starts.
-        """
+        """Charge the ledger, before the computation starts; return this server's session for the closed report set."""
         pairs = self._find_pairs(status)
         shares = self._load_shares(status)
         session = PairSession(pairs, status, self.party, self.task.encoding.decode_columns(shares))

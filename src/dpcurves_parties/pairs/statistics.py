@@ -1,13 +1,14 @@
-"""Statistics over pairs of people: plans, simulation and the named kernels.
+"""Statistics over pairs of people (U-statistics): plans, simulation and the named kernels.
 
-    plan        distribution and expected error of a mean over pairs, from public facts; `best` chooses among plans
-    simulate    the plan's circuit and noise for all pairs in one process, on values that are not secret
+    plan        noise distribution and expected error of a mean over pairs, from public facts
+    best        the most accurate of several plans
+    simulate    runs a plan's circuit and noise for all pairs in one process, on values that are not secret
     kernels     `GINI`, `KENDALL`, `COLLISION`, `AUC`, or a `Kernel` of any function of two people
 
-The error of a plan is the standard deviation for the population: noise, choice of pairs and sampling of people. More
-pairs for each person divide the loss among them (`pairs_per_person`).
+The error of a plan is the standard deviation for the population: noise, choice of pairs and sampling of people. With
+more pairs per person, these divide the person's loss among them (`pairs_per_person`).
 
-Formal guarantees: plans are functions of public facts; losses are proved in `mechanisms`.
+Formal guarantees: plans are functions of public facts and cost no budget; losses are proved in `mechanisms`.
 
 References: Hoeffding 1948; Bell, Bellet, Gascon and Kulkarni 2019.
 """
@@ -44,10 +45,9 @@ def plan(
     zetas: Zetas | None = None,
     seed: bytes | None = None,
 ) -> Plan:
-    """Plan a mean over pairs of people from public facts; it costs no loss.
+    """Plan a mean over pairs of people from public facts. Planning costs no budget.
 
-    Formal guarantees: see `plan_answers` and `plan_sum` of `dpcurves_parties.pairs.mechanisms`. The plan's `error` is
-    the standard deviation of the mean for the population: noise, choice of pairs and sampling of people together.
+    Formal guarantees: see `plan_answers` and `plan_sum` of `dpcurves_parties.pairs.mechanisms`.
 
     Args:
         kernel: Function of two people whose mean is estimated.
@@ -58,6 +58,10 @@ def plan(
         pairing: Scheme by which pairs are chosen.
         zetas: Variance components of the kernel, if they are known publicly; None: their largest possible values.
         seed: Seed that pairs will be drawn from; None: not chosen yet.
+
+    Returns:
+        The plan. Its `error` is the standard deviation of the mean for the population: noise, choice of pairs and
+        sampling of people together.
 
     Raises:
         TypeError: `kernel` is not a kernel.
@@ -81,7 +85,10 @@ def plan(
 
 
 def best(plans: Iterable[Plan]) -> Plan:
-    """Return the plan with the least error and, among equal errors, with the fewest pairs. It uses public facts only.
+    """Return the plan with the least error; among equal errors the one with the fewest pairs.
+
+    Args:
+        plans: Plans of one kernel.
 
     Raises:
         ValueError: there are no plans.
@@ -98,7 +105,12 @@ def best(plans: Iterable[Plan]) -> Plan:
 
 
 def describe_response(kernel: Kernel, pair_plan: Plan) -> tuple[str, int]:
-    """Return the name of each pair's randomised response under a plan with `NoisePlacement.EACH`, and its AND gates."""
+    """Return how each pair randomises its answer: the name of the randomised response, and its number of AND gates.
+
+    Args:
+        kernel: Kernel of the plan.
+        pair_plan: A plan with `NoisePlacement.EACH`.
+    """
     response = mechanisms.plan_response(_require_kernel_query(kernel, pair_plan), pair_plan.loss)
     return response.name, mechanisms.build_noisy_circuit(kernel, response).and_count
 
@@ -111,7 +123,7 @@ def simulate(
     randomness: Randomness | None = None,
     seed: bytes | None = None,
 ) -> UStatistic:
-    """Simulate a plan for all pairs in one process, with its circuit and noise, on values that are not secret.
+    """Run a plan for all pairs in one process, with its circuit and noise, on values that are not secret.
 
     Args:
         kernel: Kernel of the plan.
@@ -119,6 +131,9 @@ def simulate(
         pair_plan: The plan.
         randomness: Source of random bits; None: the operating system.
         seed: Seed that pairs are drawn from; None: a random seed.
+
+    Returns:
+        The estimate, as a release of the real protocol would give it.
 
     Raises:
         ValueError: the table and the plan have different numbers of people, or a number has too many bits.

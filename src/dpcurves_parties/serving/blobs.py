@@ -1,7 +1,7 @@
-"""SECRET. Blobs in a folder, or in an object store via fsspec: written atomically, verified by hash.
+"""SECRET. Storage of byte strings in a folder or an object store (fsspec): written atomically, verified by hash.
 
-A blob is written to a draft and renamed, or published by the object store when it is complete, so readers see all of it
-or none. `Blob.read_bytes` returns None for bytes whose hash differs.
+A file is written under another name and then renamed; an object store publishes an object when it is complete. So
+readers see all of a blob or none of it. `Blob.read_bytes` returns None if the bytes do not match the hash.
 """
 
 from __future__ import annotations
@@ -21,18 +21,18 @@ EXTRA = "an object store needs an extra: pip install 'dpcurves[scale]'"
 
 
 class Blob(NamedTuple):
-    """Location of a blob, and the hash of its bytes.
+    """A stored byte string: where it is, and its hash.
 
     Attributes:
         location: Path of a file, or a URL for fsspec.
-        hash: SHA-256 of its bytes.
+        hash: SHA-256 of its bytes, in hexadecimal digits.
     """
 
     location: str
     hash: str
 
     def read_bytes(self) -> bytes | None:
-        """SECRET: return the content of the blob; None if the content is missing or does not match its hash."""
+        """SECRET: return the bytes of the blob; None if they are missing or do not match the hash."""
         try:
             if _is_url(self.location):
                 content = _run_on_fsspec_file(self.location, lambda file: bytes(file.read()), "rb")
@@ -45,7 +45,7 @@ class Blob(NamedTuple):
 
 @dataclass(frozen=True)
 class BlobStore:
-    """Folder, or prefix in an object store, for blobs.
+    """A folder, or a prefix in an object store, in which blobs are written.
 
     Attributes:
         location: Path of a folder, or a URL for fsspec, such as ``s3://bucket/folder``.
@@ -55,17 +55,28 @@ class BlobStore:
 
     @classmethod
     def from_location(cls, place: str) -> BlobStore:
-        """Return the store at a location. Raises `ValueError`: it is a URL, and fsspec is not installed."""
+        """Return the store at a location.
+
+        Args:
+            place: Path of a folder, or a URL for fsspec.
+
+        Raises:
+            ValueError: the location is a URL, and fsspec is not installed.
+        """
         if _is_url(place):
             _import_fsspec()
         return cls(place)
 
     def write(self, name: str, content: bytes) -> Blob:
-        """Write a blob atomically, replacing any blob of the same name; return its location and hash.
+        """Write a blob atomically, and return its location and hash. A blob of the same name is replaced.
+
+        Args:
+            name: Name of the blob in this store.
+            content: Its bytes.
 
         Raises:
             ProtocolError: the location is not writable.
-            ValueError: fsspec is not installed.
+            ValueError: fsspec, or a package that it needs for the URL, is not installed.
         """
         path = f"{self.location.rstrip('/')}/{name}"
         try:
@@ -89,7 +100,7 @@ def _is_url(location: str) -> bool:
 
 
 def _write_file(path: Path, content: bytes) -> None:
-    """Write a file atomically, readable by its owner only; missing folders are created. Raises `OSError`."""
+    """Write a file atomically, readable by its owner only, and create missing folders. Raises `OSError`."""
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     with hold_draft(path, 0o600) as draft:  # the next writer removes the draft of a killed one
         draft.write_bytes(content)
@@ -106,8 +117,10 @@ def _import_fsspec() -> Any:
 
 
 def _run_on_fsspec_file(url: str, work: Callable[[Any], Any], mode: str) -> Any:
-    """Return `work` of the open blob at a URL, in `mode` "rb" or "wb". An object store publishes a written blob only
-    when it is complete. Raises `ValueError` if fsspec lacks a package for the URL.
+    """Open a URL by fsspec, and return the result of `work` on the open file.
+
+    An object store publishes a written object only when it is complete. Raises `MissingPackage` if fsspec lacks a
+    package for the URL.
     """
     try:
         with _import_fsspec().open(url, mode) as file:

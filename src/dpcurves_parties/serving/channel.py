@@ -1,10 +1,11 @@
-"""HTTPS to one server, authenticated by a certificate.
+"""An HTTPS client for one server, which is authenticated by a certificate.
 
-This uses the standard library's sockets: a client library wraps faults in its own errors, from which an expired
-certificate, a wrong certificate and an unreachable server are hard to distinguish.
+    Channel                a persistent connection; a lost request is sent again on a new one
+    make_pinned_context    trusts the one certificate that stands in the task document
+    make_ca_context        trusts the certificates in a file, or the authorities of this machine
 
-A connection trusts the one certificate that stands in the task document (`make_pinned_context`), or authorities of the
-machine (`make_ca_context`). Requests are idempotent, so one that was lost is sent again on a new connection.
+Requests are idempotent, so each may be sent twice. The module uses sockets of the standard library: client libraries
+wrap errors, so that an expired certificate, a wrong certificate and an unreachable server are hard to tell apart.
 """
 
 from __future__ import annotations
@@ -34,15 +35,15 @@ IMPOSTOR = "another server answers at"
 
 @dataclass(repr=False)
 class Channel:
-    """A persistent HTTPS connection, reopened if it was lost.
+    """A persistent HTTPS connection to one server, reopened if it was lost.
 
     Attributes:
         url: URL of the server, ``https://host:port``.
         context: TLS context that verifies the server.
-        timeout: Timeout of an answer, in seconds.
+        timeout: Seconds that an answer may take.
         label: Name of the server in errors.
-        identity_source: Where the expected identity comes from, for errors.
-        renewal_advice: Advice after the certificate has expired, for errors.
+        identity_source: What states the server's expected certificate, for errors.
+        renewal_advice: What to do when the certificate has expired, for errors.
     """
 
     url: str
@@ -56,22 +57,38 @@ class Channel:
 
     @classmethod
     def from_certificate(cls, url: str, certificate: str, timeout: float = ANSWER_SECONDS) -> Channel:
-        """Return a channel to the server with this certificate in PEM, from a task document; no other authority is
-        trusted. It connects at the first request.
+        """Return a channel to the server with this certificate. It connects at the first request.
+
+        Args:
+            url: URL of the server.
+            certificate: Certificate in PEM, from a task document; no other authority is trusted.
+            timeout: Seconds that an answer may take.
+
+        Raises:
+            ProtocolError: the certificate cannot be read.
         """
         return cls(url, make_pinned_context(certificate), timeout)
 
     def get(self, path: str, token: str = "") -> bytes:
-        """Return the response of the server to a GET of `path`.
+        """Return the body of the server's response to a GET.
+
+        Args:
+            path: Path on the server.
+            token: Bearer token; empty for none.
 
         Raises:
-            ProtocolError: the server is unreachable, cannot prove its identity, or refuses; then with its own
-                message.
+            ProtocolError: the server is unreachable, cannot prove its identity, or refuses; then with its own message.
         """
         return self._request("GET", path, b"", token)
 
     def post(self, path: str, body: bytes, token: str = "", content_type: str = "") -> bytes:
-        """Return the response of the server to a POST of `body`. Requests are idempotent: each may be sent twice.
+        """Return the body of the server's response to a POST. The request may be sent twice.
+
+        Args:
+            path: Path on the server.
+            body: Body of the request.
+            token: Bearer token; empty for none.
+            content_type: Media type of the body; empty for none.
 
         Raises:
             ProtocolError: as `get`.
@@ -91,8 +108,9 @@ class Channel:
             self._connection = None
 
     def _request(self, method: str, path: str, body: bytes, token: str, **more: str) -> bytes:
-        """Send a request and return the response's body. Raises `ProtocolError` if the token is not printable ASCII,
-        the server cannot be reached, or its status is not 2xx.
+        """Send a request and return the body of the response.
+
+        Raises `ProtocolError` if the token is not printable ASCII, the server is unreachable, or its status is not 2xx.
         """
         if not (target := path + token).isascii() or not target.isprintable() or " " in path:
             raise ProtocolError("token", "must be printable ASCII; use the ticket as you received it")
@@ -105,8 +123,10 @@ class Channel:
         return message
 
     def _send_with_retry(self, method: str, path: str, body: bytes, headers: Mapping[str, str]) -> tuple[int, bytes]:
-        """Return status and body of the response; a request on a persistent connection that was lost is sent once more
-        on a new one.
+        """Return the status and the body of the response.
+
+        A persistent connection may have been closed meanwhile. So a request that fails on one is sent again on a new
+        one.
         """
         while True:
             was_kept = self._connection is not None
@@ -120,8 +140,9 @@ class Channel:
                     ) from None  # a persistent connection may have been closed: try once more
 
     def _exchange_once(self, method: str, path: str, body: bytes, headers: Mapping[str, str]) -> tuple[int, bytes]:
-        """Send one request over the open or a new connection; return status and body. Raises `OSError` or
-        `HTTPException`.
+        """Send one request, and return the status and the body. Opens a connection if none is open.
+
+        Raises `OSError` or `HTTPException`.
         """
         address = urlsplit(self.url)
         if self._connection is None:
@@ -159,8 +180,9 @@ class Channel:
             raise
 
     def _classify_failure(self, error: Exception) -> ProtocolError:
-        """Return the error for a failed exchange: expired certificate, another certificate, timeout, refused or lost
-        connection.
+        """Return the error for a failed exchange.
+
+        It tells apart an expired certificate, another certificate, a timeout, a refused connection and a lost one.
         """
         # 10: OpenSSL's error code of an expired certificate
         if isinstance(error, ssl.SSLCertVerificationError) and error.verify_code == 10:
@@ -180,11 +202,9 @@ class Channel:
 
 
 def _read_body(answer: HTTPResponse) -> bytes:
-    """Read the whole body of a response, whose length must be stated.
+    """Return the whole body of a response.
 
-    Raises:
-        OSError: the connection ended early.
-        HTTPException: the length is missing or too large.
+    Raises `OSError` if the connection ended early, `HTTPException` if the length is missing or above `LARGEST_MESSAGE`.
     """
     if answer.chunked:
         chunks = list[bytes]()
@@ -202,12 +222,10 @@ def _read_body(answer: HTTPResponse) -> bytes:
 
 
 class ClosedOnReset(ssl.SSLSocket):
-    """A TLS socket that closes if the peer is lost before the handshake. CPython leaves it open."""
+    """A TLS socket that closes itself if the peer is lost before the handshake, because CPython leaves it open."""
 
     def recv(self, buflen: int = 1024, flags: int = 0) -> bytes:
-        """Receive at most `buflen` bytes, as any socket; close the socket if the peer is lost before the handshake.
-        Raises `OSError`.
-        """
+        """Receive at most `buflen` bytes; close the socket if the peer is lost before the handshake."""
         try:
             return super().recv(buflen, flags)
         except ConnectionError:
@@ -217,7 +235,10 @@ class ClosedOnReset(ssl.SSLSocket):
 
 
 def make_ca_context(ca: str | PathLike[str] | None) -> ssl.SSLContext:
-    """Return a TLS context that trusts the certificates in a file, by default this machine's authorities.
+    """Return a TLS context (1.3 or later) that trusts certification authorities.
+
+    Args:
+        ca: File with certificates in PEM; None: the authorities of this machine.
 
     Raises:
         ValueError: the file holds no certificate.
@@ -235,7 +256,14 @@ def make_ca_context(ca: str | PathLike[str] | None) -> ssl.SSLContext:
 
 
 def make_pinned_context(certificate: str) -> ssl.SSLContext:
-    """Return a TLS context that trusts only this server certificate, in PEM. Raises `ValueError`: it is invalid."""
+    """Return a TLS context (1.3 or later) that trusts one server certificate and no authority.
+
+    Args:
+        certificate: Certificate in PEM.
+
+    Raises:
+        ValueError: the certificate cannot be read.
+    """
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.sslsocket_class = ClosedOnReset
     context.minimum_version = ssl.TLSVersion.TLSv1_3

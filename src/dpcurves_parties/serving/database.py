@@ -1,10 +1,11 @@
-"""The database of a server of tasks, and its column types; its failures are reported as server faults.
+"""Database transactions of a server: results of a write are on disk before they are returned.
 
-    read_snapshot    a function on one consistent snapshot
-    write            a function in a durable transaction: its result is on disk before it is returned
+    Transactions.read_snapshot    runs a function on one consistent snapshot
+    Transactions.write            runs a function in a durable transaction
+    read_transaction              decorates a method: it runs on one snapshot
+    write_transaction             decorates a method: it runs in one durable transaction
 
-`read_transaction` and `write_transaction` do the same for methods. A failure of the database becomes a `ServerFault`:
-clients learn that the server failed, and the log says why.
+A failure of the database becomes a `ServerFault`: clients learn that the server failed, and the log says why.
 """
 
 from __future__ import annotations
@@ -53,7 +54,7 @@ Given = ParamSpec("Given")
 
 
 class Transactions:
-    """Transactions on a server's tables: a write is on disk before its answer is sent.
+    """Runs transactions on the tables of a server.
 
     Args:
         database: Engines of the database.
@@ -68,7 +69,10 @@ class Transactions:
             self.write(partial(make_tables, tables=tables))
 
     def read_snapshot(self, work: Work[Result]) -> Result:
-        """Return the result of `work` on a consistent snapshot of the database.
+        """Run `work` on a consistent snapshot of the database, and return its result.
+
+        Args:
+            work: Function of a connection.
 
         Raises:
             ProtocolError: `work` raised it, or the database fails.
@@ -76,14 +80,25 @@ class Transactions:
         return self.run_transaction(self.database.run_read, work)
 
     def write(self, work: Work[Result]) -> Result:
-        """Run `work` in a durable transaction, and return its result, which is on disk by then. Raises `ProtocolError`
-        if `work` raised it, or the database fails.
+        """Run `work` in a durable transaction, and return its result. The changes are on disk by then.
+
+        Args:
+            work: Function of a connection. An exception rolls everything back.
+
+        Raises:
+            ProtocolError: `work` raised it, or the database fails.
         """
         return self.run_transaction(self.database.run_write, work)
 
     def run_transaction(self, transact: Callable[[Work[Result]], Result], work: Work[Result]) -> Result:
-        """Return the result of `work` in a transaction that `transact` runs. A database failure raises `ServerFault`,
-        which tells clients that the server failed and the operator why.
+        """Run `work` in a transaction of any kind, and return its result.
+
+        Args:
+            transact: Runs a function in a transaction, such as `Database.run_write`.
+            work: Function of a connection.
+
+        Raises:
+            ServerFault: the database fails. It tells clients that the server failed, and the operator why.
         """
         try:
             return transact(work)
@@ -96,7 +111,12 @@ class Transactions:
 
 
 class ServerDatabase(Transactions):
-    """A server's database at a URL (SQLite or PostgreSQL).
+    """The database of a server, at a URL (SQLite or PostgreSQL).
+
+    Args:
+        url: URL of the database.
+        who: Name of the server in errors.
+        tables: Tables, created if they do not exist.
 
     Raises:
         ValueError: the URL is invalid.
@@ -108,11 +128,11 @@ class ServerDatabase(Transactions):
         super().__init__(storage.open_database(), tables, who)
 
     def write_on_open_connection(self, work: Work[Result]) -> Result:
-        """Run `work` like `write`, on a connection that stays open until `close_connections`."""
+        """Run `work` as `write` does, on a connection that stays open until `close_connections`."""
         return self.run_transaction(self._kept.run_write, work)
 
     def close_connections(self) -> None:
-        """Close open connections, so that a database file that was replaced is reopened."""
+        """Close open connections, so that a database file that was replaced is opened anew."""
         if self._kept is not self.database:
             self._kept.write_engine.dispose()
 
@@ -120,8 +140,10 @@ class ServerDatabase(Transactions):
 def read_transaction(
     method: Callable[Concatenate[Any, Connection, Given], Result],
 ) -> Callable[Concatenate[Any, Given], Result]:
-    """Decorate a method of an object with a `_database`: it runs in one read transaction, whose connection it receives
-    first.
+    """Decorate a method of an object with a `_database`, so that it runs on one snapshot.
+
+    Args:
+        method: The method; its first argument is the connection, which callers leave out.
     """
 
     @wraps(method)
@@ -136,8 +158,10 @@ def read_transaction(
 def write_transaction(
     method: Callable[Concatenate[Any, Connection, Given], Result],
 ) -> Callable[Concatenate[Any, Given], Result]:
-    """Decorate a method of an object with a `_database`: it runs in one durable write transaction, whose connection it
-    receives first.
+    """Decorate a method of an object with a `_database`, so that it runs in one durable transaction.
+
+    Args:
+        method: The method; its first argument is the connection, which callers leave out.
     """
 
     @wraps(method)

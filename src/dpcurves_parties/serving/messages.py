@@ -1,7 +1,11 @@
-"""JSON messages with one object, the error that aborts a protocol, and a switch for core dumps.
+"""JSON messages between the machines of a protocol, and the errors that abort it.
 
-    parse_fields    the object of a message, with fields of the expected types; else `ProtocolError`, in one line
-    ServerFault     a fault of this server: clients get the error, the log also gets its place
+    parse_object     the JSON object that a message consists of
+    parse_fields     the same, with fields of the expected types
+    ServerFault      a fault of this server: clients get the error, the log also gets its location
+
+Anyone may have written a message. So parsers refuse invalid ones with a `ProtocolError` of one line, and never show the
+content.
 
 >>> parse_object(b'{"answer": 3}', "server 0")
 {'answer': 3}
@@ -21,7 +25,13 @@ __all__ = ["ProtocolError", "ServerFault"]
 
 
 class ServerFault(ProtocolError):
-    """A fault of the server itself. The client receives the error; the log also has its location, `where`."""
+    """A fault of the server itself (status 500). Clients receive the error; the log also has its location.
+
+    Args:
+        argument: Argument of the error, which clients receive.
+        rule: What went wrong and what to do, which clients receive.
+        where: What went wrong and where, for the log alone.
+    """
 
     def __init__(self, argument: str, rule: str, where: str) -> None:
         super().__init__(argument, rule, 500)
@@ -29,7 +39,12 @@ class ServerFault(ProtocolError):
 
     @classmethod
     def from_database_error(cls, who: str, error: InvalidArgument) -> ServerFault:
-        """Return the error for a database error about a ledger: the ledger, the fault and its consequence."""
+        """Return the error for clients of a server whose database failed.
+
+        Args:
+            who: Name of the server; empty for none.
+            error: The database's error, which goes to the log.
+        """
         cause, _, _ = error.rule.rpartition(": ")[2].partition(";")
         return cls("store", f"{who}: {cause}" if who else cause, error.rule)
 
@@ -39,7 +54,16 @@ UNLIKE = "does not have the agreed form; use the same version of dpcurves on all
 
 
 def parse_fields(message: bytes, who: str, **facts: type) -> Mapping[str, Any]:
-    """Return the object in a message, with fields of these types. Raises `ProtocolError`: the message is invalid."""
+    """Return the JSON object in a message, if its fields have these types.
+
+    Args:
+        message: The message.
+        who: Name of its sender, for errors.
+        facts: Expected type of each field. Further fields are allowed.
+
+    Raises:
+        ProtocolError: the message is invalid.
+    """
     stored = parse_object(message, who)
     if any(type(stored.get(name)) is not fact_type for name, fact_type in facts.items()):
         raise ProtocolError(who, f"the answer {UNLIKE}", 502)
@@ -47,7 +71,11 @@ def parse_fields(message: bytes, who: str, **facts: type) -> Mapping[str, Any]:
 
 
 def parse_object(message: bytes, who: str) -> Mapping[str, Any]:
-    """Return the JSON object that a message consists of; `who` names its sender in the error.
+    """Return the JSON object that a message consists of.
+
+    Args:
+        message: The message.
+        who: Name of its sender, for errors.
 
     Raises:
         ProtocolError: the message is invalid.
@@ -64,7 +92,12 @@ def parse_object(message: bytes, who: str) -> Mapping[str, Any]:
 
 
 def parse_refusal(message: bytes, default: str) -> str:
-    """Return the text of the field `error` in another machine's refusal; `default` if the message has none."""
+    """Return the text of the field ``error`` in another machine's refusal.
+
+    Args:
+        message: The refusal.
+        default: Text to return if the message has no such field.
+    """
     try:
         error_line = json.loads(message)["error"]
     except (ValueError, LookupError, TypeError, RecursionError):
@@ -73,7 +106,7 @@ def parse_refusal(message: bytes, default: str) -> str:
 
 
 def disable_core_dumps() -> None:
-    """Prevent core dumps of this process, whose memory holds keys and shares."""
+    """Prevent core dumps of this process, because its memory holds keys and shares. Does nothing on Windows."""
     with suppress(ImportError):  # the module `resource` is missing on Windows
         import resource
 

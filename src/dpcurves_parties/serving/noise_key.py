@@ -1,11 +1,10 @@
-"""SECRET. Noise derived from a secret key and the name of the count to which it is added: nothing is stored.
+"""SECRET. Noise derived from a secret key and the name of a count, so that no noise needs to be stored.
 
     noise of a count = sample(distribution; random bits = stream of key and name)
-    name             = the fields of the distribution, and the block
 
-The stream is ChaCha20 under the HMAC-SHA256 of the name (`Randomness.from_key`). So a server that crashes after a
-release derives the same noise again, and the same count is never shown with two noises; another distribution, loss or
-set of reports has other names or another key.
+The name has all fields of the noise distribution, and the block of counts. The stream is ChaCha20 under the HMAC-SHA256
+of the name (`Randomness.from_key`). A server that crashes after a release derives the same noise again, so no count is
+ever shown with two noises. Another distribution or loss has another name; another set of reports has another key.
 
 Formal guarantees: without the secret, noises of different names are indistinguishable from independent draws; equal
 names give equal noise. See `NoiseKey`.
@@ -31,18 +30,20 @@ NOISE_FORMAT = 1
 
 
 class NoiseKey:
-    """SECRET: the key from which a holder of shares derives its noise. It has no repr.
+    """SECRET: a key from which a share holder derives its noise. It has no repr.
 
-    A share holder does not know the noisy sums and cannot store them, so it derives equal noise again. Two releases of
-    different counts with the same noise reveal the difference of the counts, so each set of reports has a key of its
-    own: if reports are dropped, the remaining set has another key.
+    A share holder does not know the noisy sums, so it cannot store them; it derives equal noise again instead. Two
+    releases of different counts with the same noise would reveal the difference of the counts. So each set of reports
+    has a key of its own, and dropping reports changes the key.
 
-    Formal guarantees: for everyone without the secret, the noises of different blocks of a path, and all values under a
-    distribution of sums, are indistinguishable from independent draws of one party's noise; they are equal whenever
-    they are derived again (see `Randomness.from_key`). So exact counts plus these noises are, for a computationally
-    bounded observer, the answers of `LazyTree` (all together they lose the loss of the plan of `path_distribution`, for
-    any choice of thresholds) or one run of `LinearMechanism`. The stream depends on the distribution, too: the same
-    secret under another distribution or loss gives other noises.
+    Formal guarantees: for everyone without the secret, the noises of different blocks of a path, and all values of a
+    release of sums, are indistinguishable from independent draws of one party's noise (see `Randomness.from_key`). So
+    for a computationally bounded observer, exact counts plus these noises are the answers of `LazyTree`, or one run of
+    `LinearMechanism`. All answers of a path together lose the loss of the plan of `path_distribution`, for any choice
+    of thresholds. The same secret under another distribution or loss gives other noises.
+
+    Args:
+        secret: The key, 32 bytes.
     """
 
     __slots__ = ("_drawn", "_secret")
@@ -52,7 +53,16 @@ class NoiseKey:
         self._drawn: dict[str, int] = {}
 
     def derive_path_noise(self, distribution: PathSums, thresholds: Sequence[int]) -> list[int]:
-        """SECRET: for each count in `thresholds`, return the sum of one party's noises of the blocks on its path."""
+        """SECRET: return one party's noise of each count below a threshold: the sum of the noises of the blocks on its
+        path.
+
+        Args:
+            distribution: Distribution of the noise of the tree.
+            thresholds: Numbers of cells whose total is counted.
+
+        Returns:
+            One integer per threshold.
+        """
         # 2**18: noises in the cache at most; it is emptied beyond, and noises are derived again
         if len(self._drawn) > 2**18:
             self._drawn.clear()  # evicted noises are derived again, with equal values
@@ -65,7 +75,11 @@ class NoiseKey:
         return noises
 
     def derive_sum_noise(self, distribution: NoisySums) -> list[int]:
-        """SECRET: return one party's noise of each value, in the order of the distribution."""
+        """SECRET: return one party's noise of each value of a release, in its order.
+
+        Args:
+            distribution: Distribution of the noise of the values.
+        """
         stream = Randomness.from_key(self._secret, f"noise sums {_encode_distribution(distribution)}")
         return [
             noise
@@ -85,12 +99,16 @@ class NoiseKey:
 
 
 def format_noise_distribution(distribution: CountDistribution) -> str:
-    """Return the name under which noises are derived: one name must not pay for two different noises."""
+    """Return the name under which noises are derived. Different distributions have different names.
+
+    Args:
+        distribution: Distribution of the noise.
+    """
     return f"noise format {NOISE_FORMAT} {_encode_distribution(distribution)}"
 
 
 def _encode_distribution(distribution: CountDistribution) -> str:
-    """Return all fields of a noise distribution as JSON, without the requested counts: equal texts give equal noise."""
+    """Return all fields of a noise distribution as JSON, without the requested counts. Equal texts give equal noise."""
     facts = {
         name: fact for name, fact in distribution.to_json((), None).items() if name != "at"
     }  # the requested counts

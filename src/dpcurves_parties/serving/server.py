@@ -1,4 +1,11 @@
-"""A server process: admission control, TLS with authenticated peers, persistent connections, startup."""
+"""A server process: TLS with authenticated peers, limits on connections, and startup.
+
+    serve               runs an app until the process is stopped
+    Admission           limits connections, so that no client keeps others out (admission control)
+    PeerConnection      a persistent connection to the other server, used from a thread
+
+Clients are not authenticated here; the app checks their tokens. The peer server shows a certificate.
+"""
 
 from __future__ import annotations
 
@@ -44,7 +51,9 @@ Result = TypeVar("Result")
 
 @dataclass(slots=True, repr=False, eq=False)
 class PeerConnection:
-    """One end of a two-way connection, used from a thread; the event loop reads while the thread works.
+    """One end of a two-way connection to another server, used from a thread.
+
+    The event loop reads while the thread works.
 
     Attributes:
         reader: Incoming stream.
@@ -58,8 +67,11 @@ class PeerConnection:
 
     @classmethod
     def from_transport(cls, transport: asyncio.Transport, loop: asyncio.AbstractEventLoop) -> PeerConnection:
-        """Take over a TLS transport from HTTP; return the connection, whose messages are read and
-        written from now on.
+        """Take over a TLS transport from HTTP, and return the connection over it.
+
+        Args:
+            transport: The transport, which HTTP uses no more.
+            loop: Its event loop.
         """
         reader = asyncio.StreamReader(LARGEST_MESSAGE, loop)  # neither party may block until the other reads
         protocol = asyncio.StreamReaderProtocol(reader, loop=loop)
@@ -77,10 +89,10 @@ class PeerConnection:
         self._wait_for(self._send_message(message))
 
     def receive(self) -> bytes:
-        """Receive the next message.
+        """Return the next message.
 
         Raises:
-            ProtocolError: the other server is gone, or silent for too long, or its message is too large.
+            ProtocolError: the other server is gone, or silent for 60 seconds, or its message is too large.
         """
         return self._wait_for(self._receive_message())
 
@@ -108,8 +120,9 @@ class PeerConnection:
         return await self.reader.readexactly(size)
 
     def _wait_for(self, coming: Coroutine[Any, Any, Result]) -> Result:
-        """Run a coroutine on the event loop from this thread, and return its result. Raises `ProtocolError` after the
-        timeout, or if the connection was lost.
+        """Run a coroutine on the event loop from this thread, and return its result.
+
+        Raises `ProtocolError` after the timeout, or if the connection was lost.
         """
         future = asyncio.run_coroutine_threadsafe(coming, self.loop)
         try:
@@ -126,12 +139,12 @@ class PeerConnection:
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """Resource limits of unauthenticated clients.
+    """Limits on connections of unauthenticated clients.
 
     Attributes:
-        connections: Concurrent connections without the peer server's: half for idle connections, half for requests
-            whose body arrives or which are answered.
-        head_timeout: Seconds from the first byte to the complete head of a request, handshake included, and from a
+        connections: Concurrent connections, the peer server's not counted. Half are for idle connections, half for
+            requests whose body arrives or which are answered.
+        head_timeout: Seconds from the first byte to the complete head of a request, handshake included; and from a
             response to the next head.
 
     Raises:
@@ -150,7 +163,7 @@ USUAL = Limits()
 
 
 class ClientConnection(Protocol):
-    """A connection, from its first byte.
+    """The interface of a connection, from its first byte.
 
     Attributes:
         network: The client's address; for IPv6 the /64 network of one customer.
@@ -164,7 +177,7 @@ class ClientConnection(Protocol):
 
 
 class Pool:
-    """Connections of one state in order of arrival, grouped by network address."""
+    """Connections in one state, in order of arrival, grouped by network address."""
 
     def __init__(self) -> None:
         self._groups: dict[str, dict[ClientConnection, None]] = {}
@@ -177,13 +190,13 @@ class Pool:
         return visit in self._groups.get(visit.network, ())
 
     def add(self, connection: ClientConnection) -> None:
-        """Append a connection as the newest of its address, unless the pool contains it."""
+        """Append a connection as the newest of its address. A connection that is in the pool stays where it is."""
         if connection not in self:
             self._groups.setdefault(connection.network, {})[connection] = None
             self._count += 1
 
     def discard(self, connection: ClientConnection) -> None:
-        """Remove a connection from the pool; do nothing if the pool lacks the connection."""
+        """Remove a connection from the pool, if it is there."""
         if connection in self:
             del self._groups[connection.network][connection]
             self._count -= 1
@@ -197,13 +210,16 @@ class Pool:
 
 
 class Admission:
-    """Admission control of connections, which are idle, receive the body of a request, or are answered.
+    """Admission control: decides which connections and requests get a place.
 
-    If there is no room for a new connection, or for a request whose head has arrived, it evicts the oldest idle
-    connection, or the oldest one with an incomplete body, of the address with most connections. So neither silent
-    connections nor slow bodies keep other clients out, and an address with many connections competes with itself. A
-    request is refused only if all places are taken by complete requests that are being answered. The peer server counts
-    as a client until it has authenticated; then it is exempt.
+    A connection is idle, receives the body of a request, or is answered. If a new connection or request finds no place,
+    the oldest connection of the address with most connections is closed: an idle one, or one with an incomplete body.
+    So neither silent connections nor slow bodies keep other clients out, and an address with many connections competes
+    with itself. A request is refused only if complete requests that are being answered take all places. The peer server
+    counts as a client until it has authenticated; then it is exempt.
+
+    Args:
+        limits: The limits.
     """
 
     def __init__(self, limits: Limits) -> None:
@@ -215,8 +231,12 @@ class Admission:
         self._timers: dict[ClientConnection, asyncio.TimerHandle] = {}
 
     def mark_idle(self, connection: ClientConnection) -> None:
-        """Count a connection, new or with its last request answered, as idle, and start its head timeout; the oldest
-        idle connection of the busiest address is aborted if there are too many.
+        """Count a connection as idle, and start the timeout of its next head.
+
+        If there are too many idle connections, the oldest one of the busiest address is closed.
+
+        Args:
+            connection: A connection that is new, or whose last request was answered.
         """
         if connection in self._idle:
             return
@@ -228,8 +248,11 @@ class Admission:
         self._idle.add(connection)
 
     def admit_request(self, connection: ClientConnection, *, complete: bool) -> bool:
-        """Return True if a request may be answered: its head has arrived (`complete` False), or all of it (`complete`
-        True). False if all places are taken by complete requests.
+        """Return True if there is a place for a request; False if complete requests take all places.
+
+        Args:
+            connection: Its connection.
+            complete: Whether the whole request has arrived, or only its head.
         """
         if connection not in self._answered and connection not in self._receiving:
             if len(self._receiving) + len(self._answered) >= self._most:
@@ -248,7 +271,7 @@ class Admission:
         return {"idle": len(self._idle), "receiving": len(self._receiving), "answered": len(self._answered)}
 
     def remove(self, connection: ClientConnection) -> None:
-        """Stop counting a connection, which was closed or belongs to the peer server, and cancel its timeout."""
+        """Stop counting a connection, and cancel its timeout. It was closed, or belongs to the peer server."""
         for pool in (self._idle, self._receiving, self._answered):
             pool.discard(connection)
         if timer := self._timers.pop(connection, None):
@@ -261,8 +284,8 @@ class Admission:
 
 
 def parse_network(address: str) -> str:
-    """Return the network of a client: the IPv4 address, the first 64 bits of an IPv6 address, or empty if it is
-    neither.
+    """Return the network of a client: the IPv4 address, or the first 64 bits of an IPv6 address; empty for
+    other text.
     """
     try:
         parsed = ip_address(address.partition("%")[0])
@@ -282,7 +305,7 @@ BUSY_RESPONSE = JSONResponse({"error": "server: busy with as many requests as it
 
 
 class HttpConnection(HttpToolsProtocol):
-    """HTTP protocol of one connection. It passes the verified client certificate to the app."""
+    """HTTP on one connection, under admission control. It passes the verified client certificate to the app."""
 
     def __init__(self, admission: Admission, config: uvicorn.Config, state: Any, talks: Talks | None = None) -> None:
         super().__init__(config, state, {})

@@ -1,4 +1,12 @@
-"""Tasks, which are public documents named by the hash of their text, and tickets of participants."""
+"""Task documents and tickets, for all protocols of several parties.
+
+A task is a public document, named by the hash of its text. All parties compare this hash, so they agree on the whole
+text. A ticket is the secret of one participant: it has a token, and the document has the hash of the token.
+
+    TaskDocument    base class of tasks with tickets
+    Ticket          the secret of an owner or an analyst; each server sees one half of its token
+    create_task     writes a document and its tickets
+"""
 
 from __future__ import annotations
 
@@ -61,8 +69,12 @@ class Ticket:
     proof_key: str = ""
 
     def derive_bearer_token(self, party: int) -> str:
-        """SECRET: return the bearer token for the server of this number: its half of the token, a dot, and the hash of
-        the other half. A task of one server has number 0.
+        """SECRET: return the bearer token for one server.
+
+        It is the server's half of the token, a dot, and the hash of the other half.
+
+        Args:
+            party: Number of the server; 0 in a task of one server.
         """
         ticket_halves = _split_token(self.token)
         return f"{ticket_halves[party]}.{_hash_half(ticket_halves[1 - party])}"
@@ -102,8 +114,11 @@ def hash_token(token: str) -> str:
 
 
 def hash_from_bearer_token(bearer_token: str, party: int) -> str:
-    """Return the public hash of a token from the bearer token that `Ticket.derive_bearer_token` derived for this
-    server.
+    """Return the public hash of a token from the bearer token for one server.
+
+    Args:
+        bearer_token: Result of `Ticket.derive_bearer_token`.
+        party: Number of the server.
     """
     own_half, _, other_hash = bearer_token.partition(".")
     first, second = (_hash_half(own_half), other_hash) if party == 0 else (other_hash, _hash_half(own_half))
@@ -111,7 +126,13 @@ def hash_from_bearer_token(bearer_token: str, party: int) -> str:
 
 
 def find_bearer(task: TaskDocument, bearer_token: str, role: Role, party: int = 0) -> int:
-    """Return the number of the holder of a ticket of this role, from the bearer token for this server.
+    """Return the number of the holder of a ticket.
+
+    Args:
+        task: The task, which has the hashes of all tokens.
+        bearer_token: The bearer token for this server.
+        role: Role that the ticket must have.
+        party: Number of this server.
 
     Raises:
         ProtocolError: the token belongs to no holder of this role, or is for another server.
@@ -148,8 +169,9 @@ _HASH = re.compile("[0-9a-f]{64}")
 
 
 class PackedHashes(Sequence[str]):
-    """Many hashes of 32 bytes, accessed as 64 hexadecimal digits, in 44 bytes each; as strings in a dict they take
-    220.
+    """Many hashes of 32 bytes in little memory, read as 64 hexadecimal digits.
+
+    A hash takes 44 bytes; as a string in a dict it takes 220.
     """
 
     def __init__(self, packed: bytes) -> None:
@@ -243,8 +265,8 @@ class Document(ABC):
 
     @cached_property
     def hash(self) -> str:
-        """SHA-256 of `PREFIX` and the document's text, in 64 hexadecimal digits, by which all parties
-        name the document.
+        """SHA-256 of `PREFIX` and the document's text, in 64 hexadecimal digits. All parties name the document
+        by it.
         """
         return sha256(self.PREFIX + self.to_json().encode()).hexdigest()
 
@@ -297,8 +319,14 @@ class TaskDocument(Document):
     @classmethod
     @abstractmethod
     def from_fields(cls, stored: Mapping[str, Any], tokens: Mapping[Role, Sequence[str]]) -> Self:
-        """Parse the output of `to_fields`. Raises `KeyError`, `TypeError` or `ValueError` if fields are missing or
-        invalid.
+        """Parse the output of `to_fields`.
+
+        Args:
+            stored: Fields of the document.
+            tokens: Hashes of tokens by role.
+
+        Raises:
+            KeyError, TypeError, ValueError: fields are missing or invalid.
         """
 
     def to_json(self) -> str:
@@ -307,8 +335,8 @@ class TaskDocument(Document):
 
     @cached_property
     def hash(self) -> str:
-        """SHA-256 of the prefix and the document's text, in 64 hexadecimal digits, by which tickets and messages name
-        the task.
+        """SHA-256 of the prefix and the document's text, in 64 hexadecimal digits. Tickets and messages name the task
+        by it.
         """
         digest = sha256(self.PREFIX)
         for piece in self._iterate_json():
@@ -349,8 +377,9 @@ class TaskDocument(Document):
 
     @classmethod
     def _parse_json(cls, text: str) -> Self:
-        """Parse a task without comparing its text. Raises `ProtocolError` for another kind or version, `ValueError` for
-        invalid fields.
+        """Parse a task without comparing its text.
+
+        Raises `ProtocolError` for another kind or version, `InvalidArgument` for invalid fields.
         """
         try:
             stored = json.loads(text)
@@ -415,9 +444,18 @@ def create_task(
     tickets: Path,
     proofs: Mapping[tuple[Role, int], str] = NO_PROOFS,
 ) -> Draft:
-    """Generate tokens, and write the document and a ticket for each participant: ``owner-1``, ``analyst-1``, ...
+    """Generate tokens, and write the task document and a ticket for each participant: ``owner-1``,
+    ``analyst-1``, ...
 
-    Tickets contain the `proofs` of a role and number, from 0.
+    Args:
+        draft: The task, without tokens.
+        numbers: Number of participants by role.
+        document: Path of the document.
+        tickets: Folder of the tickets; created if missing.
+        proofs: Secrets to put into tickets, by role and number from 0.
+
+    Returns:
+        The task with the hashes of all tokens.
 
     Raises:
         ValueError: a file of this name exists, or a folder is not writable; or a role has no participant.

@@ -1,4 +1,11 @@
-"""SECRET. One task of counts at one server: digest comparison, report counting, and the service around both."""
+"""SECRET. One server's part in a task of counts by two servers: check reports, count them, and answer.
+
+    TaskService        answers analysts and the other server; charges the task's loss once
+    PlainCounting      counts all reports; owners are trusted
+    CheckedCounting    counts the reports that pass a check by both servers
+
+Formal guarantees: only digests and noisy answer shares leave a server (`CheckedCounting`, `TaskService`).
+"""
 
 from __future__ import annotations
 
@@ -55,16 +62,28 @@ from .task import CountKind, Task
 
 
 def encode_digests(evaluation: Evaluation | HistogramEvaluation) -> str:
-    """Encode the digests of all accepted reports, in the order of their ids, for the other server.
+    """Return the digests of all accepted reports as Base64, in the order of their ids, for the other server.
 
-    A digest has 16 bytes. Both servers' digests of an honest owner's report are equal and reveal nothing. For reports
-    with a single cell the digests are proof messages, which reveal nothing either.
+    A digest has 16 bytes. Both servers' digests of an honest owner's report are equal, and reveal nothing. For reports
+    with a single cell these are proof messages, which reveal nothing either.
+
+    Args:
+        evaluation: Evaluation of the reports at the thresholds of the check.
     """
     return b64encode(evaluation.digests.tobytes()).decode()
 
 
 def parse_digests(told: Mapping[str, Any], reports: int, size: int = DIGEST_SIZE) -> NDArray[np.uint8]:
-    """Decode `encode_digests` for this number of reports. Raises `ProtocolError`: the message is invalid."""
+    """Return the digests in the other server's message, (reports, size) bytes.
+
+    Args:
+        told: Fields of the message.
+        reports: Number of reports that were checked here.
+        size: Bytes of a digest.
+
+    Raises:
+        ProtocolError: the message has no digests, or those of another number of reports.
+    """
     try:
         digests = b64decode(told["check"], validate=True)
     except (KeyError, TypeError, ValueError):
@@ -89,7 +108,7 @@ def pack_flags(dropped: NDArray[np.bool_]) -> bytes:
 
 
 def unpack_flags(bits: bytes, reports: int) -> NDArray[np.bool_]:
-    """Return the flags of `reports` reports from the bytes of `pack_flags`, as a mask."""
+    """Return the mask of `reports` reports that `pack_flags` packed."""
     return np.unpackbits(np.frombuffer(bits, np.uint8), count=reports).astype(bool)
 
 
@@ -98,16 +117,26 @@ Post = Callable[[str, bytes], bytes]
 
 
 class AskingAnalyst(NamedTuple):
-    """The number of the analyst who asks, and the analyst's letter to the other server."""
+    """The analyst who asks.
+
+    Attributes:
+        analyst: Number of the analyst in the task.
+        envelope: The analyst's letter to the other server, which this server cannot open.
+    """
 
     analyst: int
     envelope: str
 
 
 class AnswerShare(NamedTuple):
-    """SECRET: this server's share of an answer, the number of dropped reports, and the hashes of both servers' noise.
+    """SECRET: this server's share of an answer.
 
-    `marks_hash` hashes the marks of checked reports at all nodes on the way to the thresholds, for the other server.
+    Attributes:
+        values: Integers modulo 2**64, one per requested number, followed by a proof if the answer is proved.
+        dropped_count: Number of reports that failed the check.
+        noise_hashes: Hashes of both servers' noise; empty if answers are not proved.
+        marks_hash: Hash of the marks of checked reports at all nodes on the way to the thresholds, which must equal the
+            other server's.
     """
 
     values: tuple[int, ...]
@@ -117,7 +146,7 @@ class AnswerShare(NamedTuple):
 
 
 class AnswerShares(NamedTuple):
-    """SECRET: this server's share of an answer, and the other server's, sealed to the analyst."""
+    """SECRET: this server's share of an answer, and the other server's, which is sealed to the analyst."""
 
     own_share: AnswerShare
     sealed_peer_share: object
@@ -132,7 +161,13 @@ OTHERS_DROPPED = (
 def parse_answer_share(
     own: QuestionMessage, message: bytes, provenance: Mapping[str, object], dropped_count: int
 ) -> Mapping[str, Any]:
-    """Parse the other server's message with its sealed answer share.
+    """Return the fields of the other server's message with its sealed answer share.
+
+    Args:
+        own: The question that this server asked.
+        message: The other server's reply.
+        provenance: Facts of this server's report set, which must be equal there.
+        dropped_count: Number of reports that failed the check here.
 
     Raises:
         ProtocolError: the share is of another question, of another report set, or with other reports dropped.
@@ -175,8 +210,11 @@ class AnswerProofs:
     _own_proof: ShareProof | None = field(default=None, init=False)
 
     def prove_share(self, noise: NoiseKey, counts: NDArray[np.bool_] | None = None) -> OwnProof:
-        """SECRET: return the proof of the answer share with this noise, computed once: of all reports, or of those that
-        the mask `counts` accepts.
+        """SECRET: return the proof of the answer share; it is computed once.
+
+        Args:
+            noise: Key of this server's noise.
+            counts: Mask of the reports that count; None: all.
         """
         with self._lock:
             if self._own_proof is None:
@@ -184,11 +222,16 @@ class AnswerProofs:
             return OwnProof(self, self._own_proof)
 
     def record_peer_hash(self, own: ShareProof, told: Mapping[str, Any]) -> tuple[str, ...]:
-        """Return the noise hashes of servers 0 and 1. The other server's, from its message `told`, is stored at the
-        first answer and must stay the same.
+        """Return the noise hashes of servers 0 and 1.
+
+        The other server's hash is stored at the first answer, and must stay the same.
+
+        Args:
+            own: Proof of this server's answer share.
+            told: Fields of the other server's message.
 
         Raises:
-            ProtocolError: the other server sent no hash, or sent another hash before.
+            ProtocolError: the other server sent no hash, or sent another one before.
         """
         peer_hash = told.get("bound")
         if not isinstance(peer_hash, str) or self.store.record_noise_hash(self.prover.task, peer_hash) != peer_hash:
@@ -205,10 +248,16 @@ class OwnProof(NamedTuple):
     def add_to_share(
         self, share: AnswerShare, told: Mapping[str, Any], thresholds: tuple[int, ...], analyst: int
     ) -> AnswerShare:
-        """Add the analyst's proof to an answer share, if the answer is proved.
+        """Return an answer share with the analyst's proof, if the answer is proved.
 
-        The other server's message binds it for every answer: if unproved answers did not bind it, it could choose its
-        noise after it has seen some of them.
+        Every message of the other server binds it to its noise, also for unproved answers. Otherwise it could choose
+        its noise after it has seen some of these.
+
+        Args:
+            share: This server's answer share.
+            told: Fields of the other server's message.
+            thresholds: Thresholds of the answer.
+            analyst: Number of the analyst.
         """
         bound = self.proofs.record_peer_hash(self.share_proof, told)
         proved = self.share_proof.proof_for_analyst(analyst) if thresholds == self.proofs.thresholds else ()
@@ -239,8 +288,16 @@ class PlainCounting:
     _own_values: tuple[int, ...] | None = field(default=None, init=False)
 
     def lead(self, own: QuestionMessage, plan: Plan, asker: AskingAnalyst, post: Post) -> AnswerShares:
-        """Compute this server's answer share, fetch the other server's, and return both; runs at the server that the
-        analyst asked.
+        """Return both answer shares, at the server that the analyst asked.
+
+        Args:
+            own: The question.
+            plan: Its plan.
+            asker: The analyst.
+            post: Sends a request to the other server.
+
+        Raises:
+            ProtocolError: the other server answers another question, or from another report set.
         """
         provenance = self.status.provenance
         proof = self._proof
@@ -266,8 +323,10 @@ class PlainCounting:
         return None if self.proofs is None else self.proofs.prove_share(self.reports.noise_key)
 
     def _compute_values(self, plan: Plan) -> tuple[int, ...]:
-        """SECRET: return this server's answer share for the plan: counts at thresholds computed anew, the proved answer
-        or all cells computed once, while concurrent requests wait.
+        """SECRET: return this server's answer share for a plan.
+
+        Counts at thresholds are computed anew. The proved answer and the counts of all cells are computed once, while
+        concurrent requests wait.
         """
         if not plan.query.is_dense and (self.proofs is None or plan.query.requested_slots != self.proofs.thresholds):
             return make_answer_share(plan, self.reports, self.allotment)
@@ -360,10 +419,16 @@ class CheckedCounting:
     _own_values: tuple[int, ...] | None = field(default=None, init=False)
 
     def lead(self, own: QuestionMessage, plan: Plan, asker: AskingAnalyst, post: Post) -> AnswerShares:
-        """Return both answer shares as the server that was asked; before the first one, check the reports.
+        """Return both answer shares, at the server that the analyst asked. Before the first answer, check the
+        reports.
 
-        The analyst's letter is passed to the other server. A server whose store was restored to a time before the
-        check receives the set of failed reports again.
+        A server whose store was restored to a time before the check receives the set of failed reports again.
+
+        Args:
+            own: The question.
+            plan: Its plan.
+            asker: The analyst, whose letter is passed to the other server.
+            post: Sends a request to the other server.
 
         Raises:
             ProtocolError: the other server dropped other reports, or too few pass, or some fail at these thresholds.
@@ -379,8 +444,10 @@ class CheckedCounting:
     def _lead_checked(
         self, question: QuestionMessage, plan: Plan, asker: AskingAnalyst, dropped: bytes, post: Post
     ) -> AnswerShares:
-        """Return both answer shares after the check. Raises `ProtocolError` if the other server dropped other reports,
-        or has not checked its reports, or marks differ at these thresholds.
+        """Return both answer shares after the check.
+
+        Raises `ProtocolError` if the other server dropped other reports, has not checked its reports, or has other
+        marks.
         """
         dropped_count = int(unpack_flags(dropped, self.status.reports).sum())
         provenance = self.status.provenance
@@ -400,7 +467,11 @@ class CheckedCounting:
         )
 
     def make_cell_share(self, plan: Plan, post: Post | None) -> AnswerShare:
-        """Return this server's answer share for all cells; with `post`, first run the check if it is pending.
+        """Return this server's answer share for all cells.
+
+        Args:
+            plan: Plan of all cells.
+            post: Sends a request to the other server, to run a pending check; None: the check must have run.
 
         Raises:
             ProtocolError: reports were not checked, or too few pass.
@@ -475,8 +546,10 @@ class CheckedCounting:
         return dropped
 
     def _record_check(self, evaluation: Evaluation | HistogramEvaluation, facts: Mapping[str, Any]) -> bytes:
-        """Compare digests with the other server's, store which reports failed, unless that was done, and return the
-        stored flags. Raises `ProtocolError` if fewer pass than the task demands.
+        """Compare digests with the other server's, store which reports failed, and return the stored flags.
+
+        A result that was stored earlier is not changed. Raises `ProtocolError` if fewer reports pass than the task
+        demands.
         """
         passed = evaluation.find_accepted(parse_digests(facts, *evaluation.digests.shape))
         if passed.sum() < self.task.min_valid_share * self.status.reports:
@@ -490,9 +563,7 @@ class CheckedCounting:
     # answer shares
 
     def _proof(self, dropped: bytes) -> OwnProof | None:
-        """Return this server's proof of its answer share over the accepted reports; None if the task's answers are not
-        proved.
-        """
+        """Return this server's proof of its answer share over the accepted reports; None if answers are not proved."""
         if self.proofs is None:
             return None
         return self.proofs.prove_share(self.derive_noise_key(dropped), ~unpack_flags(dropped, self.status.reports))
@@ -566,7 +637,14 @@ class TaskService(SharedTaskService[Task]):
 
     def answer(self, message: bytes, analyst: int = 0) -> bytes:
         """Answer an analyst: agree with the other server on the report set, charge once, and return both sealed answer
-        shares. Raises `ProtocolError` as the base class; nothing was revealed.
+        shares.
+
+        Args:
+            message: The analyst's question.
+            analyst: Number of the analyst.
+
+        Raises:
+            ProtocolError: the question is refused; nothing was revealed.
         """
         analyst_question = QuestionMessage.from_json(message, self.task)
         stored = parse_object(message, "question")
@@ -580,14 +658,28 @@ class TaskService(SharedTaskService[Task]):
         return encode_sealed_answer(reply, self.party, _to_answer(own_share, counting.status), peer_share)
 
     def submit_upload(self, owner: int, message: bytes) -> Future[bytes]:
-        """Queue the reports of an owner's DAP upload for both servers; the future holds the rejected reports. Raises
-        `ProtocolError` if the message is invalid or this is the helper.
+        """Queue the reports of an owner's DAP upload for both servers.
+
+        Args:
+            owner: Number of the owner.
+            message: The upload request.
+
+        Returns:
+            A future of the list of rejected reports.
+
+        Raises:
+            ProtocolError: the message is invalid, or this server is the helper.
         """
         return self._leader.submit(owner, dap.parse_upload_request(message))
 
     def run_aggregation_job(self, message: bytes) -> bytes:
-        """Store, as the helper, the reports of the leader's aggregation job; return the outcome of each. Raises
-        `ProtocolError` if the message is invalid.
+        """Store the reports of the leader's aggregation job, at the helper; return the outcome of each.
+
+        Args:
+            message: The aggregation job.
+
+        Raises:
+            ProtocolError: the message is invalid.
         """
         return answer_aggregation_job(self, self._verifier, dap.parse_aggregation_job(message, self.task.hash))
 

@@ -60,8 +60,11 @@ CHECKED = "Checked: a report counts once, or is dropped. Not checked: whether it
 
 
 def list_assumptions(task: Task, *, proved: bool = True) -> tuple[str, ...]:
-    """Return the trust assumptions of a task, one line each. `proved` is False for an answer that was accepted without
-    a valid proof.
+    """Return the trust assumptions of a task, one line each.
+
+    Args:
+        task: The task.
+        proved: Whether the answer has a valid proof. False: it was accepted without one.
     """
     checked = BELIEVED if task.owners is Owners.UNCHECKED else CHECKED
     if not (task.proof_key_hashes and proved):
@@ -108,8 +111,9 @@ def _describe_owner_limit(task: Task) -> str:
 
 
 def _describe_reports(task: Task) -> tuple[str, ...]:
-    """Return the lines about a task's reports: their encoding and sizes, or their proofs; empty for tree reports
-    without proofs.
+    """Return lines about a task's reports: their encoding and sizes, or their proofs.
+
+    Empty for reports of trees of seeds without proofs.
     """
     encoding = task.encoding
     if not isinstance(encoding, HistogramEncoding):
@@ -144,7 +148,13 @@ def _plan_example(task: Task) -> Plan:
 def read_record_slots(
     task: Task, table: Any, delimiter: str = ",", axes: Sequence[Axis | Categories] | None = None
 ) -> IntArray:
-    """SECRET: return the slots of the records of a table on the task's axes, with the table's column names in `axes`.
+    """SECRET: return the slots of the records of a table.
+
+    Args:
+        task: The task.
+        table: The table.
+        delimiter: Field separator of a CSV file.
+        axes: Axes of the task with the table's column names; None: those of the task.
 
     Raises:
         ValueError: a column is missing or of the wrong type; or there are no records, or more than the task accepts.
@@ -169,13 +179,27 @@ class TaskPlanner:
     task: Task
 
     def plan(self, workload: Workload[Answer], loss: PrivacyLoss, adjacency: Adjacency) -> Strategy[Answer]:
-        """Return the rounds of a question as plans whose counts the servers answer; costs and errors come from the task
+        """Return the rounds of a question as plans that the servers answer. Costs and errors come from the task
         alone.
+
+        Args:
+            workload: The question's workload.
+            loss: The loss of all rounds together.
+            adjacency: Which tables the loss is about.
         """
         return FunctionShares(self.task.owners).plan(workload, loss, adjacency)
 
     def plan_query(self, query: Query, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
-        """Return the plan of the release that answers the query. Raises `UnsupportedQuery`."""
+        """Return the plan of the release that answers the query.
+
+        Args:
+            query: Prefix counts, or counts of cells.
+            loss: Not used, because the task has paid for all of its counts.
+            adjacency: Has the public number of reports.
+
+        Raises:
+            UnsupportedQuery: the task's counts cannot answer the query.
+        """
         return self.task.plan_for_query(query, adjacency.public_record_count or 1)
 
 
@@ -235,7 +259,12 @@ class Analyst:
     def ask(
         self, question: Question[Curve], question_id: str | None = None, progress: Callable[[], object] = lambda: None
     ) -> Curve:
-        """Plan the question, and ask the servers. `progress` is called after each round.
+        """Plan a question, ask the servers, and return its result.
+
+        Args:
+            question: The question.
+            question_id: Id of a question that is repeated; None: a new one.
+            progress: Called after each round.
 
         Warns:
             CurveWarning: each of the curve's `notes`.
@@ -297,8 +326,9 @@ class Analyst:
         return tuple((proved_counts | counts)[threshold] for threshold in query.requested_slots)
 
     def _ask_values(self, thresholds: tuple[int, ...], message_id: str | None) -> tuple[int, ...]:
-        """Return the noisy counts at thresholds, or of all cells, from both servers' answer shares. Raises
-        `ProtocolError` if a share is invalid, reports or noise have changed, or a proof fails.
+        """Return the noisy counts at thresholds, or of all cells, from both servers' answer shares.
+
+        Raises `ProtocolError` if a share is invalid, reports or noise have changed, or a proof fails.
         """
         inquiry = SealedQuestion.create(QuestionMessage.create(self._task, thresholds, message_id), self._party)
         message = inquiry.to_json(self._ticket, self._task.servers)
@@ -328,8 +358,9 @@ class Analyst:
     def _verify_values(
         self, plan: Plan, answer_shares: Sequence[tuple[int, ...]], bound: tuple[str, ...]
     ) -> tuple[int, ...]:
-        """Return the noisy counts of a proved answer. Raises `ProtocolError` if the proof fails or a count is
-        impossible, unless unproved answers are accepted.
+        """Return the noisy counts of a proved answer.
+
+        Raises `ProtocolError` if the proof fails or a count is impossible, unless unproved answers are accepted.
         """
         size = len(answer_shares[0]) // 2
         numbers = [share[:size] for share in answer_shares]

@@ -116,8 +116,14 @@ def to_residues(numbers: Sequence[int] | NDArray[np.int64]) -> Words:
 
 
 def inner_products(first: Words, second: Words) -> list[int]:
-    """Return the inner products modulo the prime of residues ``(rows, size)`` with ``(rows, size)`` or ``(size,)``, as
-    integers.
+    """Return inner products modulo the prime.
+
+    Args:
+        first: Residues, (rows, size).
+        second: Residues, (rows, size) or (size,).
+
+    Returns:
+        One integer per row.
 
     >>> inner_products(np.array([[PRIME - 1, 2]], np.uint64), np.array([PRIME - 1, 3], np.uint64))
     [7]
@@ -251,8 +257,14 @@ class ProvedEdges(ProvedValues):
         return key.derive_path_noise(self.distribution, self.distribution.prefix_lengths)
 
     def require_possible(self, counts: Sequence[int], reports: int) -> None:
-        """Refuse counts that fall, or exceed the number of reports, by more than noise explains. Raises
-        `ProtocolError`.
+        """Refuse counts that decrease, or exceed the number of reports, by more than noise explains.
+
+        Args:
+            counts: The proved counts, in the order of their edges.
+            reports: Number of reports.
+
+        Raises:
+            ProtocolError: the counts are impossible.
         """
         counts_by_edge = {0: 0, **dict(zip(self.distribution.prefix_lengths, counts, strict=True))}
         *_, largest = counts_by_edge
@@ -280,9 +292,7 @@ class ProvedEdges(ProvedValues):
                 raise ProtocolError("servers", NOT_BETWEEN, 502)
 
     def _is_falling(self, counts: Mapping[int, int], lower: int, upper: int) -> bool:
-        """Return True if the count at the upper edge is below the count at the lower one by more than
-        noise explains.
-        """
+        """Return True if the count at the upper edge is below that at the lower one, by more than noise explains."""
         return counts[upper] < counts[lower] - self.bound_noise_difference(lower, upper)
 
     @property
@@ -334,8 +344,9 @@ class ProofKeys:
         return tuple(hash_key(key) for key in self.keys)
 
     def to_ticket_secrets(self, owners: int) -> Mapping[tuple[Role, int], str]:
-        """Return ticket secrets by role and number: `secret` for each of the `owners`, and one of `keys` for each
-        analyst.
+        """Return the secrets in tickets, by role and number.
+
+        Each of the `owners` gets `secret`, and each analyst one of `keys`.
         """
         of_owners = {(Role.OWNER, number): self.secret for number in range(owners)}
         return {**of_owners, **{(Role.ANALYST, number): key for number, key in enumerate(self.keys)}}
@@ -347,7 +358,12 @@ def hash_key(key: str) -> str:
 
 
 def require_key(key: str, allowed_hashes: Sequence[str], key_hash: str) -> str:
-    """Return the key in a ticket if the task document contains its hash.
+    """Return the key in a ticket, if its hash is allowed.
+
+    Args:
+        key: The key.
+        allowed_hashes: Hashes of keys in the task document.
+        key_hash: Hash of the key.
 
     Raises:
         ProtocolError: the ticket has another key or none.
@@ -361,7 +377,13 @@ def require_key(key: str, allowed_hashes: Sequence[str], key_hash: str) -> str:
 
 
 def derive_coefficients(key: str, task: str, size: int) -> Words:
-    """SECRET: derive an analyst's coefficients for answers of `size` values."""
+    """SECRET: return an analyst's coefficients for answers.
+
+    Args:
+        key: The analyst's key, in hexadecimal digits.
+        task: Hash of the task.
+        size: Number of values of an answer.
+    """
     return expand_key(derive_key(bytes.fromhex(key), f"coefficients {task}")[:16], size)
 
 
@@ -388,8 +410,7 @@ class OwnerProver:
     keys: tuple[str, ...]
 
     def make_words(self, slots: NDArray[np.int64], first: Sequence[bytes], second: Sequence[bytes]) -> Words:
-        """SECRET: return the proof word of each report for each analyst, ``(reports, analysts)``, as residues below the
-        prime.
+        """SECRET: return the proof words of reports, (reports, analysts), as residues below the prime.
 
         Args:
             slots: Slots of the records.
@@ -439,8 +460,8 @@ class ShareProof(NamedTuple):
         return hash_noise(self.masked_noise)
 
     def proof_for_analyst(self, analyst: int) -> tuple[int, ...]:
-        """Return the proof for analyst number `analyst`: the masked noise, then the sum for this analyst, sent beside
-        the answer share.
+        """Return the proof for one analyst, which is sent beside the answer share: the masked noise, then the analyst's
+        sum.
         """
         return *self.masked_noise, self.sums[analyst]
 
@@ -467,8 +488,12 @@ class ServerProver:
     seeds: Sequence[bytes]
 
     def prove_share(self, noise: Sequence[int], counts: NDArray[np.bool_] | None = None) -> ShareProof:
-        """SECRET: return this server's proof of its answer share: its noise, masked by the reports' seeds, and one sum
-        for each analyst. `counts` is True for each accepted report; None if all are accepted.
+        """SECRET: return this server's proof of its answer share: its noise, masked by the reports' seeds, and a sum
+        per analyst.
+
+        Args:
+            noise: This server's noise of each value.
+            counts: Mask of the accepted reports; None: all are accepted.
         """
         size = len(noise)
         analysts = self.words.shape[1]

@@ -1,4 +1,11 @@
-"""SECRET. Upload of reports by DAP clients to the leader, which forwards the helper's parts in an aggregation job."""
+"""SECRET. Uploads by clients of the DAP draft: to the leader, which forwards the helper's parts.
+
+    LeaderUpload              the client of an owner
+    UploadLeader              the leader: stores its parts, and sends the helper's parts in an aggregation job
+    answer_aggregation_job    the helper: stores its parts, and returns the outcome of each report
+
+Formal guarantees: each part is sealed to its server, and alone reveals nothing about a record.
+"""
 
 from __future__ import annotations
 
@@ -73,8 +80,11 @@ class ReportVerifier:
     def answer_messages(
         self, stored: Sequence[StoredReport], messages: Sequence[bytes]
     ) -> list[bytes | dap.ReportError]:
-        """Return the helper's answer to the leader's message about each report: a proof message, or the reason of
-        rejection.
+        """Return the helper's answer about each report: a proof message, or the reason of rejection.
+
+        Args:
+            stored: The reports.
+            messages: The leader's message about each report.
         """
         verified = self.verify_reports(stored)
         size = 0 if verified is None else verified.scheme.message_size
@@ -201,8 +211,9 @@ class UploadLeader:
         )
 
     def _take_uploads(self, uploads: Sequence[OpenedUpload]) -> Sequence[bytes | Exception]:
-        """Store uploads at both servers, in jobs without repeated ids; return for each its rejected reports, encoded,
-        or its error.
+        """Store uploads at both servers, in jobs without repeated ids.
+
+        Returns for each upload its rejected reports, encoded, or its error.
         """
         outcomes = dict[int, bytes | Exception]()
         remaining = list(range(len(uploads)))
@@ -219,8 +230,8 @@ class UploadLeader:
         return [outcomes[number] for number in range(len(uploads))]
 
     def _take_disjoint_uploads(self, uploads: Sequence[OpenedUpload]) -> list[bytes | Exception]:
-        """Store uploads without common ids at both servers; return for each its rejected reports,
-        encoded, or its error.
+        """Store uploads without common ids at both servers; return for each its rejected reports, encoded, or its
+        error.
         """
         shares = [stored.share for upload in uploads for _, stored in upload.valid_reports]
         are_shares = iter(_are_shares(self._service, shares) if shares else [])
@@ -271,7 +282,12 @@ def _extract_error(outcome: int | BaseException) -> Exception | None:
 def answer_aggregation_job(
     service: SharedTaskService[Task], verifier: ReportVerifier, verify_inits: Sequence[dap.VerifyInit]
 ) -> bytes:
-    """Store the helper's parts of reports that the leader forwards, and return the outcome of each.
+    """Store, as the helper, its parts of reports that the leader forwards; return the outcome of each.
+
+    Args:
+        service: Service of the helper.
+        verifier: Verification of reports on arrival.
+        verify_inits: The reports, each with the leader's message.
 
     Raises:
         ProtocolError: this is the leader, or the task accepts no more reports.
@@ -391,12 +407,14 @@ class LeaderUpload:
         self.config_ids = tuple(dap.derive_config_id(self._hpke_key(party)) for party in (0, 1))
 
     def send(self, progress: Callable[[int], object], timeout: float = ANSWER_SECONDS) -> int:
-        """Send all reports over a new connection. `progress` is called with the number of reports sent, which is
-        returned.
+        """Send all reports over a new connection; return their number.
+
+        Args:
+            progress: Called with the number of reports sent so far.
+            timeout: Seconds that an answer may take.
 
         Raises:
-            ProtocolError: a server rejects a report, or is unreachable. Reports that are sent again do not count
-                twice.
+            ProtocolError: a server rejects a report, or is unreachable. Reports that are sent again do not count twice.
         """
         server = self._task.servers[0]
         with Channel.from_certificate(server.url, server.certificate, timeout) as leader:
@@ -428,8 +446,10 @@ class LeaderUpload:
         return sent
 
     def encode_upload_request(self, reports: Sequence[tuple[bytes, tuple[bytes, bytes]]]) -> bytes:
-        """Return the bytes of the draft's `UploadRequest` for reports given by id and by shares for server 0 and server
-        1.
+        """Return an `UploadRequest` of the draft.
+
+        Args:
+            reports: Id of each report, and its shares for server 0 and server 1.
         """
         public = self._task.encoding.public_size
         encoded = []
@@ -460,8 +480,10 @@ class LeaderUpload:
         return bytes.fromhex(self._task.servers[party].hpke_key)
 
     def _fetch_config_ids(self, leader: Channel) -> None:
-        """Fetch the HPKE configurations of both servers, and store in `config_ids` the id of the key that the task
-        names at each: after a rotation a server has several keys."""
+        """Store in `config_ids`, for each server, the id of the key that the task names.
+
+        A server has several keys after a rotation, so the HPKE configurations of both servers are fetched.
+        """
         helper = self._task.servers[1]
         with Channel.from_certificate(helper.url, helper.certificate, leader.timeout) as helper_channel:
             lists = [channel.get("/hpke_config") for channel in (leader, helper_channel)]

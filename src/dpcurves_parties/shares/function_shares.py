@@ -1,14 +1,18 @@
-"""Two non-colluding servers: each holds a share of every record's comparison function, and adds independent noise.
+"""Counts by two servers that do not collude: each holds a share of every record, and adds its own noise.
 
-With shares modulo 2**64 of the counts c_t of reports in the first t slots,
+Let c_t be the number of reports in the first t slots. With shares modulo 2**64,
 
     server k releases      share_k(c_t) + noise_k(t)                          k = 0, 1
     the analyst adds       c_t + noise_0(t) + noise_1(t)
 
-so each server protects against the other with its own noise, and an answer has twice the variance of one curator's. All
+Each server protects against the other by its own noise. So an answer has twice the variance of one curator's. All
 thresholds of a task are paid once.
 
-Formal guarantees: against each server, and against everyone who sees answers, for a replaced report; computational, see
+    FunctionShares       the trust model: plans queries, and runs both servers in one process
+    make_answer_share    one server's part of an answer; nothing else leaves the server
+    combine_release      the release that both parts add up to
+
+Formal guarantees: for a replaced report, against each server, and against everyone who sees answers; computational, see
 `FunctionShares`.
 
 Reference: Boyle, Gilboa and Ishai 2016 (function secret sharing).
@@ -67,7 +71,7 @@ class Owners(Enum):
 
 
 class ShareHolder(Protocol):
-    """SECRET. State of one server: a share of each report, and the key of its noise. It has no repr.
+    """SECRET. The state of one server: a share of each report, and the key of its noise. It has no repr.
 
     Attributes:
         noise_key: Key of this server's noise, which belongs to this set of reports alone.
@@ -75,16 +79,19 @@ class ShareHolder(Protocol):
 
     @property
     def noise_key(self) -> NoiseKey:
-        """SECRET: key from which this server derives its noise: the same noise whenever a question about this set of
-        reports is answered again.
-        """
+        """SECRET: key of this server's noise. A repeated question about this set of reports gets the same noise."""
         ...
 
     def sum_prefix_shares(self, thresholds: Sequence[int]) -> Sequence[int]:
-        """SECRET: this server's shares, modulo 2**64, of the number of reports in the first slots, for each of
-        `thresholds`.
+        """SECRET: return this server's shares, modulo 2**64, of the number of reports in the first slots.
 
-        The shares of both servers add up to the exact counts. No entry of `thresholds` is 0.
+        The shares of both servers add up to the exact counts.
+
+        Args:
+            thresholds: Numbers of slots, none of them 0.
+
+        Returns:
+            One share per threshold.
         """
         ...
 
@@ -131,13 +138,28 @@ class FunctionShares:
         return (ShareHolder,) * SERVERS
 
     def plan(self, workload: Workload[Answer], loss: PrivacyLoss, adjacency: Adjacency) -> Strategy[Answer]:
-        """Return the rounds of a workload on a fixed grid: owners encode their records once, and later rounds choose
-        thresholds.
+        """Return the rounds of a workload on a fixed grid.
+
+        Owners encode their records once; later rounds only choose thresholds.
+
+        Args:
+            workload: The question's workload.
+            loss: The loss of all rounds together.
+            adjacency: Which tables the loss is about.
         """
         return choose_one_round(workload, Setting(loss, adjacency))
 
     def plan_query(self, query: Query, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
-        """Plan a query to the two servers. Raises `UnsupportedQuery`; touches no data."""
+        """Plan a query to the two servers. Touches no data.
+
+        Args:
+            query: Prefix counts, or counts of cells.
+            loss: The loss of this query.
+            adjacency: Replace-one, with one record per report.
+
+        Raises:
+            UnsupportedQuery: two servers cannot answer the query, or not under this adjacency.
+        """
         if type(query) not in _WAYS:
             raise UnsupportedQuery(
                 "question",
@@ -152,11 +174,16 @@ class FunctionShares:
         return replace(plan, made_by=f"{NAMED}, owners {self.owners.value}: {plan.made_by}, by each server")
 
     def run(self, plan: Plan, holders: Sequence[ShareHolder], allotment: Allotment, randomness: Randomness) -> Release:
-        """Return the release of both servers, run in one process. Their noise comes from their own keys, so
-        `randomness` is not used.
+        """Return the release of both servers, run in one process.
+
+        Args:
+            plan: Plan of the query.
+            holders: States of servers 0 and 1.
+            allotment: The charge for the plan's loss.
+            randomness: Not used, because the servers' noise comes from their own keys.
 
         Raises:
-            ValueError: the payment is for another loss.
+            ValueError: the charge is for another loss.
         """
         first, second = holders
         return combine_release(
@@ -165,10 +192,16 @@ class FunctionShares:
 
 
 def make_answer_share(plan: Plan, holder: ShareHolder, allotment: Allotment) -> tuple[int, ...]:
-    """Return the answer share of one server: its shares plus its own noise, modulo 2**64. Nothing else leaves a server.
+    """Return the answer share of one server: its shares plus its own noise, modulo 2**64. Nothing else leaves a
+    server.
+
+    Args:
+        plan: Plan of the query.
+        holder: State of the server.
+        allotment: The charge for the plan's loss.
 
     Raises:
-        ValueError: the payment is for another loss.
+        ValueError: the charge is for another loss.
     """
     require_charged(allotment, plan)
     return _find_handler(plan).make_share(plan, holder)
@@ -177,6 +210,11 @@ def make_answer_share(plan: Plan, holder: ShareHolder, allotment: Allotment) -> 
 def combine_release(plan: Plan, answer_shares: Sequence[Sequence[int]], allotment: Allotment) -> Release:
     """Return the release that both servers' answer shares add up to.
 
+    Args:
+        plan: Plan of the query.
+        answer_shares: Integers modulo 2**64 from each of the two servers.
+        allotment: The charge for the plan's loss.
+
     Raises:
         ValueError: there are not two answer shares with the requested number of integers modulo 2**64.
     """
@@ -184,7 +222,11 @@ def combine_release(plan: Plan, answer_shares: Sequence[Sequence[int]], allotmen
 
 
 def combine_values(plan: Plan, answer_shares: Sequence[Sequence[int]]) -> tuple[int, ...]:
-    """Return the released noisy counts, as signed integers, that both servers' answer shares add up to.
+    """Return the noisy counts that both servers' answer shares add up to, as signed integers.
+
+    Args:
+        plan: Plan of the query.
+        answer_shares: Integers modulo 2**64 from each of the two servers.
 
     Raises:
         ValueError: there are not two answer shares with the requested number of integers modulo 2**64.
@@ -193,7 +235,11 @@ def combine_values(plan: Plan, answer_shares: Sequence[Sequence[int]]) -> tuple[
 
 
 def add_answer_shares(plan: Plan, answer_shares: Sequence[Sequence[int]]) -> tuple[int, ...]:
-    """Add both answer shares, without the public constants that both omit.
+    """Return the sum of both answer shares as signed integers, without the public constants that both omit.
+
+    Args:
+        plan: Plan of the query.
+        answer_shares: Integers modulo 2**64 from each of the two servers.
 
     Raises:
         ValueError: there are not two answer shares with the requested number of integers modulo 2**64.
@@ -207,7 +253,12 @@ def add_answer_shares(plan: Plan, answer_shares: Sequence[Sequence[int]]) -> tup
 
 
 def make_release(plan: Plan, counts: Sequence[int], allotment: Allotment) -> Release:
-    """Return the release of noisy counts that the servers sent to an analyst and have charged for.
+    """Return a release of noisy counts that the servers sent to an analyst and have charged for.
+
+    Args:
+        plan: Plan of the query.
+        counts: The noisy counts.
+        allotment: The charge for the plan's loss.
 
     Raises:
         ValueError: the number of counts differs from the requested one.
@@ -216,7 +267,9 @@ def make_release(plan: Plan, counts: Sequence[int], allotment: Allotment) -> Rel
 
 
 def find_thresholds(plan: Plan) -> Sequence[int]:
-    """Return the rising numbers of slots whose prefix counts servers must share; an empty prefix needs no share."""
+    """Return the increasing numbers of slots whose prefix counts the servers must share. The empty prefix needs no
+    share.
+    """
     return _find_handler(plan).thresholds(plan)
 
 
@@ -237,7 +290,7 @@ class _QueryHandler(NamedTuple):
 
 
 def _find_handler(plan: Plan) -> _QueryHandler:
-    """Return the functions for a query. Raises `UnsupportedQuery` if servers cannot answer it."""
+    """Return the functions for a plan's query. Raises `UnsupportedQuery` if two servers cannot answer it."""
     if type(plan.query) not in _WAYS:
         raise UnsupportedQuery(
             "question",
@@ -248,8 +301,9 @@ def _find_handler(plan: Plan) -> _QueryHandler:
 
 
 def _plan_prefixes(query: PrefixQuery, loss: PrivacyLoss, adjacency: Adjacency, owners: Owners) -> Plan:
-    """Return the plan of counts below thresholds, with the noise of both servers' paths. Raises `UnsupportedQuery` for
-    too many slots or too much noise.
+    """Return the plan of counts below thresholds, with the noise of both servers.
+
+    Raises `UnsupportedQuery` for too many slots or too much noise.
     """
     if query.slots > MOST_CELLS:
         raise UnsupportedQuery("grid", f"must have at most {MOST_CELLS} slots, got {query.slots}; take a coarser grid")
@@ -266,8 +320,9 @@ def _plan_prefixes(query: PrefixQuery, loss: PrivacyLoss, adjacency: Adjacency, 
 
 
 def _plan_cells(query: CountQuery, loss: PrivacyLoss, adjacency: Adjacency, owners: Owners) -> Plan:
-    """Return the plan of the counts of all cells, with both servers' noise. Raises `UnsupportedQuery` for too many
-    slots or too much noise.
+    """Return the plan of the counts of all cells, with the noise of both servers.
+
+    Raises `UnsupportedQuery` for too many slots or too much noise.
     """
     if prod(query.shape) > MOST_SLOTS:
         rule = (
@@ -284,8 +339,9 @@ def _plan_cells(query: CountQuery, loss: PrivacyLoss, adjacency: Adjacency, owne
 
 
 def _require_room(parameter: Fraction, loss: PrivacyLoss) -> None:
-    """Refuse noise whose scale (pure loss) or variance (zero-concentrated loss) is too large for the ring. Raises
-    `UnsupportedQuery`.
+    """Refuse noise that is so large that sums could wrap around the ring. Raises `UnsupportedQuery`.
+
+    `parameter` is the scale of the noise for a pure loss, its variance for a zero-concentrated one.
     """
     if parameter > (LARGEST_SCALE if loss.is_pure else LARGEST_SCALE**2):
         raise UnsupportedQuery(
@@ -315,7 +371,9 @@ def _list_cell_thresholds(plan: Plan) -> Sequence[int]:
 
 
 def _mask_cells(plan: Plan, holder: ShareHolder) -> tuple[int, ...]:
-    """SECRET: return a server's shares, modulo 2**64, of all interval sums and of the missing cell, plus its own noise.
+    """SECRET: return a server's shares of all interval sums and of the missing cell, plus its own noise, modulo
+    2**64.
+
     The missing cell's share omits the number of reports, which is public.
     """
     distribution = plan.distribution.require_type(IntervalSums)
@@ -330,8 +388,9 @@ def _mask_cells(plan: Plan, holder: ShareHolder) -> tuple[int, ...]:
 
 
 def _read_cell_values(plan: Plan, values: tuple[int, ...]) -> tuple[int, ...]:
-    """Add the public number of reports to the missing cell, from which both servers subtracted the reports with a
-    slot.
+    """Return the values with the public number of reports added to the missing cell.
+
+    Both servers only subtracted the reports with a slot there.
     """
     *sums, missing = values
     return *sums, missing + (plan.adjacency.public_record_count or 0)

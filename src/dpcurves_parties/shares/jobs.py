@@ -95,8 +95,12 @@ class JobSums(NamedTuple):
 
 
 def evaluate_job(work: JobRequest) -> JobSums:
-    """SECRET: return a worker's sums of one job: shares of counts at thresholds or nodes, and digests; not intact if
-    the blob is missing or damaged.
+    """SECRET: return a worker's sums of one job: shares of counts at thresholds or nodes, and digests.
+
+    The result is marked as not intact if the blob is missing or damaged.
+
+    Args:
+        work: The job, with its thresholds or nodes.
     """
     shares = work.job.blob.read_bytes()
     counted = None
@@ -117,8 +121,9 @@ def evaluate_job(work: JobRequest) -> JobSums:
 
 
 def add_sums(one: JobSums, other: JobSums) -> JobSums:
-    """SECRET: return the sums of two groups of jobs together, with the digests of the first before those of the second;
-    not intact if either is not.
+    """SECRET: return the sums of two groups of jobs together. The digests of the first come first.
+
+    The result is not intact if either group is not.
     """
     if not (one.is_intact and other.is_intact):
         return one._replace(is_intact=False)
@@ -143,9 +148,13 @@ class JobSet:
     def compute_sums(
         self, thresholds: Sequence[int], report_mask: NDArray[np.bool_] | None = None, nodes: Sequence[Node] = ()
     ) -> JobSums:
-        """SECRET: compute sums at these thresholds over all reports, or over the non-empty subset of a mask.
+        """SECRET: return sums over all reports, or over those of a mask.
 
-        With nodes, return the sums in their left children, and a row of hashes of each job.
+        Args:
+            thresholds: Numbers of slots.
+            report_mask: Mask of the reports, with at least one; None: all.
+            nodes: Nodes instead of thresholds: the sums are those in their left children, with a row of hashes of each
+                job.
 
         Raises:
             ProtocolError: a blob was damaged, or workers are unreachable.
@@ -195,14 +204,21 @@ class CheckedJobs:
         return Evaluation(thresholds, self, tuple(sums.shares.tolist()), sums.digests)
 
     def sum_reports(self, report_mask: NDArray[np.bool_], thresholds: Sequence[int]) -> tuple[int, ...]:
-        """SECRET: return this server's shares, modulo 2**64, of the numbers of reports in the first slots for each
-        threshold, over the reports of a mask.
+        """SECRET: return this server's shares, modulo 2**64, of the number of some reports in the first slots.
+
+        Args:
+            report_mask: Mask of the reports that count.
+            thresholds: Numbers of slots, none of them 0.
         """
         return tuple(self.jobs.compute_sums(thresholds, report_mask).shares.tolist())
 
     def sum_nodes(self, report_mask: NDArray[np.bool_], nodes: Sequence[Node]) -> NodeSums:
         """SECRET: return this server's shares of the counts in the left children of nodes, and hashes of marks of each
-        job, over the reports of a mask.
+        job.
+
+        Args:
+            report_mask: Mask of the reports that count.
+            nodes: Pairs of level and index; parents come before their children.
         """
         sums = self.jobs.compute_sums((), report_mask, nodes)
         marks = sums.digests.reshape(-1, len(nodes), 32).swapaxes(0, 1)
@@ -222,7 +238,13 @@ class JobWriter:
     workers: Workers
 
     def write_jobs(self, context: JobContext, name: str, parts: Iterable[Sequence[bytes]]) -> JobSet:
-        """SECRET: write shares, in the order of ids, as jobs of the report set of this name."""
+        """SECRET: write the shares of a report set as jobs.
+
+        Args:
+            context: What workers need to open the shares.
+            name: Name of the report set.
+            parts: Shares of the reports of each job, in the order of ids.
+        """
         jobs = [
             EvaluationJob(
                 self.blob_store.write(f"{context.task}-{context.party}/{name}/{number}", b"".join(shares_of_job)),

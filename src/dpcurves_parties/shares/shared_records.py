@@ -1,11 +1,11 @@
-"""Secret sharing of records between two servers: owners' encoding, and the servers' shares of all reports.
+"""Secret sharing of records between two servers: the owners' encoding, and each server's shares of all reports.
 
-    TreeEncoding           a comparison key for each server: see `crypto.keys`
-    CheckedTreeEncoding    keys that servers can check: a report counts once, or is dropped
-    SharedReports          one server's shares of a frozen set; sums below thresholds, modulo 2**64
+    TreeEncoding           makes a comparison key for each server (see `crypto.keys`)
+    CheckedTreeEncoding    makes keys that servers can check: a report counts once, or is dropped
+    SharedReports          one server's shares of a closed report set; sums below thresholds, modulo 2**64
     CheckedReports         sums and digests; both servers compare digests before they use any count
 
-Formal guarantees: one server's share reveals nothing about a record. Nodes of accepted reports are evaluated once
+Formal guarantees: one server's share reveals nothing about a record. Each node of accepted reports is evaluated once
 (`NodeSumCache`), so the hashes that servers compare do not depend on earlier questions or on restarts.
 """
 
@@ -40,7 +40,7 @@ RING = 2**64
 
 @dataclass(frozen=True)
 class TreeEncoding(ShareEncoding):
-    """Encoding of the reports of one task, common to owners and servers.
+    """The encoding of the reports of one task, common to owners and servers.
 
     Attributes:
         SHARE: Function that makes keys of cells.
@@ -80,8 +80,15 @@ class TreeEncoding(ShareEncoding):
         Formal guarantees: the share of one server reveals nothing about the record (see `share_cells`, and for checked
         reports `share_checked_cells`).
 
+        Args:
+            places: Slot of each record; the number of slots if it is missing.
+            randomness: Source of the seeds.
+
+        Returns:
+            For each record, the bytes for server 0 and for server 1.
+
         Raises:
-            ValueError: a number is not a slot, nor the number of slots (missing).
+            ValueError: a number is not a slot, nor the number of slots.
         """
         if np.any((places < 0) | (places > self.slots)):
             raise InvalidArgument("places", f"must be indices of slots from 0 to {self.slots}")
@@ -93,7 +100,7 @@ class TreeEncoding(ShareEncoding):
         return list(zip(first, second, strict=True))
 
     def _make_words(self, places: NDArray[np.int64], seeds: Sequence[Words]) -> Words:
-        """SECRET: return the proof words of records, ``(records, analysts)``; zeros without a prover."""
+        """SECRET: return the proof words of records, (records, analysts); zeros without a prover."""
         if self.prover is None:
             return np.zeros((len(places), self.proof_words), np.uint64)
         first, second = map(_to_byte_rows, seeds)
@@ -105,13 +112,25 @@ class TreeEncoding(ShareEncoding):
         crypto.prefix_sums(self.parse_keys(0, [share]), [0, self.slots], self.engine)
 
     def require_shares(self, party: int, shares: Sequence[bytes]) -> None:
-        """Refuse invalid keys. Raises `ValueError`: a share is not of this encoding and party."""
+        """Refuse invalid shares.
+
+        Args:
+            party: Number of the server.
+            shares: Its shares of some reports.
+
+        Raises:
+            ValueError: a share is not of this encoding and party.
+        """
         public, seeds = self._split_shares(shares)
         self.PUBLIC.require(self.domain, public)
         crypto.SeedShare(party, seeds)
 
     def parse_keys(self, party: int, shares: Sequence[bytes]) -> crypto.ComparisonKeys:
-        """SECRET: parse the keys in one server's shares of some reports.
+        """SECRET: return the keys in one server's shares of some reports.
+
+        Args:
+            party: Number of the server.
+            shares: Its shares.
 
         Raises:
             ValueError: a share is not of this encoding and party.
@@ -119,13 +138,22 @@ class TreeEncoding(ShareEncoding):
         return self.join_keys(party, [shares], len(shares))
 
     def join_keys(self, party: int, parts: Iterable[Sequence[bytes]], count: int) -> crypto.ComparisonKeys:
-        """SECRET: parse the keys of `count` reports whose shares arrive in parts. Raises `ValueError` as
-        `parse_keys`.
+        """SECRET: return the keys of reports whose shares arrive in parts.
+
+        Args:
+            party: Number of the server.
+            parts: Its shares, part by part.
+            count: Number of reports.
+
+        Raises:
+            ValueError: a share is not of this encoding and party.
         """
         return crypto.ComparisonKeys(*self._join_parts(party, parts, count))
 
     def parse_words(self, shares: Sequence[bytes]) -> tuple[Words, list[bytes]]:
-        """SECRET: parse the proof words in the shares of some reports, ``(reports, proofs)``, and the seed of each."""
+        """SECRET: return the proof words in the shares of some reports, (reports, proofs), and the seed of each
+        report.
+        """
         public, seeds = _split_shares(shares, self.public_size)
         return public[:, public.shape[1] - self.proof_words :], _to_byte_rows(seeds)
 
@@ -142,10 +170,9 @@ class TreeEncoding(ShareEncoding):
         return public, crypto.SeedShare(party, seeds)
 
     def _split_shares(self, shares: Sequence[bytes]) -> tuple[Words, Words]:
-        """Return the public parts of one server's shares of all reports, without proof words, and the seeds.
+        """Return the public parts of shares without proof words, (reports, words), and the seeds, (reports, 2).
 
-        Shapes: (reports, words) and (reports, 2). Raises `ValueError` if a share has another size, or a proof word is
-        invalid.
+        Raises `InvalidArgument` if a share has another size, or a proof word is invalid.
         """
         public, seeds = _split_shares(shares, self.public_size)
         size = public.shape[1] - self.proof_words
@@ -156,15 +183,13 @@ class TreeEncoding(ShareEncoding):
 
 @dataclass(frozen=True)
 class CheckedTreeEncoding(TreeEncoding):
-    """Encoding of reports that servers can check: an owner's report counts once, or is dropped."""
+    """The encoding of reports that servers can check: an owner's report counts once, or is dropped."""
 
     SHARE = staticmethod(crypto.share_checked_cells)
     PUBLIC = crypto.CheckedShare
 
     def parse_checked_keys(self, party: int, shares: Sequence[bytes]) -> crypto.CheckedKeys:
-        """SECRET: parse the keys in one server's shares of some reports. Raises `ValueError`: as
-        `TreeEncoding.parse_keys`.
-        """
+        """SECRET: return the checked keys in one server's shares of some reports, as `TreeEncoding.parse_keys`."""
         return self.join_checked_keys(party, [shares], len(shares))
 
     def join_checked_keys(self, party: int, parts: Iterable[Sequence[bytes]], count: int) -> crypto.CheckedKeys:
@@ -192,7 +217,11 @@ class SharedReports:
     noise_key: NoiseKey
 
     def sum_prefix_shares(self, thresholds: Sequence[int]) -> tuple[int, ...]:
-        """SECRET: shares, modulo 2**64, of the number of reports in the first slots, for each of `thresholds`."""
+        """SECRET: return this server's shares, modulo 2**64, of the number of reports in the first slots.
+
+        Args:
+            thresholds: Numbers of slots, none of them 0.
+        """
         return crypto.prefix_sums(self.keys, [slots - 1 for slots in thresholds], self.engine)
 
 
@@ -212,21 +241,34 @@ class CheckedReports:
     _walks: list[crypto.NodeWalk] = field(default_factory=list, init=False)
 
     def evaluate_thresholds(self, thresholds: Sequence[int]) -> Evaluation:
-        """SECRET: return this server's shares of the counts below these thresholds, over all reports, and the digests
-        of the reports, which both servers compare before they use any count."""
+        """SECRET: return this server's shares of the counts below thresholds, over all reports, and the reports'
+        digests.
+
+        Both servers compare digests before they use any count.
+
+        Args:
+            thresholds: Numbers of slots.
+        """
         thresholds = tuple(sorted({slots for slots in thresholds if slots}))
         return Evaluation(thresholds, self, *self.sum_keys(self.keys, thresholds))
 
     def sum_reports(self, report_mask: NDArray[np.bool_], thresholds: Sequence[int]) -> tuple[int, ...]:
-        """SECRET: return this server's shares, modulo 2**64, of the numbers of reports in the first slots for each
-        threshold, over the reports of a mask.
+        """SECRET: return this server's shares, modulo 2**64, of the number of some reports in the first slots.
+
+        Args:
+            report_mask: Mask of the reports that count.
+            thresholds: Numbers of slots, none of them 0.
         """
         return self.sum_keys(self.keys[report_mask], thresholds)[0]
 
     def sum_nodes(self, report_mask: NDArray[np.bool_], nodes: Sequence[crypto.Node]) -> crypto.NodeSums:
-        """SECRET: return the sums at nodes, and hashes of marks, over the reports of a mask that never changes.
+        """SECRET: return the sums at nodes, and hashes of marks, over some reports.
 
         Marks are hashed in blocks of the size of jobs, so that they are equal with and without jobs.
+
+        Args:
+            report_mask: Mask of the reports; it must be the same in all calls.
+            nodes: Pairs of level and index; parents come before their children.
         """
         if not self._walks:
             marking = crypto.NodeMarkKey.from_verification_key(self.verify_key)
@@ -241,9 +283,13 @@ class CheckedReports:
     def sum_keys(
         self, keys: crypto.CheckedKeys, thresholds: Sequence[int]
     ) -> tuple[tuple[int, ...], NDArray[np.uint8]]:
-        """SECRET: return the sums over these keys for each threshold, and a digest of each key at all thresholds.
+        """SECRET: return the sums over some keys for each threshold, and a digest of each key at all thresholds.
 
         Keys are evaluated in batches, so memory does not grow with the product of keys and thresholds.
+
+        Args:
+            keys: The keys.
+            thresholds: Numbers of slots, none of them 0.
         """
         totals = [0] * len(thresholds)
         digests = []
@@ -261,26 +307,32 @@ class CheckedReports:
 
 
 def join_node_sums(one: crypto.NodeSums, other: crypto.NodeSums) -> crypto.NodeSums:
-    """SECRET: return the sums at nodes over two groups of reports together, and the hashes of the first group's marks
-    before the second's.
+    """SECRET: return the sums at nodes over two groups of reports together. The first group's mark hashes come
+    first.
     """
     return crypto.NodeSums(one.left_counts + other.left_counts, np.concatenate([one.marks, other.marks], axis=1))
 
 
 class CheckedShareHolder(Protocol):
-    """SECRET. Interface of one server's shares of checked reports, in memory or in jobs."""
+    """SECRET. The interface of one server's shares of checked reports, in memory or in jobs."""
 
     def evaluate_thresholds(self, thresholds: Sequence[int]) -> Evaluation:
-        """SECRET: return the sums over all reports, and the digests to compare before any of them counts."""
+        """SECRET: return the sums over all reports, and the digests to compare before any report counts."""
 
     def sum_reports(self, report_mask: NDArray[np.bool_], thresholds: Sequence[int]) -> tuple[int, ...]:
-        """SECRET: return this server's shares, modulo 2**64, of the numbers of reports in the first slots for each
-        threshold, over the reports of a mask.
+        """SECRET: return this server's shares, modulo 2**64, of the number of some reports in the first slots.
+
+        Args:
+            report_mask: Mask of the reports that count.
+            thresholds: Numbers of slots, none of them 0.
         """
 
     def sum_nodes(self, report_mask: NDArray[np.bool_], nodes: Sequence[crypto.Node]) -> crypto.NodeSums:
-        """SECRET: return the sums at nodes, and hashes of marks of each block, over the reports of a mask that never
-        changes.
+        """SECRET: return the sums at nodes, and hashes of marks of each block, over some reports.
+
+        Args:
+            report_mask: Mask of the reports; it must be the same in all calls.
+            nodes: Pairs of level and index; parents come before their children.
         """
 
 
@@ -309,7 +361,12 @@ class NodeSumCache:
     _lock: Lock = field(default_factory=Lock)
 
     def sum_thresholds(self, thresholds: Sequence[int], noise_key: NoiseKey) -> tuple[AcceptedSums, bytes]:
-        """SECRET: return this server's sums at thresholds, all above 0, and the hash that both servers compare."""
+        """SECRET: return this server's sums at thresholds, and the hash that both servers compare.
+
+        Args:
+            thresholds: Numbers of slots, none of them 0.
+            noise_key: Key of this server's noise, for these reports alone.
+        """
         nodes = crypto.find_path_nodes(thresholds, self.domain.bits)
         with self._lock:
             if new_nodes := [node for node in nodes if node not in self._left_sums]:
@@ -324,13 +381,13 @@ class NodeSumCache:
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
 class Evaluation:
-    """SECRET. Evaluation of some thresholds at one server, before it knows which reports count.
+    """SECRET. One server's evaluation at some thresholds, before it knows which reports count.
 
     Attributes:
         thresholds: The thresholds.
         reports: Candidate reports.
         sums: This server's shares over all of them, modulo 2**64.
-        digests: Digests for the other server, ``(reports, 16)`` bytes.
+        digests: Digests for the other server, (reports, 16) bytes.
     """
 
     thresholds: tuple[int, ...]
@@ -339,12 +396,17 @@ class Evaluation:
     digests: NDArray[np.uint8]
 
     def find_accepted(self, digests: NDArray[np.uint8]) -> NDArray[np.bool_]:
-        """Return a mask of the reports whose digests equal the other server's at all thresholds."""
+        """Return a mask of the reports whose digests equal the other server's.
+
+        Args:
+            digests: The other server's digests, (reports, 16) bytes.
+        """
         return np.asarray((self.digests == digests).all(axis=1))
 
     def sum_accepted(self, accepted: NDArray[np.bool_], noise_key: NoiseKey) -> AcceptedSums:
-        """SECRET: return this server's shares of the exact numbers of accepted reports, with the key from which noise
-        is derived later. Rejected reports are evaluated again and subtracted.
+        """SECRET: return this server's shares of the counts of accepted reports, with the key of its noise.
+
+        Rejected reports are evaluated again and subtracted.
 
         Args:
             accepted: Mask of the accepted reports.
@@ -365,8 +427,10 @@ class AcceptedSums:
     noise_key: NoiseKey
 
     def sum_prefix_shares(self, thresholds: Sequence[int]) -> tuple[int, ...]:
-        """SECRET: shares, modulo 2**64, of the number of accepted reports in the first slots, for each of
-        `thresholds`.
+        """SECRET: return this server's shares, modulo 2**64, of the number of accepted reports in the first slots.
+
+        Args:
+            thresholds: Thresholds that were evaluated.
         """
         return tuple(self.sums[slots] for slots in thresholds)
 
@@ -377,8 +441,9 @@ def _to_byte_rows(words: Words) -> list[bytes]:
 
 
 def _split_shares(shares: Sequence[bytes], public_size: int) -> tuple[Words, Words]:
-    """Return the public parts ``(reports, words)`` and the seeds ``(reports, 2)`` of shares. Raises `ValueError` if a
-    share has another size.
+    """Return the public parts (reports, words) and the seeds (reports, 2) of shares.
+
+    Raises `InvalidArgument` if a share has another size.
     """
     if any(len(share) != public_size + SEED_BYTES for share in shares):
         raise InvalidArgument(

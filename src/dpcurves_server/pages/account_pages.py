@@ -1,4 +1,8 @@
-"""Pages of sign-in, datasets, projects, budgets, the audit log and accounts."""
+"""Pages of accounts: sign-in, datasets, projects, budgets, the audit log, and the people of a server.
+
+Most functions are handlers of routes, which `site` lists. A handler parses the request, calls a service, and fills a
+template. Services check the rights of the principal.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Pages of `dpcurves try` in addition to the server's: columns and budget, the pictures to choose, the answer."""
+"""Additional pages of `dpcurves try`: the columns and the budget of a table, questions as pictures, and the answer.
+
+Most functions are handlers of routes. A handler parses the request, calls a service, and fills a template.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +21,7 @@ from dpcurves.data import Categories, Category
 from dpcurves.ledger import Currency
 from dpcurves.models import NumericColumn
 from dpcurves.privacy import EACH_RECORD, Neighbours, Unit
-from dpcurves.publication import publish
+from dpcurves.publication import PAGE, publish
 from dpcurves.records.value_names import parse_number
 from dpcurves.translation import use_language
 from dpcurves_parties.serving.messages import ProtocolError
@@ -170,8 +173,10 @@ def _parse_facts(visit: Visit, table: LocalTable) -> TableFacts:
 
 
 def _parse_unit(visit: Visit, table: LocalTable) -> Unit:
-    """Return the privacy unit of the form. Raises `InvalidArgument` for a bound that is no whole number above 0, and if
-    none was chosen of a table with a column of persons.
+    """Return the privacy unit of the form.
+
+    Raises `InvalidArgument` for a bound that is no whole number above 0, and if a table with a column of persons got no
+    choice.
     """
     column = visit.form_value("unit")
     bound = visit.form_value("rows_per_unit")
@@ -241,8 +246,9 @@ def _parse_numbers(visit: Visit, position: int, proposal: ProposedColumn) -> Num
 
 
 def _parse_categories(visit: Visit, position: int, proposal: ProposedColumn) -> Categories:
-    """Return a column of categories with the values of the form, as numbers if the schema declares numbers; without
-    known categories if the field is empty.
+    """Return a column of categories with the values of the form, as numbers if the schema declares numbers.
+
+    An empty field makes a column with unknown categories.
     """
     field = f"values.{position}"
     text = visit.form_value(f"values.{position}")
@@ -266,8 +272,9 @@ def _parse_categories(visit: Visit, position: int, proposal: ProposedColumn) -> 
 
 
 def _render_set_up(visit: Visit, error: ArgumentError | None = None, status: int = 200) -> Response:
-    """Return the form of the columns, with the typed values and the error at its field; and, before the table is
-    registered, of its unit and its budget.
+    """Return the form of the columns, with the typed values and the error at its field.
+
+    Before the table is registered, the form has the unit and the budget, too.
     """
     table = _table(visit)
     dataset = _find_dataset(visit)
@@ -287,8 +294,9 @@ def _render_set_up(visit: Visit, error: ArgumentError | None = None, status: int
 
 
 def _fill_declared(proposal: ProposedColumn, declared: Mapping[str, Declared]) -> ProposedColumn:
-    """Return the proposed column with the use and the range or categories that the data set declares for it; with
-    `ColumnUse.NONE` if the data set does not declare it.
+    """Return a proposed column with the use, and the range or categories, that the dataset declares for it.
+
+    A column that the dataset does not declare gets `ColumnUse.NONE`.
     """
     column = declared.get(proposal.name)
     if column is None:
@@ -417,8 +425,8 @@ def _render_answer(visit: Visit, **facts: Any) -> Response:
 
     Args:
         visit: The request; its path has the id of the release.
-        facts: Values of the form for publishing: ``folder``, ``published`` (the folder written), ``published_language``
-            and ``wrong`` (the error of a refused folder).
+        facts: Values of the form for publishing: ``folder``, ``published`` (the folder written), ``replaced`` (whether
+            it had an earlier publication), ``published_language`` and ``wrong`` (the error of a refused folder).
     """
     answer = visit.services.releases.get(visit.principal, visit.path_params["release"])
     copies = _copies_of(visit, answer)
@@ -428,6 +436,7 @@ def _render_answer(visit: Visit, **facts: Any) -> Response:
     readings, misread = _read_curves(visit, curves)
     context: Mapping[str, Any] = {
         "published": "",
+        "replaced": False,
         "wrong": "",
         "folder": _usual_folder(visit),
         "published_language": "",
@@ -484,6 +493,7 @@ def publish_answer(visit: Visit) -> Response:
     language = visit.read_language()
     folder = _table(visit).path.parent / name
     try:
+        replaced = (folder / PAGE).exists()
         if "/" in name or "\\" in name or name.startswith("."):
             raise InvalidArgument("folder", "type a name without / and without a dot at its start")
         with DRAWING, use_language(language):
@@ -498,7 +508,7 @@ def publish_answer(visit: Visit) -> Response:
             folder=name,
             published_language=language,
         )
-    return _render_answer(visit, published=str(folder), folder=name, published_language=language)
+    return _render_answer(visit, published=str(folder), replaced=replaced, folder=name, published_language=language)
 
 
 LOCAL_PAGES = (

@@ -1,4 +1,7 @@
-"""Request context of a page: the principal, the form that was sent, templates, and the response."""
+"""What every page needs: the request with its principal, the form that was sent, templates, and the response.
+
+`Visit` is one request to one page. `Site` holds what all pages share. `show_refused` shows a form again with its error.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""Pages of questions: forms, plans, sketches, status and answers."""
+"""Pages on which people ask questions: forms, plans, sketches, the status of questions, and answers.
+
+Most functions are handlers of routes, which `site` lists. A handler parses the request, calls a service, and fills a
+template.
+"""
 
 from __future__ import annotations
 
@@ -199,12 +203,12 @@ def show_sketch(visit: Visit) -> Response:
     synthetic = visit.services.synthetic.find(
         visit.principal, question_plan.dataset.name, question_plan.dataset.version
     )
-    facts = collect_sketch_inputs(question_plan)
+    inputs = collect_sketch_inputs(question_plan)
     studio = visit.services.studio
-    drawing = studio.find(facts, synthetic)
+    drawing = studio.find(inputs, synthetic)
     if drawing:
         return _download_sketch(drawing)
-    return PendingResponse(visit, studio.submit(facts, synthetic, visit.principal.name), _download_sketch)
+    return PendingResponse(visit, studio.submit(inputs, synthetic, visit.principal.name), _download_sketch)
 
 
 def _download_sketch(sketch: Drawing) -> Response:
@@ -213,8 +217,9 @@ def _download_sketch(sketch: Drawing) -> Response:
 
 
 def _find_project_and_form(visit: Visit) -> tuple[Project, Form]:
-    """Return the project and the question form that the path names. Raises `ProtocolError` if the principal may not ask
-    or the form is unknown.
+    """Return the project and the question form that the path names.
+
+    Raises `ProtocolError` if the principal may not ask, or the form is unknown.
     """
     project = visit.services.projects.get(visit.principal, visit.path_params["project"])
     require(visit.principal, Right.ASK, project.subject)
@@ -279,9 +284,9 @@ def _render_form(
 ) -> Response:
     """Return the page of a question's form with the typed values, the plan or the error."""
     project, form = _find_project_and_form(visit)
-    facts = _form_context(visit, project, form, question_plan, error)
+    context = _form_context(visit, project, form, question_plan, error)
     names = visit.services.models.index_by_name(visit.principal, project.name).names
-    columns = list_form_columns(facts["dataset"].columns, facts["views"])
+    columns = list_form_columns(context["dataset"].columns, context["views"])
     first, others = build_inputs(form, columns, names)
     further_fields = [form_input.field.name for form_input in others]
     field_names = [f"{name}{suffix}" for name in further_fields for suffix in ("", ".lower", ".upper", ".cells")]
@@ -296,7 +301,7 @@ def _render_form(
         first=first,
         others=others,
         most_cells=MOST_FORM_CELLS,
-        **facts,
+        **context,
     )
 
 
@@ -467,12 +472,12 @@ def _find_compared(visit: Visit) -> tuple[Answer, SyntheticTable]:
 
 def _find_or_submit_comparison(visit: Visit, answer: Answer, synthetic: SyntheticTable) -> Drawing | None:
     """Return a cached comparison, or queue it and return None."""
-    facts = collect_comparison_inputs(answer)
+    inputs = collect_comparison_inputs(answer)
     studio = visit.services.studio
-    drawing = studio.find(facts, synthetic)
+    drawing = studio.find(inputs, synthetic)
     with suppress(ProtocolError):  # the queue is full; the next request tries again
         if drawing is None:
-            studio.submit(facts, synthetic, visit.principal.name)
+            studio.submit(inputs, synthetic, visit.principal.name)
     return drawing
 
 

@@ -1,4 +1,8 @@
-"""Refused forms of accounts, projects and datasets: the same page, with the typed values and the error at its field."""
+"""Forms that were refused: the page is shown again, with the typed values and the error at its field.
+
+`SentForm` gives templates the typed value, the HTML attributes and the error of each field. It is used for the forms of
+accounts, projects and datasets; forms of questions have `form_errors`.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +23,7 @@ class FieldName:
     """A field of a form.
 
     Attributes:
-        name: The name of the form field.
+        name: Name of the HTML input.
         label: Its label on the page.
     """
 
@@ -29,11 +33,11 @@ class FieldName:
 
 @dataclass(frozen=True, slots=True)
 class SentForm:
-    """The typed values of a refused form, for the templates. Passwords are never shown again.
+    """The typed values and the error of a refused form, for templates. Templates never show passwords again.
 
     Attributes:
-        values: The typed values of the refused form; empty if no form was refused.
-        field: The field that the error is about; empty for none.
+        values: The typed values by field name; empty if no form was refused.
+        field: Name of the field that the error is about; empty for none.
         message: The error; empty for none.
     """
 
@@ -42,14 +46,24 @@ class SentForm:
     message: str = ""
 
     def value(self, form: str, name: str, default: str = "") -> str:
-        """Return the text of a field: the typed one in the refused form, else the default."""
+        """Return the text to show in a field: the typed one if this form was refused, else the default.
+
+        Args:
+            form: Name of the form.
+            name: Name of the field.
+            default: Text for a form that was not refused.
+        """
         if not self.is_of(form):
             return default
         return "".join(self.values.get(name, ())[:1])
 
     def marks(self, form: str, name: str, described: str = "") -> Markup:
-        """Return the HTML attributes of a field: ids of its description and, for the refused field, marks of its
-        error.
+        """Return HTML attributes of a field, which lead a screen reader to its description and its error.
+
+        Args:
+            form: Name of the form.
+            name: Name of the field.
+            described: Id of the element that describes the field; empty for none.
         """
         is_wrong = self.is_of(form) and self.field == name
         ids = " ".join(filter(None, [f"{form}-{name}-wrong" if is_wrong else "", described]))
@@ -57,13 +71,18 @@ class SentForm:
         return Markup(f"{attributes} aria-invalid=true autofocus" if is_wrong else attributes)
 
     def error(self, form: str, name: str) -> Markup:
-        """Return the error message of the refused field as HTML; empty for other fields."""
+        """Return the error of a field as an HTML paragraph; empty if the error is about another field or form.
+
+        Args:
+            form: Name of the form.
+            name: Name of the field.
+        """
         if not self.is_of(form) or self.field != name:
             return Markup("")
         return Markup('<p class="wrong" id="{}">{}</p>').format(f"{form}-{name}-wrong", self.message)
 
     def is_of(self, form: str) -> bool:
-        """Return True if the refused form is the form of this name; a page may have several."""
+        """Return True if the refused form has this name. A page may have several forms."""
         return "".join(self.values.get(FORM, ())) == form
 
 
@@ -72,7 +91,11 @@ NOTHING_SENT = SentForm()
 
 
 def capitalize_rule(error: ArgumentError) -> str:
-    """Return the rule of an error as a sentence, without the program's name of the argument."""
+    """Return the rule of an error as a sentence for a page.
+
+    Args:
+        error: The error. If its rule begins with "must", the argument's name is put before it, in words.
+    """
     rule = error.rule
     if rule.startswith("must "):
         name = error.argument.replace("_", " ").replace("-", " ")

@@ -127,8 +127,9 @@ class _Inbox:
         return item
 
     def _wait_for_tuple(self, closing_time: int) -> tuple[int, TupleFields, bool] | None:
-        """Return arrival time, fields and end mark (True after the last tuple) of the next item of the queue; wait
-        until `closing_time` at most, and return None if it passes.
+        """Return the next item of the queue: arrival time, fields, and True after the last tuple.
+
+        None if `closing_time` passes first.
         """
         while True:
             wait = (closing_time - self._intake.clock.now()) / 1e6

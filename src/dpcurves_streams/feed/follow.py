@@ -1,4 +1,11 @@
-"""The loop of a followed stream: close a window, add noise, store release and state together, then show the release."""
+"""The loop that follows a stream: close a window, add noise, store release and state together, then show the
+release.
+
+`follow` yields the reading of each time step. After a crash it continues where it was; a step that was stored is shown
+again with the same numbers.
+
+Formal guarantees: all steps together lose the loss of the stream's plan (see `CentralStream`).
+"""
 
 from __future__ import annotations
 
@@ -75,8 +82,9 @@ class FollowedStream:
         return f"FollowedStream({self._stream.name!r})"
 
     def _read_steps(self) -> Iterator[StepReading]:
-        """Yield the reading of each released step; warn once of each reason for which many tuples are not counted, and
-        of texts in the filter that look like names.
+        """Yield the reading of each released step.
+
+        Warn once of each reason for which many tuples are not counted, and of texts in the filter that look like names.
         """
         stream = self._stream
         distribution = self.plan.distribution.require_type(CountsAndUncountedTotals)
@@ -140,9 +148,7 @@ class FollowedStream:
                     yield time_step, self._parse_release(text)
 
     def _release_windows(self, state: Any, windows: Sequence[Window]) -> tuple[Any, dict[int, str]]:
-        """SECRET: add noise to closed windows; return the state after the last of them, and the release of each step as
-        JSON.
-        """
+        """SECRET: add noise to closed windows; return the state after the last one, and each step's release as JSON."""
         texts = {}
         trust = self._stream.trust
         for window in windows:

@@ -1,11 +1,11 @@
-"""Released time steps of a stream: public readings, sinks that store each step exactly once, and plots.
+"""Released time steps of a stream: what a step shows, a file of all steps, and plots.
 
     StepReading      counts, windows, events, uncounted tuples and drift of a step, from released integers
-    JsonLinesFile    a sink: one JSON object a line, for each step and state
-    plot             the stream over time, with intervals
+    JsonLinesFile    a sink that writes one JSON object a line, for each step and state
+    plot             draws the stream over time, with intervals
 
-A step may be handed to a sink twice, after a crash. The file then has its lines already; from the first difference on,
-such as a line that a killed process left unfinished, the rest is cut off and written anew.
+After a crash, a step may be handed to a sink a second time. The file then has its lines already, perhaps with an
+unfinished one at the end. The sink compares, cuts the file off at the first difference, and writes on.
 
 Formal guarantees: post-processing of released integers.
 """
@@ -50,7 +50,7 @@ KINDS = ("uncounted", "drift")
 
 @dataclass(frozen=True, slots=True, eq=False)
 class StepReading:
-    """A time step and the reading of its released counts.
+    """One released time step, and what was computed from its numbers.
 
     Attributes:
         stream: Name of the stream.
@@ -84,13 +84,14 @@ class StepReading:
 
     @property
     def counts(self) -> FloatArray:
-        """Estimated counts of this step, or running totals, ``(keys,)``."""
+        """Estimated counts of this step, or running totals, (keys,)."""
         return self.reading.counts
 
     def to_dicts(self) -> list[dict[str, Any]]:
-        """Return a plain object for each count, each reason of uncounted tuples, and each statistic of drift.
+        """Return the lines of this step: one for each count, each reason of uncounted tuples, and each statistic of
+        drift.
 
-        A state field whose name is taken is written as ``state:name``.
+        A field of a state whose name is taken is written as ``state:name``.
         """
         head = {"stream": self.stream, "step": self.step, "start": self.start}
         tail: dict[str, Any] = {"where": self.privacy.where} if self.privacy.where else {}
@@ -109,8 +110,8 @@ class StepReading:
 class JsonLinesFile:
     """A file with one JSON object per line, for each step and state.
 
-    Existing content stays. A step that is written again is compared with the content; from the first difference, such
-    as a partial line of a killed process, the rest of the file is cut off.
+    Existing content stays. A step that is written again is compared with the content. From the first difference on,
+    such as a line that a killed process left unfinished, the rest of the file is cut off.
 
     Args:
         path: The file; created if missing.
@@ -141,8 +142,10 @@ class JsonLinesFile:
         self._file.close()
 
     def write(self, reading: StepReading) -> None:
-        """Append the lines of one step, unless the file has them; from the first difference on, the rest of the file is
-        cut off.
+        """Append the lines of one step, unless the file has them already.
+
+        Args:
+            reading: The step; steps must come in order.
         """
         lines = "".join(json.dumps(line) + "\n" for line in reading.to_dicts()).encode()
         if self._is_behind:

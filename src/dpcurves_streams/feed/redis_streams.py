@@ -281,8 +281,9 @@ class _GroupConsumer:
 
 
 def _connect(url: str) -> Any:
-    """Return a client of a Redis server; nothing is sent yet. Raises `MissingPackage` without the driver,
-    `InvalidArgument` for an invalid URL.
+    """Return a client of a Redis server. Nothing is sent yet.
+
+    Raises `MissingPackage` without the driver, `InvalidArgument` for an invalid URL.
     """
     try:
         import redis

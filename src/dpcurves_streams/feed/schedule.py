@@ -126,8 +126,9 @@ def _parse_number(name: str, value: Any) -> Fraction:
 
 
 def _require_whole(name: str, microseconds: Fraction) -> int:
-    """Return whole microseconds. Raises `InvalidArgument` under this argument name for fractions and for more than
-    about 36,500 years.
+    """Return a number of microseconds as an integer.
+
+    Raises `InvalidArgument` under this argument name for fractions, and for more than about 36,500 years.
     """
     # 2**60 microseconds, about 36,500 years, is the largest timestamp and span
     if microseconds.denominator != 1 or abs(microseconds) > 2**60:
@@ -224,16 +225,21 @@ class StateColumn:
         return cls(axis, column, None)  # a name, as in ap:2
 
     def read_value(self, fields: Mapping[str, Any]) -> Any:
-        """Return the value of a tuple: its field of this name or, if it has no such field, the value of the expression;
-        None if that is missing, too."""
+        """Return the value of a tuple: its field of this name, or else the value of the expression; None if both are
+        missing.
+        """
         if self.expression is None or self.field in fields:
             return fields.get(self.field)
         return self.expression.evaluate(fields)
 
 
 def invert_axis(axis: Axis | Categories) -> tuple[Axis | Categories, str]:
-    """Return the axis of a logarithm or an exponential on the grid of its argument, and the text of the argument; other
-    axes with the text of their column.
+    """Return an axis of ``ln(x)`` or ``exp(x)`` as an axis of x on the inverse grid, and the text of x.
+
+    Any other axis is returned with the text of its column.
+
+    Args:
+        axis: The axis.
     """
     text = str(axis.column)
     if isinstance(axis, Axis) and (chain := find_chain(text)) is not None:

@@ -1,4 +1,11 @@
-"""SECRET. Windows of a source: open windows that count tuples, exact counts of closed windows, and dropped tuples."""
+"""SECRET. Windows of a stream: tuples are counted into open windows, and a closed window has the exact counts of a
+step.
+
+    OpenWindows    counts tuples as they arrive, under the cap on tuples per user
+    Window         the exact counts of one closed step
+    DropCounts     exact numbers of dropped tuples, by reason; never released
+    StreamSpec     the declared states and the schedule of a stream
+"""
 
 from __future__ import annotations
 
@@ -257,8 +264,13 @@ class OpenWindows:
         return [self._close_window(time_step) for time_step in time_steps]
 
     def _classify_tuple(self, given: Mapping[str, Any] | None, arrived: int | None) -> tuple[int | DropReason, int]:
-        """Return the step and the cell of a tuple, or why it is not counted; for an unknown state, its step instead of
-        a cell.
+        """Return the step and the cell of a tuple; or the reason why it is not counted.
+
+        For a tuple of an unknown state, the reason comes with its step.
+
+        Args:
+            given: Fields of the tuple; None if they could not be parsed.
+            arrived: Time of arrival, in microseconds since 1970; None in a finished source.
         """
         timestamp = None if given is None else read_timestamp(given.get(self._fields.time))
         if given is None or timestamp is None:
@@ -281,7 +293,7 @@ class OpenWindows:
         return DropReason.REPEATED if time_step <= self._after else None
 
     def _arrival_time_step(self, arrived: int | None) -> int | None:
-        """Return the first step that was open when a tuple arrived; None if it was released before, or all steps had
+        """Return the first step that was open when a tuple arrived; None if that step was released, or all steps had
         closed.
         """
         step = 1 if arrived is None else self._schedule.last_closed_time_step(arrived) + 1
@@ -289,7 +301,13 @@ class OpenWindows:
         return None if step <= self._after or is_over else step
 
     def _count_in_slot(self, step: int, given: Mapping[str, Any] | None, slot: int) -> int:
-        """Count a tuple in a slot of a step, a cell or a reason, within the contribution bound of its user."""
+        """Count a tuple in a cell or for a reason, within the cap on tuples per user; return its step.
+
+        Args:
+            step: The step.
+            given: Fields of the tuple, by which the user is found; None if they could not be parsed.
+            slot: Number of the cell; from the number of cells on, of a reason.
+        """
         cap = self._fields.tuples_per_user
         if self._fields.user is None or cap is None:
             self._counts.setdefault(step, Counter())[slot] += 1
@@ -308,8 +326,9 @@ class OpenWindows:
         return step
 
     def _close_window(self, time_step: int) -> Window:
-        """SECRET: return the exact counts of a step and forget them; a user's uncounted tuples fill the rest of the
-        cap.
+        """SECRET: return the exact counts of a step, and forget them.
+
+        A user's uncounted tuples are used up to the rest of the cap.
         """
         slots = self._counts.pop(time_step, Counter())
         cap = self._fields.tuples_per_user
@@ -367,8 +386,13 @@ class StreamSpec:
             raise InvalidArgument("axes", "streams are counted by columns, not by models; name a column")
 
     def find_field_names(self, header: Sequence[str]) -> tuple[str, ...]:
-        """Return the names of the fields that a tuple must have: timestamp, user if named, and those that the states
-        and the filter read. Names of the header are no expressions, even if they contain operators.
+        """Return the names of the fields that a tuple must have.
+
+        These are the timestamp, the user if there is one, and what the states and the filter read. A name of the header
+        is not an expression, even if it contains operators.
+
+        Args:
+            header: Names of all fields of the source.
         """
         user = () if self.fields.user is None else (self.fields.user,)
         states = (name for axis in self.axes for name in find_input_columns(axis, header))
@@ -384,9 +408,7 @@ class StreamSpec:
 
     @property
     def reasons(self) -> tuple[UncountedReason, ...]:
-        """Reasons for which tuples of a window are not counted and whose numbers are released, in the order of
-        `Window.uncounted`.
-        """
+        """The reasons for not counting a tuple whose numbers are released, in the order of `Window.uncounted`."""
         return released_reasons(self.fields.user is not None)
 
     @property

@@ -1,4 +1,9 @@
-"""Mechanisms for counts of streams, and the choice of a mechanism from public facts."""
+"""Mechanisms that release counts of a stream step by step (continual counting), and the choice among them.
+
+`STREAMS` chooses the mechanism of a question from public facts. `Sequential` is the interface to implement.
+
+Formal guarantees: each mechanism proves its own; the choice depends on query and loss only, not on data.
+"""
 
 from __future__ import annotations
 
@@ -28,17 +33,26 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True)
 class StreamMechanismChoice(TimeStepMechanism):
-    """Chooses the mechanism of a question from the query and the loss.
+    """Chooses the mechanism of a stream from the query and the loss.
 
-    `Pegasus` groups steps, `Hierarchy` and `PrunedHierarchy` count forests, `Perturber` counts single steps. Running
-    totals without windows are released by `BufferedCounter` under zero-concentrated privacy, and under pure privacy by
-    `PIdentityCounter` until a horizon for which a strategy is stored; all others by `TreeCounter`.
+        groups of steps                               `Pegasus`
+        forests                                       `PrunedHierarchy`, `Hierarchy`
+        counts of single steps                        `Perturber`
+        running totals with windows                   `TreeCounter`
+        running totals, zero-concentrated loss        `BufferedCounter`
+        running totals, pure loss, known horizon      `PIdentityCounter`, if a strategy is stored for this horizon
+        all others                                    `TreeCounter`
 
-    Formal guarantees: as the chosen mechanism; the choice depends on query and loss only.
+    Formal guarantees: those of the chosen mechanism, because the choice depends on query and loss only.
     """
 
     def choose(self, query: TimeStepQuery, loss: PrivacyLoss) -> Sequential[Any]:
-        """Return the mechanism for a query of a stream under this loss, by the rule of the class docstring."""
+        """Return the mechanism for a query of a stream under this loss, by the table of the class.
+
+        Args:
+            query: The query.
+            loss: The loss of all steps together.
+        """
         for mechanism in (Pegasus(), PrunedHierarchy(), Hierarchy()):
             if mechanism.accepts_query(query):
                 return mechanism
@@ -63,12 +77,12 @@ class StreamMechanismChoice(TimeStepMechanism):
     def step(
         self, table: ExactTable, time_step: int, state: State, plan: Plan, randomness: Randomness
     ) -> tuple[tuple[int, ...], State]:
-        """Return noisy integers and the state after this step: commit both, or neither.
+        """Return noisy integers, and the state after this step. The caller stores both together, or neither.
 
         Args:
-            table: Exact counts of the time step. SECRET.
+            table: SECRET. Exact counts of the time step.
             time_step: Number of the time step, from 1.
-            state: State after the step before. SECRET.
+            state: SECRET. State after the step before.
             plan: Plan of the stream.
             randomness: Source of the noise.
         """
@@ -80,7 +94,7 @@ class StreamMechanismChoice(TimeStepMechanism):
         return state
 
     def _mechanism_of(self, plan: Plan) -> Sequential[Any]:
-        """Return the mechanism that made a plan: the choice depends on its query and loss alone."""
+        """Return the mechanism that made a plan."""
         return self.choose(self.require_query(plan), plan.loss)
 
 

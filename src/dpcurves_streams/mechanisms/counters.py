@@ -224,9 +224,9 @@ class TreeCounter(TimeStepMechanism):
 
     def restore_state(self, state_bytes: bytes, plan: Plan) -> TreeCounterState:
         """Parse the serialised state; the block's noise is drawn again when it is needed."""
-        facts = decode_state(TREE_KIND, state_bytes)
-        counts, carried = (tuple(int(digits, 16) for digits in facts[name]) for name in ("counts", "carried"))
-        return TreeCounterState(int(facts["time_step"]), counts, carried, bytes.fromhex(facts["secret"]))
+        fields = decode_state(TREE_KIND, state_bytes)
+        counts, carried = (tuple(int(digits, 16) for digits in fields[name]) for name in ("counts", "carried"))
+        return TreeCounterState(int(fields["time_step"]), counts, carried, bytes.fromhex(fields["secret"]))
 
 
 def epoch_shapes(query: TimeStepQuery, family: Family) -> list[tuple[int, TreeShape]]:
@@ -428,9 +428,9 @@ class BufferedCounter(TimeStepMechanism):
 
     def restore_state(self, state_bytes: bytes, plan: Plan) -> BufferedCounterState:
         """Return the state of bytes that `to_bytes` wrote. Raises `ValueError` for other bytes."""
-        facts = decode_state(BUFFER_KIND, state_bytes)
+        fields = decode_state(BUFFER_KIND, state_bytes)
         return BufferedCounterState(
-            int(facts["time_step"]), tuple(tuple(int(digits, 16) for digits in row) for row in facts["buffers"])
+            int(fields["time_step"]), tuple(tuple(int(digits, 16) for digits in row) for row in fields["buffers"])
         )
 
 

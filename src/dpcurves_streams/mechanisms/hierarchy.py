@@ -282,7 +282,10 @@ class PrunedHierarchy(Memoryless):
     refusal_template = "{called} is not pruned for {kind}"
 
     def _plan(self, query: PrunedQuery, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
-        """Return a plan of decisions and noisy counts. Raises `UnsupportedQuery` as PrivTree does."""
+        """Return a plan: noisy decisions which aggregations to divide, then noisy counts of undivided nodes.
+
+        Raises `UnsupportedQuery` if decisions of `PrivTree` cannot be calibrated for this query, loss and adjacency.
+        """
         division_rule(query, loss, adjacency)
         noise = calibrate_noise(query, loss * (1 - query.budget_fraction), adjacency)
         distribution = PrunedCounts(query.forest.parents, len(query.forest.names), noise)

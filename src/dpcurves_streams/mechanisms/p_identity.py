@@ -1,14 +1,14 @@
-"""Running totals of a stream with a public horizon, by strategies that were found by descent.
+"""Running totals of a stream with a public horizon, by a matrix mechanism (p-Identity) that was optimised numerically.
 
-A strategy has, besides the counts x of all steps, weighted sums Q x of them; all get integer Laplace noise z:
+A strategy has the counts x of all steps and a few weighted sums Q x of them. All get integer Laplace noise z:
 
     released at step t  =  x_1 + ... + x_t  +  (L z)_t,  rounded       L (x, Q x) = (x_1, x_1 + x_2, ...)
 
-L is the least-squares estimate of `distributions.p_identity`, so the error is that of the whole strategy, and a release
-needs the counts up to its step alone. Also called: continual counting by a matrix mechanism (p-Identity).
+L is the least-squares estimate of `distributions.p_identity`. So the error is that of the whole strategy, although a
+release needs the counts up to its step alone. Also called continual counting.
 
-Formal guarantees: the granted epsilon for all steps together, also for streams that are chosen after releases; proof at
-`PIdentityCounter`. Noise is drawn again from a secret in the state, so the guarantee is computational.
+Formal guarantees: pure epsilon for all steps together, also for streams that are chosen after releases; proof at
+`PIdentityCounter`. Noise is derived from a secret in the state, so the guarantee is computational.
 
 References: Li, Miklau, Hay, McGregor and Rastogi 2015; McKenna, Miklau, Hay and Machanavajjhala 2018.
 
@@ -44,12 +44,12 @@ KIND = "p-identity counter"
 
 @dataclass(frozen=True, slots=True, repr=False)
 class PIdentityCounterState:
-    """SECRET: running totals, and the secret of all noise.
+    """SECRET: running totals, and the secret from which all noise is derived.
 
     Attributes:
         time_step: Last step that was released.
         counts: Exact running total of each key.
-        secret: Seed of the noise, which is drawn again after a restart; empty before the first step.
+        secret: Seed of the noise, which is derived again after a restart; empty before the first step.
         noise: Noise of all prefixes, (steps, keys), over a power of two: a cache that is not serialised.
     """
 
@@ -90,8 +90,9 @@ class PIdentityCounter(TimeStepMechanism):
     """
 
     def _plan(self, query: TimeStepQuery, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
-        """Return a plan of running totals; its error is the root mean variance over the steps. Raises
-        `UnsupportedQuery` for a loss that is not pure, and for a horizon without a stored strategy.
+        """Return a plan of running totals. Its error is the root mean variance over the steps.
+
+        Raises `UnsupportedQuery` for a loss that is not pure, and for a horizon without a stored strategy.
         """
         if not loss.is_pure:
             raise UnsupportedQuery("rho", "weighted rows have Laplace noise; give a loss in epsilon")
@@ -113,15 +114,17 @@ class PIdentityCounter(TimeStepMechanism):
     def step(
         self, table: ExactTable, time_step: int, state: PIdentityCounterState, plan: Plan, randomness: Randomness
     ) -> tuple[tuple[int, ...], PIdentityCounterState]:
-        """Return running totals, each plus the noise of its prefix, rounded. Raises `UnsupportedQuery` after the
-        horizon.
+        """Return running totals, each plus the noise of its prefix, rounded; and the state after this step.
 
         Args:
-            table: Exact counts of the time step. SECRET.
+            table: SECRET. Exact counts of the time step.
             time_step: Number of the time step, from 1.
-            state: State after the step before. SECRET.
+            state: SECRET. State after the step before.
             plan: Plan of the stream.
             randomness: Source of the noise.
+
+        Raises:
+            UnsupportedQuery: the horizon has passed.
         """
         require_next(time_step, state)
         distribution = plan.distribution.require_type(PIdentityPrefixes)
@@ -145,14 +148,24 @@ class PIdentityCounter(TimeStepMechanism):
         )
 
     def restore_state(self, state_bytes: bytes, plan: Plan) -> PIdentityCounterState:
-        """Parse the serialised state; the noise is drawn again when it is needed."""
-        facts = decode_state(KIND, state_bytes)
-        counts = tuple(int(digits, 16) for digits in facts["counts"])
-        return PIdentityCounterState(int(facts["time_step"]), counts, bytes.fromhex(facts["secret"]))
+        """Parse the serialised state. Its noise is derived again at the next step."""
+        fields = decode_state(KIND, state_bytes)
+        counts = tuple(int(digits, 16) for digits in fields["counts"])
+        return PIdentityCounterState(int(fields["time_step"]), counts, bytes.fromhex(fields["secret"]))
 
 
 def sample_prefix_noise(strategy: PIdentityStrategy, whole: Noise, keys: int, secret: bytes) -> Any:
-    """SECRET: draw the noise of all prefixes for each key, (steps, keys), over ``2**strategy.prefix_bits``."""
+    """SECRET: derive the noise of all prefixes from a secret.
+
+    Args:
+        strategy: The strategy.
+        whole: Noise for which the loss is calibrated.
+        keys: Number of independent running totals.
+        secret: Seed of the noise.
+
+    Returns:
+        Integers (steps, keys), to be divided by ``2**strategy.prefix_bits``.
+    """
     stream = Randomness.from_key(secret, KIND)
     cell_noises, row_noises = strategy.noises(whole)
     cells = np.array([sample_noise(noise, keys, stream) for noise in cell_noises]).astype(np.object_)

@@ -189,8 +189,8 @@ class GroupingState:
 
     def to_bytes(self) -> bytes:
         """Serialise the columns of each key, and rows (key, value, number) of the groups after this step."""
-        facts = {"columns": apply_pending(self.columns), "rows": self._value_rows()}
-        encoded = {name: b64encode(array.astype("<i8").tobytes()).decode() for name, array in facts.items()}
+        arrays = {"columns": apply_pending(self.columns), "rows": self._value_rows()}
+        encoded = {name: b64encode(array.astype("<i8").tobytes()).decode() for name, array in arrays.items()}
         return encode_state(KIND, {"time_step": self.time_step, **encoded})
 
     def _value_rows(self) -> IntArray:
@@ -323,14 +323,14 @@ class Pegasus(QueryMechanism):
         """Return the state of bytes that `to_bytes` wrote, with its trees rebuilt. Raises `ValueError` for other
         bytes.
         """
-        facts = decode_state(KIND, state_bytes)
+        fields = decode_state(KIND, state_bytes)
         columns, rows = (
-            np.frombuffer(b64decode(facts[name]), "<i8").astype(np.int64).reshape(-1, width)
+            np.frombuffer(b64decode(fields[name]), "<i8").astype(np.int64).reshape(-1, width)
             for name, width in (("columns", STATE_COLUMNS), ("rows", 3))
         )
         plain = np.zeros((len(columns), int(rows[:, 1].max(initial=0)) + 1), np.int64)
         plain[rows[:, 0], rows[:, 1]] = rows[:, 2]
-        time_step = int(facts["time_step"])
+        time_step = int(fields["time_step"])
         return GroupingState(
             time_step, columns, SharedTrees(time_step, build_fenwick_trees(plain, _tree_size(plain.shape[1] - 1)))
         )

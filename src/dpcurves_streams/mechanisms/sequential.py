@@ -1,14 +1,14 @@
-"""Interface of mechanisms that answer time step by time step, and of their state between steps.
+"""The interface of mechanisms that answer time step by time step, and of their state between steps.
 
-A stream is released in a fixed order, each step from its exact counts and from the state that the step before left:
+Steps are released in order. Each one depends on its exact counts and on the state that the step before left:
 
     state_0             = begin(plan)
     released_t, state_t = step(counts of step t, t, state_(t - 1), plan, randomness)        t = 1, 2, 3, ...
 
-The release and the state of a step are stored in one transaction: a step that was taken twice, with both releases
-shown, would lose more than the plan says. A state may hold exact counts, so it is stored encrypted.
+Release and state of a step are stored in one transaction: if a step were taken twice and both releases shown, more than
+the plan's loss would be lost. A state may hold exact counts, so it is stored encrypted.
 
-Formal guarantees: all steps together lose at most ``plan.loss``; conditions at `Sequential`.
+Formal guarantees: all steps together lose at most ``plan.loss``, under the conditions at `Sequential`.
 
 >>> stored = encode_state("memoryless noise", {"time_step": 3})
 >>> decode_state("memoryless noise", stored)
@@ -32,10 +32,10 @@ STATE_FORMAT = 1
 
 
 class State(Protocol):
-    """SECRET: what a mechanism remembers between steps. It has no repr; equal states have equal bytes.
+    """SECRET: what a mechanism remembers between steps.
 
-    A state may hold exact counts and noise. So it is stored encrypted, and replaced in the transaction that stores the
-    release of its step.
+    A state may hold exact counts and noise. So it has no repr, is stored encrypted, and is replaced in the transaction
+    that stores the release of its step. Equal states have equal bytes.
 
     Attributes:
         time_step: Last step that was released; 0 before the first.
@@ -55,25 +55,32 @@ Kept = TypeVar("Kept", bound=State)
 
 
 class Sequential(Protocol[Kept]):
-    """Interface of sequential mechanisms. `plan` is public, `step` is SECRET; steps are numbered 1, 2, 3, ...
+    """The interface of mechanisms of streams. `plan` is public, `step` is SECRET; steps are numbered 1, 2, 3, ...
 
-    Formal guarantees: `plan`, `begin` and `restore_state` are pure functions; `step` is a function of its arguments and
-    of its draws from `randomness`. The releases of all steps together lose at most ``plan.loss`` under
-    ``plan.adjacency`` if this mechanism made the plan, the first step gets the state of `begin`, every other step the
-    state of the step before, and no step is taken twice with both releases shown. Neighbouring streams differ, over all
-    steps and cells together, by at most ``adjacency.l1_sensitivity`` tuples that are added or removed; counts of a step
-    may depend on earlier releases. Under add-remove, a unit with only m of K tuples in the table loses at most m / K of
-    epsilon, or ``(m / K)**2`` of rho, because noise is calibrated for one tuple and then scaled by K:
-    `WithUncountedTotals` relies on this. The state is not covered: a reader of the state may learn exact counts.
+    Formal guarantees: the releases of all steps together lose at most ``plan.loss`` under ``plan.adjacency``.
+    Conditions: this mechanism made the plan; the first step gets the state of `begin`, and every other step the state
+    of the step before; no step is taken twice with both releases shown. `plan`, `begin` and `restore_state` must be
+    pure functions, and `step` a function of its arguments and of its draws from `randomness`.
+
+    Neighbouring streams differ, over all steps and cells together, by at most ``adjacency.l1_sensitivity`` tuples that
+    are added or removed. Counts of a step may depend on earlier releases. The state is not covered: a reader of the
+    state may learn exact counts.
+
+    Under add-remove, a unit with only m of K tuples in the table must lose at most m / K of epsilon, or ``(m / K)**2``
+    of rho. This holds because noise is calibrated for one tuple and then scaled by K; `WithUncountedTotals` relies on
+    it.
     """
 
     def plan(self, query: Query, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
-        """Return the plan of a release. Raises `UnsupportedQuery`; touches no data.
+        """Return the plan of a release. Touches no data.
 
         Args:
             query: What is asked of the records.
             loss: The loss of this query.
             adjacency: Which tables the loss is about.
+
+        Raises:
+            UnsupportedQuery: this mechanism cannot answer the query.
         """
         ...
 
@@ -84,8 +91,7 @@ class Sequential(Protocol[Kept]):
     def step(
         self, table: ExactTable, time_step: int, state: Kept, plan: Plan, randomness: Randomness
     ) -> tuple[tuple[int, ...], Kept]:
-        """Return noisy integers in the order of ``plan.distribution``, and the state after this step: commit both, or
-        neither.
+        """Return noisy integers, and the state after this step. The caller stores both together, or neither.
 
         Args:
             table: SECRET: exact count of each cell of the query in the window that this step closes.
@@ -93,6 +99,9 @@ class Sequential(Protocol[Kept]):
             state: SECRET: state returned by the step before, or by `begin`.
             plan: Plan of the release.
             randomness: Source of all noise.
+
+        Returns:
+            Integers in the order of ``plan.distribution``, and the state.
 
         Raises:
             ValueError: the state belongs to another step.
@@ -102,6 +111,10 @@ class Sequential(Protocol[Kept]):
     def restore_state(self, state_bytes: bytes, plan: Plan) -> Kept:
         """Parse a state written by `State.to_bytes`.
 
+        Args:
+            state_bytes: SECRET: the stored bytes.
+            plan: Plan of the release.
+
         Raises:
             ValueError: this mechanism does not write such a state under this plan.
         """
@@ -109,7 +122,15 @@ class Sequential(Protocol[Kept]):
 
 
 def require_next(time_step: int, state: State) -> None:
-    """Refuse a state of another step, which would skip a step or release one twice."""
+    """Refuse a state of another step, with which a step would be skipped or released twice.
+
+    Args:
+        time_step: Number of the step to take.
+        state: State of the step before.
+
+    Raises:
+        ValueError: the state is of another step.
+    """
     if time_step != state.time_step + 1:
         raise InvalidArgument(
             "state",
@@ -118,19 +139,30 @@ def require_next(time_step: int, state: State) -> None:
         )
 
 
-def encode_state(kind: str, facts: dict[str, Any]) -> bytes:
-    """Return a state's kind and facts as canonical JSON in bytes. SECRET if the facts are."""
-    return json.dumps({"state": kind, "format": STATE_FORMAT, **facts}, sort_keys=True, separators=(",", ":")).encode()
+def encode_state(kind: str, fields: dict[str, Any]) -> bytes:
+    """Return a state as canonical JSON in bytes. SECRET if the fields are.
+
+    Args:
+        kind: Name of the mechanism's kind of state.
+        fields: Fields of the state.
+    """
+    return json.dumps({"state": kind, "format": STATE_FORMAT, **fields}, sort_keys=True, separators=(",", ":")).encode()
 
 
 def decode_state(kind: str, state_bytes: bytes) -> dict[str, Any]:
-    """Return the facts of bytes that `encode_state` wrote. Raises `ValueError` for another kind or format, or damaged
-    bytes; shows no value.
+    """Return the fields of a state that `encode_state` wrote.
+
+    Args:
+        kind: Name of the mechanism's kind of state.
+        state_bytes: The bytes.
+
+    Raises:
+        ValueError: the bytes are of another kind or format, or damaged. The message shows no value.
     """
     try:
-        facts: dict[str, Any] = json.loads(state_bytes)
-        if isinstance(facts, dict) and facts.pop("state") == kind and facts.pop("format") == STATE_FORMAT:
-            return facts
+        fields: dict[str, Any] = json.loads(state_bytes)
+        if isinstance(fields, dict) and fields.pop("state") == kind and fields.pop("format") == STATE_FORMAT:
+            return fields
     except (ValueError, KeyError):
         pass
     raise InvalidArgument(

@@ -1,13 +1,13 @@
-"""Counts of a stream by another mechanism, with running totals of uncounted tuples by reason.
+"""Counts of a stream, with running totals of the tuples that could not be counted, by reason.
 
-A step releases, with f = `BEYOND_FRACTION` of the loss if tuples per user are capped, and f = 0 without a cap:
+A step releases three parts. With f = `BEYOND_FRACTION` if tuples per user are capped, and f = 0 without a cap:
 
     counts of states        (1 - f) of the loss, noise for K tuples of a unit       by the stream's mechanism
     totals of reasons       (1 - f) of the loss, noise for K tuples of a unit       by `TreeCounter`
     users beyond the cap    f of the loss, noise for one user                       by `TreeCounter`
 
-Counts and reasons are paid once: a used tuple is in one of them, so m tuples in counts and K - m in reasons lose
-``m / K + (K - m) / K = 1`` times ``(1 - f) * epsilon``.
+Counts and reasons share one payment. A used tuple is in one of them, so a unit with m tuples in counts has at most K -
+m in reasons, and loses at most ``m / K + (K - m) / K = 1`` times ``(1 - f) * epsilon``.
 
 Formal guarantees: the granted loss under add-remove, pure or zero-concentrated; proof at `WithUncountedTotals`.
 
@@ -40,7 +40,7 @@ TOTALS = TreeCounter()
 
 @dataclass(frozen=True, slots=True, repr=False)
 class CombinedState:
-    """SECRET: states of all mechanisms of a stream, which step together.
+    """SECRET: the states of all parts of a stream, which step together.
 
     Attributes:
         counts: State of the counts.
@@ -109,12 +109,15 @@ class WithUncountedTotals:
     mechanism: Sequential[Any]
 
     def plan(self, query: Query, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
-        """Return the plan of a release. Raises `UnsupportedQuery`; touches no data.
+        """Return the plan of all parts. Touches no data.
 
         Args:
             query: What is asked of the records.
-            loss: The loss of this query.
+            loss: The loss of all parts together.
             adjacency: Which tables the loss is about.
+
+        Raises:
+            UnsupportedQuery: the adjacency is not add-remove, or a part cannot be planned.
         """
         if not isinstance(adjacency, AddRemove) or not isinstance(query, TimeStepQuery):
             raise UnsupportedQuery(
@@ -146,12 +149,13 @@ class WithUncountedTotals:
     def step(
         self, table: ExactTable, time_step: int, state: CombinedState, plan: Plan, randomness: Randomness
     ) -> tuple[tuple[int, ...], CombinedState]:
-        """Return noisy counts, then noisy totals of reasons, then the noisy total of users beyond the cap.
+        """Return noisy counts, then noisy totals of reasons, then the noisy total of users beyond the cap; and the
+        state.
 
         Args:
-            table: Exact counts of the time step. SECRET.
+            table: SECRET. Exact counts of the time step.
             time_step: Number of the time step, from 1.
-            state: State after the step before. SECRET.
+            state: SECRET. State after the step before.
             plan: Plan of the stream.
             randomness: Source of the noise.
         """
@@ -171,19 +175,23 @@ class WithUncountedTotals:
 
     def restore_state(self, state_bytes: bytes, plan: Plan) -> CombinedState:
         """Return the states of all parts from bytes that `to_bytes` wrote. Raises `ValueError` for other bytes."""
-        facts = decode_state(KIND, state_bytes)
+        fields = decode_state(KIND, state_bytes)
         plans = split_plan(plan)
         beyond = (
             None
             if plans.users_beyond_cap is None
-            else TOTALS.restore_state(facts["beyond"].encode(), plans.users_beyond_cap)
+            else TOTALS.restore_state(fields["beyond"].encode(), plans.users_beyond_cap)
         )
-        counts: State = self.mechanism.restore_state(facts["counts"].encode(), plans.counts)
-        return CombinedState(counts, TOTALS.restore_state(facts["uncounted"].encode(), plans.uncounted), beyond)
+        counts: State = self.mechanism.restore_state(fields["counts"].encode(), plans.counts)
+        return CombinedState(counts, TOTALS.restore_state(fields["uncounted"].encode(), plans.uncounted), beyond)
 
 
 def split_plan(plan: Plan) -> CombinedPlans:
-    """Return the plans of the counts, of the reasons, and of the users beyond the cap."""
+    """Return the plans of the parts of a release.
+
+    Args:
+        plan: Plan that `WithUncountedTotals.plan` made.
+    """
     distribution = plan.distribution.require_type(CountsAndUncountedTotals)
     query: Any = plan.query
     loss = plan.loss * (1 - distribution.beyond_fraction)

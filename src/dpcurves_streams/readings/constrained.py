@@ -1,13 +1,14 @@
-"""Integer totals that never decrease and add up along a tree, and window sums that are consistent with them.
+"""Consistent integer totals of a stream: they never decrease, and add up along a tree.
 
     shown total of a root     max(shown before, round(noisy total - slack))
     increases of children     integers from 0 that add up to the increase of the parent, nearest to the noisy increases
     sums over a window        integers from 0 to the totals, nearest to the noisy sums, from the root down
 
-The slack keeps the running maximum of noise from being shown where few tuples come; it vanishes where totals grow
-faster than their noise (`Tuning`). "Nearest" is by least squares (`allocate_integers`), a projection on a simplex.
+Without the slack, the shown total would follow the largest noise so far where few tuples come. The slack vanishes where
+totals grow faster than their noise (`Tuning`). "Nearest" is by least squares (`allocate_integers`), a projection onto a
+simplex.
 
-Formal guarantees: post-processing, deterministic functions of released numbers.
+Formal guarantees: post-processing; all results are deterministic functions of released numbers.
 
 >>> totals = MonotoneTotals([-1, 0, 0])  # a root with two children
 >>> noisy = np.array([10.2, 7.1, 3.4]), np.array([9.0, 6.0, 3.0])
@@ -47,14 +48,10 @@ TUNING = Tuning()
 
 
 class MonotoneTotals:
-    """Running totals of all nodes of a tree, (nodes,): integers from 0 that never decrease and add up.
+    """Running totals of all nodes of a tree: integers from 0 that never decrease and add up.
 
-    The total of a root follows the noisy total minus a slack, or stays. The running maximum of the noisy totals would
-    be far too large if few tuples come, as it follows the largest noise. So the slack is large there, and almost zero
-    where totals soon grow by more than their noise. The increase of a node's total is distributed to its children by
-    least squares of their noisy totals, so that none decreases.
-
-    It reads public numbers only, and is deterministic.
+    The total of a root follows the noisy total minus a slack, or stays. The increase of a node's total is distributed
+    to its children by least squares of their noisy totals, so that none decreases.
 
     Args:
         parents: Parent of each node, which comes before the node; -1 for roots.
@@ -71,7 +68,12 @@ class MonotoneTotals:
         self._time_step = 0
 
     def estimate_next(self, totals: FloatArray, deviations: FloatArray) -> FloatArray:
-        """Return the totals after the next step, (nodes,), from unbiased totals and their noise standard deviations."""
+        """Return the totals after the next step, (nodes,).
+
+        Args:
+            totals: Unbiased noisy totals, (nodes,).
+            deviations: Standard deviations of their noise, (nodes,).
+        """
         self._time_step += 1
         shown = self._shown
         rise = np.zeros(len(self._shown))
@@ -101,8 +103,8 @@ def fit_window(parents: Sequence[int], sums: FloatArray, upper_bounds: FloatArra
 
     Args:
         parents: Parent of each node, which comes before the node; -1 for roots.
-        sums: Unbiased sums.
-        upper_bounds: Integers that add up: the totals so far, or the sums over a longer window.
+        sums: Unbiased noisy sums, (nodes,).
+        upper_bounds: Integers that add up, (nodes,): the totals so far, or the sums over a longer window.
     """
     fitted = np.zeros(len(upper_bounds))
     roots = np.flatnonzero(np.array(parents) < 0)
@@ -113,8 +115,12 @@ def fit_window(parents: Sequence[int], sums: FloatArray, upper_bounds: FloatArra
 
 
 def allocate_integers(total: float, targets: FloatArray, upper_bounds: FloatArray | None) -> FloatArray:
-    """Return the integers from 0 to `upper_bounds` that add up to `total` and are nearest to `targets` by least
-    squares.
+    """Return nonnegative integers that add up to `total` and are nearest to `targets` by least squares.
+
+    Args:
+        total: A whole number.
+        targets: Real numbers, which may be negative.
+        upper_bounds: Largest value of each integer; None: `total`.
 
     >>> allocate_integers(5, np.array([4.0, 3.0, -9.0]), None).tolist()
     [3.0, 2.0, 0.0]

@@ -1,4 +1,11 @@
-"""Counts of tuples in each state and in aggregations of states at every time step; and smoothers of these counts."""
+"""Counts of a stream at every time step, and smoothers that use earlier steps to reduce their noise.
+
+    Counts               counts of single states
+    AggregatedCounts     counts of states and of aggregations of states
+    smooth_counts        smooths released counts; `AdaptiveSmoother` chooses among smoothers at each step
+
+Formal guarantees: smoothing is post-processing of released integers.
+"""
 
 from __future__ import annotations
 

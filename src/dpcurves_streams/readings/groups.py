@@ -1,4 +1,10 @@
-"""Counts within groups of similar time steps (the Smoothers of PeGaSus), running totals, and sliding windows."""
+"""Readings of streams that group similar time steps (PeGaSus), running totals, and sliding windows.
+
+    Groups    counts within groups of similar steps, by a `Smoother`
+    Totals    running totals, with sums over sliding windows
+
+Formal guarantees: post-processing of released integers.
+"""
 
 from __future__ import annotations
 

@@ -10,7 +10,8 @@ Formal guarantees: a derived value is a function of its row, so neighbouring tab
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import date
 from functools import partial
 from typing import NamedTuple
 
@@ -18,10 +19,21 @@ import duckdb
 
 from ...arguments import InvalidArgument
 from ...data import ALL_RECORDS
-from ...expressions import Checked, build_duckdb_sql, check_expression, find_column_names, parse_expression
+from ...expressions import (
+    Call,
+    Checked,
+    ColumnName,
+    Literal,
+    Node,
+    build_duckdb_sql,
+    check_expression,
+    find_column_names,
+    format_expression,
+    parse_expression,
+)
 from ...expressions import ValueType as ExpressionType
 from ..source import DATE, MOMENT, NUMBER, NUMBER_IN_TEXT, TEXT, Column, ColumnKind, Source, find_column, sql_name
-from ..value_names import ValueType
+from ..value_names import ValueType, category_key
 
 
 class RowFilter(NamedTuple):
@@ -93,7 +105,7 @@ class DerivedSchema:
         if position is None and text == ALL_RECORDS:
             position = self._append(text, str(is_numeric), ONE, ())
         if position is None:
-            node = parse_expression(text, argument)
+            node = self._parse(text, argument)
             checked = check_expression(node, self._schema(find_column_names(node)), None, argument)
             if is_numeric and checked.type is not ExpressionType.DATE:
                 checked = check_expression(node, self._schema(find_column_names(node)), ExpressionType.NUMBER, argument)
@@ -104,7 +116,7 @@ class DerivedSchema:
         """Return the position of the condition of a filter. Raises as `add`."""
         position = self._positions.get((where, "condition"))
         if position is None:
-            node = parse_expression(where, "where")
+            node = self._parse(where, "where")
             checked = check_expression(node, self._schema(find_column_names(node)), ExpressionType.TRUTH, "where")
             condition = Checked("coalesce", ExpressionType.TRUTH, (checked, FALSE))
             position = self._append(where, "condition", condition, find_column_names(node))
@@ -114,7 +126,7 @@ class DerivedSchema:
         """Return the positions of the operands of a filter's AND, so that an engine evaluates each on the rows alone
         that pass the ones before. Raises as `add`.
         """
-        node = parse_expression(where, "where")
+        node = self._parse(where, "where")
         names = find_column_names(node)
         checked = check_expression(node, self._schema(names), ExpressionType.TRUTH, "where")
         uses = [(f"conjunct {index}", part) for index, part in enumerate(_split_conjunction(checked))]
@@ -122,6 +134,13 @@ class DerivedSchema:
             self._positions[where, use] if (where, use) in self._positions else self._append(where, use, part, names)
             for use, part in uses
         )
+
+    def _parse(self, text: str, argument: str) -> Node:
+        """Return the tree of an expression whose literals are values of the types of the columns that they are compared
+        with. Raises `InvalidArgument` for a literal that no value of the declared type equals.
+        """
+        columns = {column.name: column for column in self.columns}
+        return _match_literals(parse_expression(text, argument), columns, argument)
 
     def _append(self, text: str, use: str, checked: Checked, names: Sequence[str]) -> int:
         """Add a derived column, computed from the columns `names`; return its position."""
@@ -225,6 +244,68 @@ class DerivedColumns(DerivedSchema):
             f"AND NOT starts_with({text}, '0000') "
             f"THEN CAST(TRY_CAST({text} AS DATE) - DATE '1970-01-01' AS DOUBLE) END"
         )
+
+
+EQUALITIES = frozenset({"eq", "ne", "in", "nullif"})
+"""Functions that test whether values are equal."""
+ORDERS = frozenset({"lt", "le", "gt", "ge", "between"})
+"""Functions that compare values by their order."""
+
+
+def _match_literals(node: Node, columns: Mapping[str, Column], argument: str) -> Node:
+    """Return an expression in which each literal beside a column is a value of the declared type of the column.
+
+    Raises:
+        InvalidArgument: the type has no such value, so that every row would fail (or pass) the comparison.
+    """
+    if not isinstance(node, Call):
+        return node
+    arguments = tuple(_match_literals(part, columns, argument) for part in node.arguments)
+    if node.function in EQUALITIES | ORDERS | {"starts_with"}:
+        names = [part.name for part in arguments if isinstance(part, ColumnName)]
+        for column in (columns[name] for name in names if name in columns):
+            if column.members and node.function in ORDERS:
+                rule = (
+                    f"column `{column.name}` is {column.type_name} in the schema, which is not ordered as text is; "
+                    f"list its labels, as in {column.name} IN ('{column.members[0]}')"
+                )
+                raise InvalidArgument(argument, f"{format_expression(node)[:60]}: {rule}")
+            arguments = tuple(_match_literal(part, column, node, argument) for part in arguments)
+    return Call(node.function, arguments)
+
+
+def _match_literal(part: Node, column: Column, call: Call, argument: str) -> Node:
+    """Return a literal as a value of the column's declared type; other nodes unchanged. Raises as `_match_literals`."""
+    value = part.value if isinstance(part, Literal) else None
+    if value is None or isinstance(value, bool | date):
+        return part
+    if isinstance(value, str) != (column.kind is ColumnKind.TEXT):
+        return part  # the type checker decides whether both are compared
+    if call.function == "starts_with" and isinstance(value, str):
+        spelling = _suggest_prefix(value, column)
+    elif call.function in ORDERS and column.value_type is not ValueType.UUID:
+        spelling = ""
+    else:
+        spelling = column.suggest_spelling(value)
+    if spelling:
+        rule = f"column `{column.name}` is {column.type_name} in the schema; write {spelling}"
+        raise InvalidArgument(argument, f"{format_expression(call)[:60]}: {rule}")
+    if column.value_type in {ValueType.HALF, ValueType.SINGLE}:
+        nearest = category_key(value, column.value_type)
+        return part if nearest is None else Literal(nearest)
+    return part
+
+
+def _suggest_prefix(prefix: str, column: Column) -> str:
+    """Return what to write instead of a prefix that no value of the declared type has; empty if a value may have it."""
+    if column.members and not any(label.startswith(prefix) for label in column.members):
+        return column.suggest_spelling(prefix) or prefix
+    is_uuid = column.value_type is ValueType.UUID
+    return "hexadecimal digits in lower case, as in LIKE 'ab%'" if is_uuid and set(prefix) - set(UUID_LETTERS) else ""
+
+
+UUID_LETTERS = "0123456789abcdef-"
+"""Characters of the names of UUIDs."""
 
 
 def _split_conjunction(checked: Checked) -> list[Checked]:

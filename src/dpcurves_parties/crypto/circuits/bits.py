@@ -1,4 +1,10 @@
-"""Symbolic integers made of wires, the circuit builder, tracing of Python functions, and Bristol Fashion text."""
+"""Boolean circuits from Python functions: symbolic integers, which record the gates that compute them.
+
+trace_circuit                calls a function with symbolic integers, and returns its circuit
+SymbolicInteger              a number made of wires, with its range; has the operators of integers
+mux, sign, total             operations that are no operators
+to_bristol, from_bristol     circuits as text (Bristol Fashion)
+"""
 
 from __future__ import annotations
 
@@ -65,7 +71,7 @@ class CircuitBuilder:
         return self._opposite[wire]
 
     def multiplex(self, condition: int, one: int, other: int) -> int:
-        """Return a wire equal to `one` where the condition is 1, else to `other`; costs one AND gate."""
+        """Return a wire equal to `one` where the condition is 1, else to `other`. It takes one AND gate."""
         return self.xor(other, self.conjunction(condition, self.xor(one, other)))
 
     def carry(self, left: int, right: int, carry: int) -> int:
@@ -107,7 +113,7 @@ class CircuitBuilder:
         return Circuit(self.inputs, tuple(gates), tuple(renumbered))
 
     def _add_gate(self, kind: GateKind, left: int, right: int) -> int:
-        """Return the output wire of a gate; an equal gate is shared."""
+        """Return the output wire of a gate. Equal gates are built once."""
         gate = Gate(kind, left, right)
         if gate not in self._made:
             self._made[gate] = self._first + len(self._gates)
@@ -272,9 +278,7 @@ class SymbolicInteger:
 
     @property
     def _as_unsigned(self) -> SymbolicInteger:
-        """This number. Raises `ValueError` if it may be negative, because bitwise operations need a number without
-        sign.
-        """
+        """This number, for a bitwise operation. Raises `InvalidArgument` if it may be negative."""
         if self.low < 0:
             raise InvalidArgument(
                 "kernel",
@@ -284,8 +288,9 @@ class SymbolicInteger:
         return self
 
     def _coerce_operand(self, other: SymbolicInteger | int) -> SymbolicInteger:
-        """Return the other operand as a symbolic integer of this circuit. Raises `ValueError` for a number of another
-        circuit, `TypeError` for anything but an integer.
+        """Return the other operand as a symbolic integer of this circuit.
+
+        Raises `InvalidArgument` for a number of another circuit, `TypeError` for anything but an integer.
         """
         if isinstance(other, SymbolicInteger):
             if other.builder is not self.builder:
@@ -323,7 +328,13 @@ class SymbolicInteger:
         return SymbolicInteger(self.builder, tuple(wires), low, high)
 
     def _negate_where(self, condition: int, low: int, high: int) -> SymbolicInteger:
-        """Return the number, negated where the condition is 1; one AND per bit except the highest."""
+        """Return the number, negated where the condition is 1, with one AND per bit but the highest.
+
+        Args:
+            condition: A wire.
+            low: Smallest possible result.
+            high: Largest possible result.
+        """
         carry = condition
         wires = []
         for wire in self._extend_wires(bit_width(low, high)):
@@ -348,8 +359,9 @@ class SymbolicInteger:
         return masked if self.low >= 0 else masked._negate_where(self.wires[-1], low, high)
 
     def _partial_products(self, factor: SymbolicInteger) -> Iterator[SymbolicInteger]:
-        """Yield one summand of the product per bit of this number, shifted by the bit's position; the sign bit's
-        summand is subtracted.
+        """Yield one summand of the product per bit of this number, shifted by the bit's position.
+
+        The summand of the sign bit is subtracted.
         """
         for position, wire in enumerate(self.wires):
             product = self._bit(wire)._multiply_ternary(factor)
@@ -361,8 +373,9 @@ class SymbolicInteger:
         return SymbolicInteger(self.builder, (*([ZERO] * places), *self.wires), self.low << places, self.high << places)
 
     def _apply_bitwise(self, other: SymbolicInteger | int, gate: Callable[[int, int], int]) -> SymbolicInteger:
-        """Return the unsigned number whose bits are `gate` of both operands' bits. Raises `ValueError` if an operand
-        may be negative.
+        """Return the unsigned number whose bits are `gate` of both operands' bits.
+
+        Raises `InvalidArgument` if an operand may be negative.
         """
         first = self._as_unsigned
         second = self._coerce_operand(other)._as_unsigned
@@ -386,7 +399,12 @@ def constant(builder: CircuitBuilder, value: int) -> SymbolicInteger:
 
 
 def mux(condition: SymbolicInteger, one: SymbolicInteger | int, other: SymbolicInteger | int) -> SymbolicInteger:
-    """Return an integer equal to `one` where the condition is 1, else to `other`; costs one AND gate per bit.
+    """Return an integer equal to `one` where the condition is 1, else to `other`. It takes one AND gate per bit.
+
+    Args:
+        condition: 0 or 1, such as ``a < b``.
+        one: Result for 1.
+        other: Result for 0.
 
     Raises:
         ValueError: the condition has values other than 0 and 1.

@@ -1,4 +1,13 @@
-"""SECRET. Shares of a record's cell with a proof that it is one cell: Prio3Histogram of the VDAF draft, two servers."""
+"""SECRET. Prio3Histogram of the VDAF draft, for two servers: a record is shared with a proof that it is a
+single cell.
+
+    Prio3Histogram    makes shares and proofs; each server makes a message about each report, and decides by both
+    OneHotShares      the shares that owners send
+    VerifiedCells     one server's shares of some reports, with its messages about them
+
+Formal guarantees: a server's share and both messages reveal nothing about an honest owner's record. Both properties,
+privacy and soundness, are stated at `Prio3Histogram`.
+"""
 
 from __future__ import annotations
 
@@ -133,8 +142,14 @@ class Prio3Histogram:
 
     @classmethod
     def with_smallest_reports(cls, length: int, context: bytes) -> Prio3Histogram:
-        """Return the scheme whose chunk length makes a report smallest: its proof, and the preparation messages of both
-        servers."""
+        """Return the scheme whose chunk length makes a report smallest.
+
+        The size is that of its proof and of both servers' messages.
+
+        Args:
+            length: Number of cells.
+            context: Bytes that bind shares to a task.
+        """
         schemes = (cls(length, chunk, context) for chunk in range(1, length + 1))
         return min(
             schemes,
@@ -214,8 +229,10 @@ class Prio3Histogram:
         )
 
     def require_shares(self, party: int, shares: Sequence[bytes]) -> None:
-        """Refuse input shares of a server that have another size, or, at the leader, numbers not below the modulus.
-        Raises `ValueError`.
+        """Refuse input shares of a server that have another size or, at the leader, numbers not below the modulus.
+
+        Raises:
+            ValueError: a share is invalid.
         """
         if any(len(share) != self.input_size(party) for share in shares):
             raise InvalidArgument(
@@ -271,7 +288,7 @@ class Prio3Histogram:
     def find_accepted(
         self, party: int, own: NDArray[np.uint8], seeds: NDArray[np.uint8], others: NDArray[np.uint8]
     ) -> NDArray[np.bool_]:
-        """Return a mask of the reports that pass: messages add up to a valid proof, and both servers used the same
+        """Return a mask of the reports that pass: both messages add up to a valid proof, and both servers used the same
         seed.
 
         Args:
@@ -308,15 +325,16 @@ class Prio3Histogram:
         return self._tags[usage]
 
     def _decode_shares(self, shares: Sequence[bytes]) -> field.Words:
-        """SECRET: return the field elements ``(reports, length + proof_length, 2)`` of the leader's input shares,
-        without their blinds.
+        """SECRET: return the field elements of the leader's input shares, (reports, length + proof_length, 2), without
+        blinds.
         """
         octets = b"".join(share[: -field.XOF_SEED_SIZE] for share in shares)
         return field.decode_words(octets, len(shares), self.length + self.proof_length)
 
     def _expand_helper(self, seeds: Sequence[bytes]) -> tuple[field.Words, field.Words]:
-        """SECRET: return the helper's shares that its seeds expand to: cells ``(reports, length, 2)`` and proofs
-        ``(reports, proof_length, 2)``.
+        """SECRET: return the helper's shares, which its seeds expand to.
+
+        Returns cells (reports, length, 2) and proofs (reports, proof_length, 2).
         """
         helper = bytes([HELPER])
         cells = field.expand_elements(self._tag(MEASUREMENT), ((seed, helper) for seed in seeds), self.length)
@@ -369,8 +387,9 @@ def _to_montgomery(numbers: Sequence[int]) -> field.Words:
 
 @cache
 def _montgomery_nodes(points: int) -> tuple[field.Words, field.Words]:
-    """Return the roots of unity of order ``2 * points``, and the inverses of 2, `points` and ``2 * points``, all in
-    Montgomery form.
+    """Return the roots of unity of order ``2 * points``, and the inverses of 2, `points` and ``2 * points``.
+
+    All are in Montgomery form.
     """
     inverses = (pow(number, -1, field.MODULUS) for number in (2, points, 2 * points))
     return _to_montgomery(field.roots_of_unity(2 * points)), _to_montgomery(list(inverses))
@@ -378,8 +397,11 @@ def _montgomery_nodes(points: int) -> tuple[field.Words, field.Words]:
 
 @cache
 def _odd_node_values(points: int, calls: int) -> tuple[list[int], list[int]]:
-    """Return two lists of values at the odd roots of unity: the Lagrange polynomial that is 1 at node 0, and the sum of
-    the Lagrange polynomials of the nodes 1, ..., `calls`."""
+    """Return two lists of values at the odd roots of unity.
+
+    The first is the Lagrange polynomial that is 1 at node 0. The second is the sum of the Lagrange polynomials of the
+    nodes 1, ..., `calls`.
+    """
     first = [field.evaluate_first_lagrange(points, node) for node in field.roots_of_unity(2 * points)[1::2]]
     call_sums = []
     for position in range(points):
@@ -390,8 +412,9 @@ def _odd_node_values(points: int, calls: int) -> tuple[list[int], list[int]]:
 
 @cache
 def _montgomery_odd_node_values(points: int, calls: int) -> tuple[field.Words, field.Words]:
-    """Return the two arrays of `_odd_node_values` in Montgomery form, ``(points, 2)`` words each; cached, because
-    conversion takes long."""
+    """Return the two arrays of `_odd_node_values` in Montgomery form, (points, 2) words each. Cached: conversion takes
+    long.
+    """
     first, call_sums = map(_to_montgomery, _odd_node_values(points, calls))
     return first, call_sums
 
@@ -399,7 +422,7 @@ def _montgomery_odd_node_values(points: int, calls: int) -> tuple[field.Words, f
 def _prove_reports(
     scheme: Prio3Histogram, hot: NDArray[np.int64], starts: field.Words, joint: field.Words, sums: field.Words
 ) -> None:
-    """SECRET: write the gadget polynomials of all reports into `sums`, by compiled loops or, without numba, by Python
+    """SECRET: write the gadget polynomials of all reports into `sums`, by compiled loops or, without numba, by
     integers.
     """
     if _import_loops() is None:
@@ -412,7 +435,7 @@ def _prove_reports(
 
 def _query_reports(points: int, inputs: field.QueryInputs, messages: field.Words) -> None:
     """SECRET: write one server's messages about all reports into `messages`, by compiled loops or, without numba, by
-    Python integers.
+    integers.
     """
     if _import_loops() is None:
         plain.query_reports(inputs, points, messages)
@@ -423,9 +446,7 @@ def _query_reports(points: int, inputs: field.QueryInputs, messages: field.Words
 
 
 def _decide_reports(first: field.Words, second: field.Words, passed: NDArray[np.bool_]) -> None:
-    """Write into `passed` whether each report's two messages add up to a valid proof, by compiled loops or by Python
-    integers.
-    """
+    """Write into `passed` whether the two messages about each report add up to a valid proof."""
     (plain if _import_loops() is None else _import_loops()).decide_reports(
         np.ascontiguousarray(first), np.ascontiguousarray(second), passed
     )

@@ -39,11 +39,14 @@ Wires = Sequence[Wire]
 
 
 def compare_below(number: Wires, threshold: int) -> Wire:
-    """Return a wire that is 1 where a uniform random integer is below a public threshold from 1 to ``2**width - 1``: a
-    Bernoulli sampler.
+    """Return a wire that is 1 with probability ``threshold / 2**width``: a Bernoulli sampler.
 
-    The result is True with probability ``threshold / 2**width``. The comparison starts at the lowest set bit of
+    It is 1 where a uniform random integer is below the public threshold. The comparison starts at the lowest set bit of
     `threshold`, where NOT decides; each further bit takes one AND.
+
+    Args:
+        number: Wires of the uniform integer.
+        threshold: Public integer from 1 to ``2**width - 1``.
     """
     lowest = _lowest_set_bit(threshold)
     is_below = ~number[lowest]
@@ -65,7 +68,7 @@ def _lowest_set_bit(number: int) -> int:
 
 
 def multiplex(condition: Wire, one: Wire, zero: Wire) -> Wire:
-    """Return a wire equal to `one` where `condition` is 1, else to `zero`; costs one AND gate."""
+    """Return a wire equal to `one` where `condition` is 1, else to `zero`. It takes one AND gate."""
     return zero ^ (condition & (one ^ zero))
 
 
@@ -91,8 +94,11 @@ def add_numbers(one: Wires, other: Wires) -> tuple[Wire, ...]:
 
 
 def add_modulo(number: Wires, other: Wires) -> tuple[Wire, ...]:
-    """Return the sum modulo ``2**width`` of a number of `width` bits and one of at most as many; one AND for each bit
-    except the last.
+    """Return the sum of two numbers modulo ``2**width``, with one AND for each bit but the last.
+
+    Args:
+        number: Wires of a number of `width` bits.
+        other: Wires of a number of at most as many bits.
     """
     if len(number) == 1:
         return (number[0] ^ other[0],)
@@ -120,8 +126,9 @@ def add_constant(number: Wires, constant: int) -> tuple[Wire, ...]:
 
 
 def multiply_constant(number: Wires, factor: int) -> tuple[Wire, ...]:
-    """Return the number times a public odd constant, with all bits of the product; one addition per further set bit of
-    the constant.
+    """Return the product of a number and a public odd constant, with all of its bits.
+
+    Each further set bit of the constant takes one addition.
     """
     product = tuple(number)
     for position in range(1, factor.bit_length()):
@@ -192,14 +199,20 @@ class Response(ABC):
 
     @abstractmethod
     def answer(self, value: int, draws: Sequence[int]) -> int:
-        """Return the randomised answer about an exact value, given uniform random integers of `random_widths`: the
-        reference for `wires`.
+        """Return the randomised answer about an exact value. It is the reference for `wires`.
+
+        Args:
+            value: The exact value.
+            draws: Uniform random integers, of the widths `random_widths`.
         """
 
     @abstractmethod
     def wires(self, value: Wires, draws: Wires) -> Wires:
-        """Return the answer's wires, lowest bit first, from the value's wires and the concatenated wires of all random
-        integers.
+        """Return the wires of the answer, lowest bit first.
+
+        Args:
+            value: Wires of the exact value.
+            draws: Wires of all random integers, concatenated.
         """
 
     @property
@@ -223,13 +236,13 @@ class Response(ABC):
 
     @abstractmethod
     def variance(self, value: int) -> float:
-        """Return the variance of the answer, given the exact value, in squared units of the answer
-        (before debiasing).
-        """
+        """Return the variance of the answer about an exact value, before debiasing, in squared units of the answer."""
 
     def decode_answers(self, codes: Places) -> Places:
-        """Return the answers, signed if `answers` has negative ones, for the unsigned integers on the output wires; an
-        array for an array.
+        """Return the answers for the unsigned integers on the output wires, signed if `answers` has negative ones.
+
+        Args:
+            codes: An integer, or an array.
         """
         modulus = 1 << self.width
         return self.answers.start + (codes - self.answers.start) % modulus
@@ -241,15 +254,17 @@ class Response(ABC):
 
     @property
     def max_variance(self) -> float:
-        """Largest variance, over all exact values, of one debiased answer (the answer minus `offset`, divided by
-        `gain`), in squared units of the value.
+        """Largest variance of a debiased answer over all exact values, in squared units of the value.
+
+        A debiased answer is the answer minus `offset`, divided by `gain`.
         """
         return max(self.variance(value) for value in (*self._endpoints, self._middle)) / float(self.gain) ** 2
 
     @property
     def max_total_variance(self) -> float:
-        """Largest variance of the debiased answer about a random value, its own variance included, over all
-        distributions of the value; in squared units of the value.
+        """Largest variance of the debiased answer about a random value, the value's own variance included.
+
+        It is the largest over all distributions of the value, in squared units of the value.
         """
         noise_variance = sum(self.variance(end) for end in self._endpoints) / 2 / float(self.gain) ** 2
         value_variance = (self._endpoints[1] - self._endpoints[0]) ** 2 / 4
@@ -305,8 +320,9 @@ class BinaryResponse(Response):
 
     @cached_property
     def flip_numerator(self) -> int:
-        """Numerator of the flip probability over ``2**random_width``, rounded up, so that the loss is at most epsilon;
-        never more than one half.
+        """Numerator of the flip probability over ``2**random_width``, at most one half.
+
+        It is rounded up, so that the loss is at most epsilon.
         """
         decay = bound_exp_neg_above(self.epsilon)
         return -int(-(decay / (1 + decay) * (1 << self.random_width)) // 1)

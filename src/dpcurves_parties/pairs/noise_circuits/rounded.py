@@ -1,4 +1,14 @@
-"""Discrete Laplace noise from finitely many random bits, ternary response, and randomised rounding to few steps."""
+"""Noise and randomised responses from finitely many random bits, as circuits for two parties.
+
+    FiniteLaplace       discrete Laplace noise modulo a power of two
+    LaplaceResponse     a value plus such noise
+    TernaryResponse     randomised response for an order or a tie
+    RoundedResponse     rounds a value at random to few steps, then randomises the step
+    choose_response     the response with the least worst-case variance, from public facts
+
+Formal guarantees: pure epsilon without a delta. All probabilities are dyadic, so they are exact; each class has its
+proof.
+"""
 
 from __future__ import annotations
 
@@ -98,15 +108,17 @@ class FiniteLaplace:
         return next(digits for digits in count(1) if digits + 1 >= self.width or self._has_enough_digits(digits))
 
     def _has_enough_digits(self, digits: int) -> bool:
-        """Return True if noise of this many digits is so rarely near its ends that replacement with probability 2**-64
-        hides them (see the proof).
+        """Return True if noise of this many digits is rarely enough near its ends.
+
+        Replacement by a uniform number, with probability 2**-64, then hides the ends (see the proof).
         """
         exponent = self._rate_for(digits) * ((1 << digits) - self.sensitivity) - (digits + 1) * self.tolerance
         return exponent > 0 and _bound_decay(exponent)[1] * (1 << FALLBACK_BITS + self.width) <= self.epsilon
 
     def _rate_for(self, digits: int) -> Fraction:
-        """Return the decay rate that epsilon leaves for this many digits, after the tolerances of the digits and of the
-        sign.
+        """Return the decay rate that epsilon leaves for this many digits.
+
+        The tolerances of the digits and of the sign are subtracted from epsilon first.
         """
         return (self.epsilon - (digits + 1) * self.tolerance) / self.sensitivity
 
@@ -135,8 +147,10 @@ class FiniteLaplace:
 
     @property
     def random_widths(self) -> tuple[int, ...]:
-        """Widths in bits of the uniform random integers of one noise: one for each sampler, in order; then, unless
-        `is_full_circle`, one that decides whether the noise is replaced, and its replacement.
+        """Widths, in bits, of the uniform random integers that one noise takes.
+
+        There is one for each sampler, in order. Unless `is_full_circle`, another decides whether the noise is replaced,
+        and the last is its replacement.
         """
         widths = tuple(sampler.width for sampler in self.samplers)
         return widths if self.is_full_circle else (*widths, FALLBACK_BITS, self.width)
@@ -157,9 +171,7 @@ class FiniteLaplace:
         return self.to_signed(noise)
 
     def to_signed(self, number: int) -> int:
-        """Return the integer in ``-2**(width - 1), ..., 2**(width - 1) - 1`` that is congruent to `number` modulo
-        ``2**width``.
-        """
+        """Return the number as a signed integer of `width` bits, congruent modulo ``2**width``."""
         half = 1 << self.width - 1
         return (number + half) % (2 * half) - half
 
@@ -179,8 +191,10 @@ class FiniteLaplace:
         )
 
     def probability(self, noise: int) -> Fraction:
-        """Return the exact probability, a dyadic fraction, of the noise that is congruent to `noise` modulo
-        ``2**width``.
+        """Return the exact probability of a noise, a dyadic fraction.
+
+        Args:
+            noise: The noise; numbers congruent modulo ``2**width`` are the same.
         """
         signed = self.to_signed(noise)
         magnitude = ~signed if signed < 0 else signed
@@ -390,9 +404,7 @@ class TernaryResponse(Response):
         return min((parts for parts in candidates if _is_private(parts, denominator, decay)), key=self._larger_variance)
 
     def _larger_variance(self, parts: _Numerators) -> float:
-        """Return the larger debiased variance of the answer about a tie and about an order; infinity if the answers
-        show nothing.
-        """
+        """Return the larger of two debiased variances, for a tie and for an order; infinity if answers show nothing."""
         denominator = 1 << self.random_width
         gain = 1 - (parts.order_hidden + 2 * parts.order_reversed) / denominator
         if gain <= 0:
@@ -400,8 +412,12 @@ class TernaryResponse(Response):
         return max(1 - parts.tie_kept / denominator, 1 - parts.order_hidden / denominator - gain**2) / gain**2
 
     def answer(self, value: int, draws: Sequence[int]) -> int:
-        """Return the value, a tie, or an order, as the random integer falls below the numerators of hidden, kept or
-        reversed.
+        """Return the randomised answer: the value, a tie, or an order.
+
+        Args:
+            value: -1, 0 (a tie) or 1.
+            draws: A uniform integer, which is compared with the numerators; and a bit, which chooses the order for a
+                tie.
         """
         draw, side = draws
         kept, hidden, reversed_ = self.numerators
@@ -426,8 +442,11 @@ class TernaryResponse(Response):
         return 3 + sum(count_comparison_ands(self.random_width, parts) for parts in (kept, hidden, hidden + reversed_))
 
     def probability(self, value: int, answer: int) -> Fraction:
-        """Return the probability of an answer from the three numerators; a tie is reported as either order with equal
-        probability.
+        """Return the exact probability of an answer about a value.
+
+        Args:
+            value: -1, 0 or 1.
+            answer: -1, 0 or 1. A tie is reported as either order with equal probability.
         """
         kept, hidden, reversed_ = (Fraction(parts, (1 << self.random_width)) for parts in self.numerators)
         if not value:
@@ -450,8 +469,14 @@ class TernaryResponse(Response):
 
 
 def _compute_numerators(kept: int, denominator: int, decay: Fraction) -> _Numerators:
-    """Return the numerators for a kept tie of numerator `kept`: the smallest probabilities of a hidden and of a
-    reversed order that the loss allows, rounded up; ``decay = exp(-epsilon)``.
+    """Return the numerators of a ternary response.
+
+    They are the smallest probabilities of a hidden and of a reversed order that the loss allows, rounded up.
+
+    Args:
+        kept: Numerator of the probability that a tie is kept.
+        denominator: Denominator of all probabilities.
+        decay: ``exp(-epsilon)``, or slightly more.
     """
     hidden = -int(-kept * decay // 1)
     return _Numerators(kept, hidden, -int(-(denominator - hidden) * decay / (1 + decay) // 1))
@@ -534,7 +559,9 @@ class RoundedResponse(Response):
     @cached_property
     def scale(self) -> _Scale:
         """The odd factor that multiplies values minus `minimum`, and the width of the range ``2**width`` that they then
-        fill up to a small rest.
+        fill.
+
+        A small rest of the range may stay unused.
         """
         # 63: largest odd factor by which values are multiplied to fill a power of two
         candidates = [_Scale(factor, (self.span * factor - 1).bit_length()) for factor in range(1, 63 + 1, 2)]
@@ -568,8 +595,12 @@ class RoundedResponse(Response):
         return (self.dither_bits, *self.inner_response.random_widths)
 
     def answer(self, value: int, draws: Sequence[int]) -> int:
-        """Return the inner response's answer about the scaled value, rounded up with the probability of its
-        remainder.
+        """Return the inner response's answer about the scaled value, rounded at random to a step.
+
+        Args:
+            value: The exact value.
+            draws: A uniform integer, which is added before low bits are dropped; then the integers of the inner
+                response.
         """
         dither, *others = draws
         scaled = (value - self.minimum) * self.scale.factor
@@ -589,8 +620,9 @@ class RoundedResponse(Response):
         return self.inner_response.and_count + self.scale.width * bool(self.dither_bits) + scaled
 
     def probability(self, value: int, answer: int) -> Fraction:
-        """Return the probability of an answer: the mixture of the inner response's probabilities about the steps below
-        and above.
+        """Return the exact probability of an answer about a value.
+
+        It is the mixture of the inner response's probabilities about the steps below and above.
         """
         low, fraction = self._split_value(value)
         above = self.inner_response.probability(low + 1, answer) if fraction else Fraction(0)
@@ -622,8 +654,13 @@ class RoundedResponse(Response):
 
 
 def _round_randomly(scaled: Wires, dither: Wires, steps: int) -> Wires:
-    """Return the wires of a number rounded to steps at random: a uniform integer is added, and its bits are dropped.
-    `steps` is the bits of the number of steps; 0 for a single step.
+    """Return the wires of a number that is rounded to steps at random: a uniform integer is added, and low bits are
+    dropped.
+
+    Args:
+        scaled: Wires of the number.
+        dither: Wires of the uniform integer; they replace as many low bits.
+        steps: Bits of the number of steps; 0 for a single step.
     """
     if not dither:
         return scaled

@@ -129,8 +129,9 @@ class AggregatorRouter(TaskRouter[AnyService]):
             service.count_question = self._rates[task].count_requests
 
     async def accept_reports(self, task: str, request: Request) -> Response:
-        """Store a batch of an owner's reports, and answer with the numbers of new and of known ones; at a path with the
-        DAP draft's task id, store an upload instead.
+        """Store a batch of an owner's reports; answer with the numbers of new and of known ones.
+
+        At a path with a task id of the DAP draft, the body is an upload of the draft instead.
         """
         task_id_length = 43  # characters: 32 bytes in base64url without padding (DAP draft)
         if len(task) == task_id_length:
@@ -141,9 +142,7 @@ class AggregatorRouter(TaskRouter[AnyService]):
         return await respond_from_future(service.store_batch_async(owner, message))
 
     async def accept_aggregation_job(self, task: str, request: Request) -> Response:
-        """Store, as the helper, the reports that the leader of the DAP draft forwards; answer with the
-        outcome of each.
-        """
+        """Store, as the helper, the reports that the leader forwards (DAP); answer with the outcome of each."""
         return await self._create_resource(AGGREGATION, task, request, _require_peer, self._others)
 
     async def answer_collection_job(self, task: str, request: Request) -> Response:
@@ -162,8 +161,14 @@ class AggregatorRouter(TaskRouter[AnyService]):
         require: Callable[[AnyService, Request], None],
         threads: ThreadPoolExecutor | None,
     ) -> Response:
-        """Create a resource of the draft for requests that `require` admits: return it with its location, or a
-        problem.
+        """Create a resource of the DAP draft, and return it with its location; or a problem response.
+
+        Args:
+            resource: Kind of the resource.
+            task: Task id of the draft.
+            request: The request.
+            require: Refuses a caller without the right.
+            threads: Threads that do the work.
         """
         try:
             service = self._find_dap_service(task, request, resource.request_type)
@@ -176,8 +181,9 @@ class AggregatorRouter(TaskRouter[AnyService]):
         return Response(answer.body, media_type=resource.response_type, headers=headers)
 
     def _count_analyst(self, service: AnyService, request: Request) -> None:
-        """Authenticate an analyst and count its question. Raises `ProtocolError` for another ticket, or beyond the rate
-        limit.
+        """Authenticate an analyst and count its question.
+
+        Raises `ProtocolError` for another ticket, or beyond the rate limit.
         """
         self.count_question(service.task.hash, authenticate_bearer(service.task, request, Role.ANALYST, service.party))
 
@@ -191,8 +197,8 @@ class AggregatorRouter(TaskRouter[AnyService]):
         return service
 
     async def _accept_upload(self, task: str, request: Request) -> Response:
-        """Store an owner's upload as in the DAP draft; answer with the rejected reports, or with a problem if the
-        request is refused.
+        """Store an owner's upload (DAP); answer with the rejected reports, or with a problem if the request is
+        refused.
         """
         try:
             service = self._find_dap_service(task, request, dap.UPLOAD)
@@ -220,13 +226,25 @@ class AggregatorRouter(TaskRouter[AnyService]):
         return await respond_from_thread(lambda: service.enrol(owner, message))
 
     def count_question(self, task: str, analyst: int) -> None:
-        """Count one question of an analyst. Raises `ProtocolError` with status 429 beyond the task's rate limit of
-        questions a minute.
+        """Count one question of an analyst.
+
+        Args:
+            task: Hash of the task.
+            analyst: Number of the analyst.
+
+        Raises:
+            ProtocolError: the rate limit of the task is exceeded (status 429).
         """
         self._rates[task].count_requests(analyst)
 
     async def answer_peer(self, task: str, what: str, request: Request) -> Response:
-        """Return the response to the request `what` of the peer server, which must show its certificate."""
+        """Answer a request of the peer server, which must show its certificate.
+
+        Args:
+            task: Hash of the task.
+            what: Name of the request, a key of `SharedTaskService.PEER_REQUESTS`.
+            request: The request.
+        """
         service = self.find_service(task)
         _require_peer(service, request)
         if what not in service.PEER_REQUESTS:
@@ -278,8 +296,9 @@ def make_session_handler(services: Mapping[str, AnyService]) -> Callable[[PeerCo
     """Return the handler of two-party sessions that the peer server opens."""
 
     def run_session(line: PeerConnection, certificate: bytes) -> None:
-        """Read the first message of a session, find its task, and take part. Raises `ProtocolError` if the peer serves
-        no such task.
+        """Read the first message of a session, find its task, and take part.
+
+        Raises `ProtocolError` if the peer serves no such task.
         """
         message = line.receive()
         service = services.get(str(parse_object(message, "peer").get("task")))

@@ -1,4 +1,11 @@
-"""SECRET. Collection of the reports of one task at one server: storage, the closing protocol, the noise commitment."""
+"""SECRET. Collection of the reports of one task at one server, up to the set on which both servers agree.
+
+    SharedTaskService    stores sealed reports, closes the task, and answers; subclasses compute the answers
+    Closing              the protocol by which both servers agree on the accepted reports
+    NoiseSecret          the secret from which a server derives its noise, and its public commitment
+
+Formal guarantees: failures lose no report, and one report set gets one noise (`Closing`).
+"""
 
 from __future__ import annotations
 
@@ -47,7 +54,7 @@ class NoiseSecret:
 
     Formal guarantees: the commitment and the noise keys are outputs of HKDF-SHA256 under distinct labels. Without the
     secret they are indistinguishable from independent random strings, so the commitment reveals nothing about any
-    noise. Two secrets, parties or noise distributions have equal commitments only after a collision of SHA-256: so a
+    noise. Two secrets, parties or noise distributions have equal commitments only after a collision of SHA-256. So a
     server with an equal commitment derives equal noise for equal report sets.
 
     Attributes:
@@ -64,8 +71,15 @@ class NoiseSecret:
     def from_identity(
         cls, identity: Identity, ledger: Ledger, dataset: str, party: int, noise_distribution_name: str
     ) -> NoiseSecret:
-        """Return the secret of a server's task: the server's private key and its ledger's key of the data set. If
-        either is lost, the secret is lost for ever.
+        """Return the secret of a server's task. If the server's key or the ledger's key is lost, so is the secret, for
+        ever.
+
+        Args:
+            identity: Keys of the server.
+            ledger: Ledger of the server.
+            dataset: Name of the data set in the ledger.
+            party: 0 or 1.
+            noise_distribution_name: Name of the noise distribution.
         """
         # The server's own key is included because both ledgers might, by mistake, have been given the same key.
         secret = identity.hpke_key.private_bytes_raw() + ledger.dataset_key(dataset)
@@ -73,14 +87,16 @@ class NoiseSecret:
 
     @property
     def commitment(self) -> str:
-        """Public commitment to the noise secret, in hexadecimal digits; the peer server receives the commitment and
-        later requires an equal one.
+        """Public commitment to the secret, in hexadecimal digits. The peer server stores it, and later requires an
+        equal one.
         """
         return derive_key(self.secret, f"commitment of party {self.party} to {self.noise_distribution_name}").hex()
 
     def derive_noise_key(self, name: str) -> NoiseKey:
-        """SECRET: return the key of this server's noise for the report set of this name; equal names
-        give equal noise.
+        """SECRET: return the key of this server's noise for a report set.
+
+        Args:
+            name: Name of the report set; equal names give equal noise.
         """
         return NoiseKey(derive_key(self.secret, f"noise of party {self.party} for {name}"))
 
@@ -161,7 +177,7 @@ class Closing:
             raise make_lost_key_error(self.party)
 
     def close(self) -> bytes:
-        """Close the task. The operation is idempotent.
+        """Close the task. Repeated calls have the effect of one.
 
         Raises:
             ProtocolError: there are no reports, or the peer server does not agree, or is unreachable.
@@ -171,8 +187,12 @@ class Closing:
     # Server 0
 
     def lead(self) -> bytes:
-        """Close the task as server 0: decide which reports count, unless that was decided before, and send the decision
-        to server 1. Return the report set, the commitments and the number of owners as JSON.
+        """Close the task as server 0: decide which reports count, and send the decision to server 1.
+
+        A decision that was made before is only sent again.
+
+        Returns:
+            The report set, the commitments and the number of owners, as JSON.
 
         Raises:
             ProtocolError: as `close`; or this is server 1.
@@ -187,8 +207,9 @@ class Closing:
         return json.dumps({**status.provenance, "owners": self.store.count_owners(self.task)}).encode()
 
     def _decide(self) -> None:
-        """Decide as server 0: compare hashes of parts with server 1, list parts that differ, and store the
-        intersection. Raises `ProtocolError` as `close`.
+        """Decide as server 0 which reports count, and store the decision.
+
+        Servers compare hashes of parts, and list only parts that differ. Raises `ProtocolError` as `close`.
         """
         attempt = secrets.token_hex(16)
         self.store.attempt(self.task, attempt)
@@ -209,8 +230,10 @@ class Closing:
                 return
 
     def _request_listings(self, bits: int, prefixes: Sequence[int]) -> dict[int, bytes]:
-        """Return server 1's listing of the reports in each part. A part is the set of report ids with one prefix of
-        `bits` bits."""
+        """Return server 1's listing of the reports in each part.
+
+        A part has the report ids with one prefix of `bits` bits.
+        """
         message = json.dumps({"bits": bits, "parts": list(prefixes)}).encode()
         listings = report_set.parse_listings(self.post("listed", message))
         if listings.keys() != set(prefixes):
@@ -233,8 +256,11 @@ class Closing:
         raise ProtocolError("reports", report_set.OTHER, CONFLICT)
 
     def outcome(self, message: bytes) -> bytes:
-        """Return the state of server 0 for an attempt to close, for which server 1 is frozen, as JSON; an attempt that
-        is not running is cancelled.
+        """Return the state of server 0 for an attempt to close, as JSON. An attempt that is not running is
+        cancelled.
+
+        Args:
+            message: Names the attempt for which server 1 is frozen.
 
         Raises:
             ProtocolError: this is server 1.
@@ -257,8 +283,10 @@ class Closing:
     def _agree_on_reports(
         self, theirs: report_set.ClosingMessage, listed: Mapping[int, bytes], ours: report_set.Rising, stored: int
     ) -> Decision:
-        """Return server 0's decision: the reports that both servers hold, and both commitments. Raises `UnlistedParts`
-        if more listings are needed, `ProtocolError` if there are no common reports or an earlier decision differs.
+        """Return server 0's decision: the reports that both servers hold, and both commitments.
+
+        Raises `UnlistedParts` if more listings are needed; `ProtocolError` if there are no common reports, or an
+        earlier decision differs.
         """
         first, second = theirs.commitments
         if first not in (None, self.commitment):
@@ -275,7 +303,11 @@ class Closing:
     # Server 1
 
     def prepare(self, message: bytes) -> bytes:
-        """Freeze, and return the hashes of parts of the stored reports, and the earlier decision, if any.
+        """Freeze the task at server 1; return hashes of parts of the stored reports, and the earlier decision,
+        if any.
+
+        Args:
+            message: Names the attempt and the number of prefix bits.
 
         Raises:
             ProtocolError: this is server 0, or has lost its key.
@@ -291,8 +323,10 @@ class Closing:
         ).to_bytes()
 
     def list_parts(self, message: bytes) -> bytes:
-        """Return the listings of the parts of the stored reports that server 0 names in this message: ids and digests,
-        as bytes.
+        """Return the listings of some parts of server 1's reports: ids and digests, as bytes.
+
+        Args:
+            message: Names the parts.
 
         Raises:
             ProtocolError: this is server 0, or the parts are invalid.
@@ -304,8 +338,15 @@ class Closing:
         )
 
     def commit(self, message: bytes) -> bytes:
-        """Store server 0's decision as server 1, and return an empty list of parts; if stored reports differ, store
-        nothing and return the parts whose listings are needed.
+        """Store server 0's decision as server 1.
+
+        If stored reports differ, nothing is stored.
+
+        Args:
+            message: The decision.
+
+        Returns:
+            The parts whose listings are needed, as JSON; an empty list if the decision is stored.
 
         Raises:
             ProtocolError: this is server 0, or has lost its key or accepted reports, or stored another decision.
@@ -327,8 +368,9 @@ class Closing:
     def _recompute_report_set(
         self, closing: report_set.ClosingMessage, ours: report_set.Rising, stored: int
     ) -> report_set.ReportSet:
-        """Return the report set of server 0's decision from this server's reports. Raises `UnlistedParts` if more
-        listings are needed, `ProtocolError` if the set differs.
+        """Return the report set of server 0's decision, computed from this server's reports.
+
+        Raises `UnlistedParts` if more listings are needed, `ProtocolError` if the set differs.
         """
         agreed = report_set.intersect_reports(self.task, ours, stored, closing.summary, closing.listings)
         if agreed.name != closing.report_set:
@@ -421,8 +463,8 @@ class Resources:
     workers: Workers = InProcess()  # noqa: RUF009 - it has no state
 
     def make_peer_context(self, task: SharedTask) -> tuple[str, SSLContext]:
-        """Return the URL of the peer server, and a TLS context with this server's certificate that trusts only the
-        peer's.
+        """Return the URL of the peer server, and a TLS context that trusts only the peer's certificate and shows this
+        server's.
         """
         peer: Server = task.servers[1 - self.party]
         context = make_pinned_context(peer.certificate)
@@ -444,7 +486,7 @@ def allow_all_questions(analyst: int) -> None:
 
 @dataclass(repr=False)
 class SharedTaskService(ABC, Generic[Of]):
-    """SECRET. Abstract service of one server for one task. It has no repr.
+    """SECRET. The service of one server for one task, without the computation of answers. It has no repr.
 
     Attributes:
         task: The task.
@@ -497,6 +539,10 @@ class SharedTaskService(ABC, Generic[Of]):
     def answer(self, message: bytes, analyst: int = 0) -> bytes:
         """Answer an analyst with both servers' answer shares.
 
+        Args:
+            message: The analyst's question.
+            analyst: Number of the analyst.
+
         Raises:
             ProtocolError: the question is not allowed, or the peer server does not answer. Nothing was revealed.
         """
@@ -520,12 +566,16 @@ class SharedTaskService(ABC, Generic[Of]):
         return json.dumps({**facts, "set": status.report_set, "reports": status.reports}).encode()
 
     def enrol(self, owner: int, message: bytes) -> bytes:
-        """Enrol an owner's own token, by its hash, for an invitation; afterwards only that token is valid.
+        """Store the hash of an owner's own token in the place of an invitation. Afterwards only that token is valid.
 
-        Formal guarantees: the creator of the task holds invitations and no token. It can use an invitation first, which
-        the owner notices, because the owner's token is then refused; after an owner has enrolled at both servers, no
-        other party can contribute in its place, or replace its contribution: it would have to find the token, of 256
-        random bits, of which each server sees one half and the hash of the other (`Ticket`).
+        Formal guarantees: the creator of the task holds invitations and no token. It can use an invitation first; the
+        owner notices, because the owner's token is then refused. After an owner has enrolled at both servers, no other
+        party can contribute in its place, or replace its contribution: it would have to find the token, of 256 random
+        bits, of which each server sees one half and the hash of the other (`Ticket`).
+
+        Args:
+            owner: Number of the owner.
+            message: Names the hash of the token.
 
         Raises:
             ProtocolError: the task has no invitations, or this invitation was used for another token.
@@ -545,7 +595,10 @@ class SharedTaskService(ABC, Generic[Of]):
         return b"{}"
 
     def find_owner(self, bearer_token: str) -> int:
-        """Return the owner with this bearer token, which must belong to an enrolled token if owners enrol.
+        """Return the number of the owner with this bearer token. If owners enrol, the token must be an enrolled one.
+
+        Args:
+            bearer_token: Token from the ``Authorization`` header.
 
         Raises:
             ProtocolError: the token is invalid, or an invitation.
@@ -560,7 +613,11 @@ class SharedTaskService(ABC, Generic[Of]):
         return owner
 
     def store_batch(self, owner: int, message: bytes) -> bytes:
-        """Store a batch of one owner's reports, all or none.
+        """Store a batch of one owner's reports, all or none; return how many were new, as JSON.
+
+        Args:
+            owner: Number of the owner.
+            message: The sealed batch.
 
         Raises:
             ProtocolError: the batch was changed or is for another server, or the task accepts no more reports.
@@ -569,10 +626,14 @@ class SharedTaskService(ABC, Generic[Of]):
         return _encode_outcome(offer, self._store_offer(offer))
 
     async def store_batch_async(self, owner: int, message: bytes) -> bytes:
-        """Store a batch like `store_batch`, without blocking the event loop, in one transaction with other batches.
+        """Store a batch as `store_batch`, in one transaction with other batches, without blocking the event loop.
 
-        A short batch is opened on the event loop itself, because a thread would take longer. Acknowledged reports are
-        on disk.
+        Acknowledged reports are on disk. A short batch is opened on the event loop itself, because a thread would take
+        longer.
+
+        Args:
+            owner: Number of the owner.
+            message: The sealed batch.
 
         Raises:
             ProtocolError: as `store_batch`.
@@ -589,8 +650,9 @@ class SharedTaskService(ABC, Generic[Of]):
             return _encode_outcome(offer, await loop.run_in_executor(None, self._store_offer, offer))
 
     def _open_batch(self, owner: int, message: bytes) -> Offer:
-        """SECRET: decrypt a batch; return its shares as an offer to the store. Raises `ProtocolError` if it is of
-        another task or server, was changed, or holds invalid shares.
+        """SECRET: decrypt a batch, and return its shares as an offer to the store.
+
+        Raises `ProtocolError` if the batch is of another task or server, was changed, or holds invalid shares.
         """
         batch = report_set.parse_batch(
             message, self.task.hash, self.party, self.encoding.size_for_party(self.party) + report_set.SEALING_OVERHEAD
@@ -605,8 +667,9 @@ class SharedTaskService(ABC, Generic[Of]):
         return Offer(owner, batch.contribution, batch.earlier_policy, stored)
 
     def _store_offer(self, offer: Offer) -> int:
-        """Store an owner's reports; return how many were new. A frozen task is reopened first if its attempt was
-        cancelled.
+        """Store an owner's reports; return how many were new.
+
+        If the task is frozen for an attempt that was cancelled, it is reopened first.
         """
         added = partial(self.store.add_reports, self.task.hash, self.task.reports_per_owner, offer)
         try:
@@ -616,8 +679,9 @@ class SharedTaskService(ABC, Generic[Of]):
             return added()
 
     def _open_report(self, number: int, report: report_set.ReportShare, contribution: bytes) -> StoredReport:
-        """SECRET: decrypt one report of a batch, with the hashes under which it is stored. Raises `ProtocolError`,
-        which names its number, if it was changed or sealed to another server.
+        """SECRET: decrypt one report of a batch, and return it with the hashes under which it is stored.
+
+        Raises `ProtocolError`, which names its number, if it was changed or sealed to another server.
         """
         info = report_set.encode_share_info(self.task.hash, self.party, contribution, report.id)
         share = report_set.open_share(report.encrypted_share, self.identity.hpke_key, info)
@@ -633,9 +697,12 @@ class SharedTaskService(ABC, Generic[Of]):
 
         Acknowledged reports are on disk at both servers.
 
+        Args:
+            owner: Number of the owner.
+            message: The upload request.
+
         Raises:
-            ProtocolError: the message is invalid, or the task accepts no more reports, or this task type accepts
-                none.
+            ProtocolError: the message is invalid, or the task accepts no more reports, or this task type accepts none.
         """
         if len(message) <= SHORT_BATCH:
             future = self.submit_upload(owner, message)
@@ -644,7 +711,7 @@ class SharedTaskService(ABC, Generic[Of]):
         return await asyncio.wrap_future(future)
 
     def submit_upload(self, owner: int, message: bytes) -> Future[bytes]:
-        """Open the reports of one owner, and store them at both servers together with concurrent uploads.
+        """Open the reports of one owner, and queue them for both servers together with concurrent uploads.
 
         Raises:
             ProtocolError: as `store_upload`.
@@ -652,8 +719,13 @@ class SharedTaskService(ABC, Generic[Of]):
         raise ProtocolError("task", NO_DAP, 404)
 
     def store_offers(self, offers: Sequence[Offer]) -> list[int | BaseException]:
-        """Store reports of several owners, each owner's all or none; return the number of new ones or the error of
-        each.
+        """Store reports of several owners, each owner's all or none.
+
+        Args:
+            offers: One offer per owner.
+
+        Returns:
+            For each offer, the number of new reports, or its error.
         """
         add = partial(self.store.add_offers, self.task.hash, self.task.reports_per_owner, offers)
         outcomes = add()

@@ -1,4 +1,8 @@
-"""Messages of the DAP draft, for uploads, aggregation and collection jobs, in the presentation language of RFC 8446."""
+"""Messages of the DAP draft (Distributed Aggregation Protocol), in the presentation language of RFC 8446.
+
+Classes and functions have the names of the draft: uploads, aggregation jobs and collection jobs. `Reader` parses bytes;
+`parse_` functions refuse invalid messages with the draft's errors. `HpkeKeys` opens sealed shares (RFC 9180).
+"""
 
 from __future__ import annotations
 
@@ -149,8 +153,10 @@ class Reader:
         return int.from_bytes(self.read_bytes(size), "big")
 
     def read_vector(self, size: int) -> bytes:
-        """Return the bytes of the next vector, whose length prefix has `size` bytes. Raises `ValueError` if it is
-        truncated.
+        """Return the bytes of the next vector. Raises `ValueError` if it is truncated.
+
+        Args:
+            size: Bytes of its length prefix.
         """
         return self.read_bytes(self.read_integer(size))
 
@@ -281,8 +287,9 @@ Named = TypeVar("Named", "Report", "VerifyInit")
 
 
 def _decode_distinct_reports(message: bytes, decode_one: Callable[[Reader], Named], message_name: str) -> list[Named]:
-    """Decode the reports of a message. Raises `InvalidMessage`, which names the message, if it is truncated, empty, or
-    repeats an id.
+    """Return the reports of a message.
+
+    Raises `InvalidMessage`, which names the message, if it is truncated or empty, or repeats an id.
     """
     try:
         reports = decode_all(message, decode_one)
@@ -400,8 +407,14 @@ CONTINUE, REJECT = 0, 2
 
 
 def parse_aggregation_job_response(message: bytes, report_ids: Sequence[bytes]) -> list[VerifyResp]:
-    """Parse an `AggregationJobResp`; return one `VerifyResp` per report id, in this order. Raises `ProtocolError`
-    for other messages.
+    """Return one `VerifyResp` per report from an `AggregationJobResp`.
+
+    Args:
+        message: The message.
+        report_ids: Ids of the reports, in the order that the message must have.
+
+    Raises:
+        ProtocolError: the message is invalid, or about other reports.
     """
     try:
         answers = decode_all(message, VerifyResp.from_reader)
@@ -472,13 +485,26 @@ class CollectionJobRequest:
 
 
 def encode_aggregate_share_request(job: CollectionJobRequest, task: str, reports: int, checksum: bytes) -> bytes:
-    """Encode an `AggregateShareReq` for all reports of a task."""
+    """Return an `AggregateShareReq` for all reports of a task.
+
+    Args:
+        job: The analyst's collection job.
+        task: Hash of the task.
+        reports: Number of reports.
+        checksum: XOR of the hashes of their ids, 32 bytes.
+    """
     selected = encode_integer(LEADER_SELECTED, 1) + encode_vector(bytes.fromhex(task), 2)
     return job.message + selected + encode_integer(reports, 8) + checksum
 
 
 def parse_aggregate_share_request(message: bytes, task: str, reports: int, checksum: bytes) -> CollectionJobRequest:
-    """Return the collection job in an `AggregateShareReq` for this number of reports with this checksum.
+    """Return the collection job in an `AggregateShareReq`.
+
+    Args:
+        message: The message.
+        task: Hash of the task.
+        reports: Number of reports that it must state.
+        checksum: Checksum that it must state.
 
     Raises:
         ProtocolError: the message is invalid, or for other reports.
@@ -497,7 +523,15 @@ def parse_aggregate_share_request(message: bytes, task: str, reports: int, check
 
 
 def encode_collection_job_response(reports: int, end_time: int, shares: Sequence[bytes]) -> bytes:
-    """Encode a `CollectionJobResp`. Report times are not stored, so the interval goes from the first moment to now."""
+    """Return a `CollectionJobResp`.
+
+    Times of reports are not stored, so its interval goes from the first moment to now.
+
+    Args:
+        reports: Number of reports.
+        end_time: End of the interval, in units of the draft's time precision.
+        shares: Sealed aggregate shares of the leader and the helper.
+    """
     return encode_integer(reports, 8) + encode_integer(0, 8) + encode_integer(end_time, 8) + b"".join(shares)
 
 
@@ -516,8 +550,16 @@ def parse_aggregate_share(message: bytes) -> bytes:
 
 
 def hpke_seal(plaintext: bytes, key: bytes, info: bytes, aad: bytes) -> tuple[bytes, bytes]:
-    """Seal a message by HPKE: return the encapsulated key and the ciphertext. Raises `ValueError`: the key is
-    invalid.
+    """Seal a message by HPKE; return the encapsulated key and the ciphertext.
+
+    Args:
+        plaintext: The message.
+        key: Public key of the recipient.
+        info: Context of the message.
+        aad: Data that is authenticated and not sealed.
+
+    Raises:
+        ValueError: the key is invalid.
     """
     encapsulated, context = _SUITE.create_sender_context(_load_public_key(key), info)
     return encapsulated, context.seal(plaintext, aad)
@@ -585,10 +627,15 @@ class TaskConfiguration:
         return bytes.fromhex(self.task) + self.to_bytes() + metadata.to_bytes() + encode_vector(public, 4)
 
     def seal_aggregate_share(self, job: CollectionJobRequest, party: int, share: bytes) -> bytes:
-        """Seal a server's aggregate share to the analyst: `AggregateShareAad` and `HpkeCiphertext`.
+        """Return a server's aggregate share, sealed to the analyst as `HpkeCiphertext`.
+
+        Args:
+            job: The analyst's collection job.
+            party: Number of the server.
+            share: The share.
 
         Raises:
-            ProtocolError: the key is invalid.
+            ProtocolError: the analyst's key is invalid.
         """
         info = VERSION + b" aggregate share" + bytes([AGGREGATORS[party], COLLECTOR])
         try:
@@ -670,7 +717,13 @@ class HpkeKeys:
     def open_input_share(
         self, share: ReportShare, party: int, configuration: TaskConfiguration
     ) -> PlaintextInputShare | ReportError:
-        """SECRET: return the input share in a report for one server, or the reason of rejection."""
+        """SECRET: return the input share in a report for one server; or the reason of rejection.
+
+        Args:
+            share: The report's share for this server.
+            party: Number of the server.
+            configuration: Configuration of the task, to which the share is bound.
+        """
         plaintext = self.open_ciphertext(
             share.encrypted_input_share,
             encode_input_share_info(party),
@@ -684,7 +737,13 @@ class HpkeKeys:
             return ReportError.INVALID_MESSAGE
 
     def open_ciphertext(self, message: HpkeCiphertext, info: bytes, aad: bytes) -> bytes | ReportError:
-        """SECRET: return the plaintext of a message sealed to one of the keys, or the reason of rejection."""
+        """SECRET: return the plaintext of a message sealed to one of the keys; or the reason of rejection.
+
+        Args:
+            message: The sealed message.
+            info: Context of the message.
+            aad: Data that was authenticated and not sealed.
+        """
         key = self.private_keys.get(message.config_id)
         if key is None:
             return ReportError.OUTDATED_CONFIG
@@ -702,8 +761,9 @@ def _load_private_key(key: X25519PrivateKey) -> KEMKeyInterface:
 
 
 def derive_config_id(key: bytes) -> int:
-    """Return the preferred configuration id of a server's public key, 0 to 255; `HpkeKeys` takes the next free one if
-    another key has it.
+    """Return the preferred configuration id of a server's public key, 0 to 255.
+
+    `HpkeKeys` takes the next free id if another key has it.
     """
     return sha256(b"dpcurves HPKE config\n" + key).digest()[0]
 

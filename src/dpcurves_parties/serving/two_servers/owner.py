@@ -1,11 +1,12 @@
-"""SECRET. Clients of two servers: the owner who sends shares, the coordinator who closes a task, and their files.
+"""SECRET. Clients of two servers: the owner who sends shares, and the coordinator who closes a task.
 
     Contribution     the reports of one owner; a repetition yields the same reports, so nothing counts twice
     close_task       both servers agree on the accepted reports
     AgreedReports    report set and noise commitments, in a file beside the ticket
 
-A client that keeps the file of agreed reports notices if both servers later answer from another set, or with other
-noise.
+A client that keeps this file notices if both servers later answer from another set, or with other noise.
+
+Formal guarantees: each server gets sealed shares that alone reveal nothing about a record.
 """
 
 from __future__ import annotations
@@ -48,14 +49,21 @@ from .task_types import SharedTask
 
 @dataclass(frozen=True, slots=True)
 class UploadOutcome:
-    """Outcome of a contribution: the number of reports, and the number that were new to a server."""
+    """The outcome of a contribution.
+
+    Attributes:
+        reports: Number of reports that the servers have stored.
+        new: Number of these that were new to a server.
+    """
 
     reports: int
     new: int
 
     def add_outcome(self, coming: Future[UploadOutcome] | None) -> UploadOutcome:
-        """Return the sums of this outcome and of a pending batch's, for which it waits; this outcome if there is none.
-        Raises the batch's error.
+        """Return the sum of this outcome and that of a pending batch, for which it waits.
+
+        Args:
+            coming: Future of the batch; None: there is none.
         """
         if coming is None:
             return self
@@ -64,16 +72,19 @@ class UploadOutcome:
 
 
 def _post_batch(path: str, token: str, server: Channel, message: bytes) -> UploadOutcome:
-    """Send one batch to a server; return how many reports it holds, and how many were new. Raises `ProtocolError` if
-    the server refuses.
+    """Send one batch to a server; return how many reports it holds, and how many were new.
+
+    Raises `ProtocolError` if the server refuses.
     """
     reply = parse_fields(server.post(path, message, token), "server", new=int, known=int)
     return UploadOutcome(reply["new"] + reply["known"], reply["new"])
 
 
 def _post_to_second(first_outcome: Future[UploadOutcome], post: Callable[[], UploadOutcome]) -> UploadOutcome:
-    """Wait for the first server's outcome, then call `post`, which sends the batch to the second server. Return the
-    outcome at both: the first server's number of reports, and the larger number of new ones."""
+    """Wait for the first server's outcome, then send the batch to the second server.
+
+    Returns the number of reports, and the larger of both numbers of new ones.
+    """
     outcome = first_outcome.result()
     return UploadOutcome(outcome.reports, max(outcome.new, post().new))
 
@@ -105,7 +116,13 @@ class Contribution:
     def from_ticket(
         cls, task: SharedTask, slots: IntArray, ticket: Path, earlier_policy: EarlierPolicy = EarlierPolicy.STAYS
     ) -> Contribution:
-        """Return the contribution under a ticket; its secret is in a file beside the ticket, created on first use.
+        """Return the contribution under a ticket. Its secret is in a file beside the ticket, created on first use.
+
+        Args:
+            task: Task of the reports.
+            slots: Slots of the records.
+            ticket: Path of the owner's ticket.
+            earlier_policy: What happens to another contribution under the same ticket.
 
         Raises:
             ValueError: the file cannot be read or written.
@@ -115,8 +132,8 @@ class Contribution:
         return cls(task, slots, secret, earlier_policy, proof)
 
     def iterate_batches(self) -> Iterator[tuple[bytes, bytes]]:
-        """Yield the sealed reports in batches, each as bytes for server 0 and bytes for server 1; a repetition yields
-        the same reports.
+        """Yield the sealed reports in batches: bytes for server 0 and bytes for server 1. A repetition yields the same
+        reports.
         """
         for name, reports in self.iterate_shared_reports():
             first, second = (
@@ -126,8 +143,9 @@ class Contribution:
             yield self._encode_batch(0, name, first), self._encode_batch(1, name, second)
 
     def iterate_shared_reports(self) -> Iterator[tuple[bytes, Sequence[tuple[bytes, tuple[bytes, bytes]]]]]:
-        """SECRET: iterate over the contribution id and some of its reports: ids, and shares for server 0 and server
-        1.
+        """SECRET: yield batches of reports before they are sealed.
+
+        Each batch has the contribution id, and for each report its id and the shares for server 0 and server 1.
         """
         places = self.slots[np.lexsort(np.atleast_2d(self.slots.T))]
         digest = sha256(places.astype("<i8").tobytes()).hexdigest()
@@ -146,10 +164,15 @@ class Contribution:
         return encode_batch(self.task.hash, party, Batch(name, self.earlier_policy, reports))
 
     def send(self, ticket: Ticket, progress: Callable[[int], object], timeout: float = ANSWER_SECONDS) -> UploadOutcome:
-        """Send all batches to both servers. `progress` is called with the number of reports sent.
+        """Send all batches to both servers; return how many reports were sent, and how many were new.
 
-        A batch is sent to server 1 after server 0 has accepted it, so a batch that server 0 refuses, for example
+        A batch is sent to server 1 only after server 0 has accepted it. So a batch that server 0 refuses, for example
         because the task is closed, is stored at neither. Meanwhile the next batch is sealed and sent to server 0.
+
+        Args:
+            ticket: The owner's ticket.
+            progress: Called with the number of reports sent so far.
+            timeout: Seconds that an answer may take.
 
         Raises:
             ProtocolError: a server refuses or is unreachable. Reports that are sent again do not count twice.
@@ -178,7 +201,14 @@ class Contribution:
 
 
 def seal_reports(task: SharedTask, party: int, name: bytes, shares: Iterable[tuple[bytes, bytes]]) -> list[ReportShare]:
-    """Seal reports of the contribution `name` to one server, from an id and a share for each."""
+    """Return the reports of a contribution, sealed to one server.
+
+    Args:
+        task: The task, which names the server's public key.
+        party: Number of the server.
+        name: Id of the contribution.
+        shares: An id and a share for each report.
+    """
     key = load_public_key(task.servers[party].hpke_key)
     return [
         ReportShare(report_id, seal_share(share, key, encode_share_info(task.hash, party, name, report_id)))
@@ -187,17 +217,30 @@ def seal_reports(task: SharedTask, party: int, name: bytes, shares: Iterable[tup
 
 
 def read_owner_ticket(task: SharedTask, ticket: Path) -> Ticket:
-    """Read an owner's ticket of this task. Raises `ValueError`: the file has no ticket of this task."""
+    """Return an owner's ticket of this task.
+
+    Args:
+        task: The task.
+        ticket: Path of the ticket.
+
+    Raises:
+        ValueError: the file has no ticket of this task.
+    """
     bearer = Ticket.load(ticket, Role.OWNER)
     require_ticket_for(bearer, task)
     return bearer
 
 
 def enrol_owner(task: SharedTask, ticket: Path, timeout: float = ANSWER_SECONDS) -> Ticket:
-    """Return the ticket that authorises an owner's reports; if owners enrol, a ticket with the owner's own token.
+    """Return the ticket that authorises an owner's reports. If owners enrol, it has the owner's own token.
 
-    That token is generated on first use and stored beside the invitation. Its hash is sent to both servers, together
+    That token is generated on first use, and stored beside the invitation. Its hash is sent to both servers, together
     with the invitation.
+
+    Args:
+        task: The task.
+        ticket: Path of the ticket or invitation.
+        timeout: Seconds that an answer may take.
 
     Raises:
         ValueError: a file cannot be read or written.
@@ -228,7 +271,7 @@ CLOSED_TASK = "closed task"
 
 @dataclass(frozen=True, slots=True)
 class AgreedReports:
-    """Report set and noise commitments of a closed task. Public.
+    """The report set and the noise commitments of a closed task. Public.
 
     Attributes:
         task: Hash of the task.
@@ -247,10 +290,13 @@ class AgreedReports:
         return json.dumps({"dpcurves": CLOSED_TASK, **asdict(self)}, indent=1, sort_keys=True) + "\n"
 
     def write_or_verify(self, file: Path) -> None:
-        """Write the file if it does not exist, else require that the servers match it.
+        """Write the file if it does not exist; else require that the servers' answer equals it.
 
         Formal guarantees: a client that keeps the file never accepts counts of another report set, or with other noise,
-        for the same task; so it detects if both servers' stores were lost or restored after it asked them before.
+        for the same task. So it detects if both servers' stores were lost or restored after it asked them before.
+
+        Args:
+            file: Path of the file.
 
         Raises:
             ProtocolError: the file differs, or cannot be read or written.
@@ -271,9 +317,7 @@ class AgreedReports:
 
 
 def path_of_agreed_reports(ticket: Path) -> Path:
-    """Return the path of the file that holds the servers to a report set, beside an analyst's or the coordinator's
-    ticket.
-    """
+    """Return the path of the file of `AgreedReports`, beside an analyst's or the coordinator's ticket."""
     return ticket.with_name(ticket.name + ".closed")
 
 

@@ -1,4 +1,13 @@
-"""Batches of sealed reports, sealing by HPKE (RFC 9180), and agreement on the reports that reached both servers."""
+"""Reports on their way to two servers: sealing, batches, and the agreement on reports that reached both.
+
+    seal_share, open_share        HPKE (RFC 9180) of one share to one server
+    encode_batch, parse_batch     the bytes that an owner sends
+    PartHashes                    hashes of parts of a server's reports, to find differences (set reconciliation)
+    intersect_reports             the reports that both servers hold
+    ClosingMessage                the message by which servers close a task
+
+Formal guarantees: a sealed share can only be opened by its server, and only for its task, contribution and report.
+"""
 
 from __future__ import annotations
 
@@ -30,13 +39,23 @@ def load_public_key(digits: str) -> X25519PublicKey:
 
 
 def seal_share(share: bytes, key: X25519PublicKey, info: bytes) -> bytes:
-    """Encrypt a share by HPKE to a server's public key, bound to the context `info`; return the sealed bytes."""
+    """Return a share, encrypted by HPKE.
+
+    Args:
+        share: The share.
+        key: Public key of the server.
+        info: Context to which it is bound, from `encode_share_info`.
+    """
     return _SUITE.encrypt(share, key, info)
 
 
 def open_share(message: bytes, key: X25519PrivateKey, info: bytes) -> bytes | None:
-    """SECRET: decrypt a share that was sealed to this key in the context `info`; None if it was sealed to another key
-    or context, or changed.
+    """SECRET: return a decrypted share; None if it was changed, or sealed to another key or context.
+
+    Args:
+        message: The sealed share.
+        key: Private key of this server.
+        info: Context to which it must be bound.
     """
     try:
         return _SUITE.decrypt(message, key, info)
@@ -91,8 +110,8 @@ class Batch(NamedTuple):
     """Some reports of one contribution, for one server.
 
     Attributes:
-        contribution: 32-byte id of an owner's whole contribution, equal in all of its batches, at both servers.
-        earlier_policy: Policy for another contribution under the same ticket.
+        contribution: Id (32 bytes) of an owner's whole contribution, equal in all of its batches, at both servers.
+        earlier_policy: What happens to another contribution under the same ticket.
         reports: Reports of equal size.
     """
 
@@ -102,8 +121,12 @@ class Batch(NamedTuple):
 
 
 def encode_batch(task: str, party: int, batch: Batch) -> bytes:
-    """Return a batch of sealed reports of equal size for one server as bytes: a header, then id and sealed share of
-    each.
+    """Return a batch of sealed reports as bytes: a header, then id and sealed share of each report.
+
+    Args:
+        task: Hash of the task.
+        party: Number of the server.
+        batch: At least one report; all of equal size.
     """
     size = len(batch.reports[0].encrypted_share)
     count = len(batch.reports)
@@ -113,10 +136,16 @@ def encode_batch(task: str, party: int, batch: Batch) -> bytes:
 
 
 def parse_batch(message: bytes, task: str, party: int, size: int) -> Batch:
-    """Parse a batch for this task and party, with sealed shares of `size` bytes.
+    """Return the batch in a message.
+
+    Args:
+        message: Result of `encode_batch`.
+        task: Hash of the task.
+        party: Number of this server.
+        size: Bytes of a sealed share.
 
     Raises:
-        ProtocolError: the message is of another type, or has the wrong length.
+        ProtocolError: the message is of another type, task or server, or has the wrong length.
     """
     if len(message) < _HEADER.size:
         raise ProtocolError("reports", "the batch is cut off; send it again")
@@ -159,7 +188,7 @@ Rising = Callable[[], Iterable[tuple[bytes, bytes]]]
 
 
 class ReportSet(NamedTuple):
-    """Report set on which both servers agree.
+    """A set of reports on which both servers agree.
 
     Attributes:
         name: Hash of the task, and of the ids and digests.
@@ -178,14 +207,22 @@ def digest_public_share(public: bytes) -> bytes:
 
 
 def hash_share(key: bytes, share: bytes) -> bytes:
-    """SECRET: return the SHA-256 of a stored share of the report `key`, including its seed, by which damage is detected
-    later.
+    """SECRET: return the SHA-256 of a stored share, by which damage is detected later.
+
+    Args:
+        key: Id of the report.
+        share: The share, with its seed.
     """
     return sha256(b"dpcurves share\n" + key + share).digest()
 
 
 class ReportSetHash:
-    """Incremental hash that names a set of this many reports, whose ids and digests are added in rising order."""
+    """An incremental hash that names a set of reports. Ids and digests are added in increasing order of ids.
+
+    Args:
+        task: Hash of the task.
+        reports: Number of reports of the set.
+    """
 
     def __init__(self, task: str, reports: int) -> None:
         self._hash = sha256(b"dpcurves report set 1\n" + bytes.fromhex(task) + reports.to_bytes(4, "big"))
@@ -227,7 +264,12 @@ def choose_prefix_bits(reports: int) -> int:
 def split_by_prefix(
     sorted_reports: Iterable[tuple[bytes, bytes]], bits: int
 ) -> Iterator[tuple[int, list[tuple[bytes, bytes]]]]:
-    """Yield the non-empty parts of reports in rising order of ids: the number of each part, and its ids and digests."""
+    """Yield the non-empty parts of reports: the number of each part, and its ids and digests.
+
+    Args:
+        sorted_reports: Ids and digests, in increasing order of ids.
+        bits: Number of first bits of ids that select a part.
+    """
     for number, group in groupby(sorted_reports, lambda report: int.from_bytes(report[0][:4], "big") >> (32 - bits)):
         yield number, list(group)
 
@@ -267,7 +309,11 @@ class PartHashes(NamedTuple):
 
 
 class UnlistedParts(Exception):
-    """Error if servers differ in parts that were not listed. `parts` are their numbers."""
+    """Servers differ in parts that were not listed.
+
+    Attributes:
+        parts: Numbers of these parts.
+    """
 
     def __init__(self, parts: Sequence[int]) -> None:
         super().__init__("parts are to be listed")
@@ -281,8 +327,8 @@ def intersect_reports(
 
     Args:
         task: Hash of the task.
-        read_sorted_reports: Streams this server's reports.
-        expected: Expected number of these; a wrong number only costs time.
+        read_sorted_reports: Function that streams this server's reports.
+        expected: Expected number of common reports; a wrong number only costs time.
         theirs: Hashes of the parts of the peer server's reports.
         listed: Known listings of the peer server's parts.
 
@@ -320,7 +366,7 @@ def intersect_reports(
 
 
 def encode_listings(listed: Mapping[int, bytes]) -> bytes:
-    """Return listings of parts as bytes: for each the part's number, the number of its reports, and their ids and
+    """Return listings of parts as bytes: for each part its number, the number of its reports, and their ids and
     digests.
     """
     head = struct.Struct(">II")
@@ -328,8 +374,13 @@ def encode_listings(listed: Mapping[int, bytes]) -> bytes:
 
 
 def parse_listings(message: bytes) -> dict[int, bytes]:
-    """Return listings by part number, parsed from the bytes of `encode_listings`. Raises `ProtocolError` for invalid
-    bytes, or repeated parts or reports.
+    """Return the listings in the bytes of `encode_listings`, by part number.
+
+    Args:
+        message: The bytes.
+
+    Raises:
+        ProtocolError: the bytes are invalid, or a part or report is repeated.
     """
     listings = dict[int, bytes]()
     position = 0
@@ -377,7 +428,7 @@ def group_consecutive(parts: Iterable[int]) -> Iterator[tuple[int, int]]:
 
 
 class ClosingMessage(NamedTuple):
-    """Message between servers to close a task.
+    """A message between servers to close a task.
 
     Attributes:
         report_set: Hash of the accepted reports, if the sender has stored it.
@@ -400,8 +451,13 @@ class ClosingMessage(NamedTuple):
 
     @classmethod
     def from_bytes(cls, message: bytes) -> ClosingMessage:
-        """Return the message parsed from the bytes of `to_bytes`. Raises `ProtocolError` for invalid bytes, or
-        repeated parts or reports.
+        """Parse the bytes of `to_bytes`.
+
+        Args:
+            message: The bytes.
+
+        Raises:
+            ProtocolError: the bytes are invalid, or a part or report is repeated.
         """
         start = 3 * HASH_SIZE + 1
         if len(message) < start or (bits := message[start - 1]) > MOST_PREFIX_BITS:

@@ -78,8 +78,10 @@ class AnswerKey:
         Raises:
             ProtocolError: the key is invalid.
         """
-        facts = {**answer_share.provenance, "dropped": answer_share.dropped_count}
-        packed = json.dumps(facts).encode() + b"\n" + struct.pack(f"<{len(answer_share.values)}Q", *answer_share.values)
+        fields = {**answer_share.provenance, "dropped": answer_share.dropped_count}
+        packed = (
+            json.dumps(fields).encode() + b"\n" + struct.pack(f"<{len(answer_share.values)}Q", *answer_share.values)
+        )
         try:
             return _encode_base64(report_set.seal_share(packed, load_public_key(self.key), self._encode_info(party)))
         except ValueError:
@@ -90,10 +92,10 @@ class AnswerKey:
         server's.
         """
         plaintext = report_set.open_share(_decode_base64(message), key, self._encode_info(party))
-        facts, parted, numbers = (plaintext or b"").partition(b"\n")
+        fields, parted, numbers = (plaintext or b"").partition(b"\n")
         if not parted or len(numbers) != 8 * self.question.answer_size:
             raise ProtocolError(f"server {party}", NONE, 502)
-        return _parse_answer_share(party, facts, struct.unpack(f"<{self.question.answer_size}Q", numbers))
+        return _parse_answer_share(party, fields, struct.unpack(f"<{self.question.answer_size}Q", numbers))
 
     def _encode_info(self, party: int) -> bytes:
         """Return the HPKE context of a server's sealed answer share: party, question and nonce."""
@@ -108,14 +110,14 @@ OTHERS = (
 
 
 def _parse_answer_share(party: int, message: bytes, numbers: Sequence[int]) -> Answer:
-    """SECRET: return a server's answer share from its facts, in JSON, and its numbers. Raises `ProtocolError` if a fact
-    is missing or of another type.
+    """SECRET: return a server's answer share from its fields, in JSON, and its numbers. Raises `ProtocolError` if a
+    field is missing or of another type.
     """
     try:
-        facts = json.loads(message)
-        fits = type(facts["reports"]) is int and facts["reports"] > 0 and type(facts["dropped"]) is int
-        hashes = tuple(facts["commitments"]), tuple(facts.get("bound", ()))
-        answer = Answer(tuple(numbers), facts["set"], facts["reports"], facts["dropped"], *hashes)
+        fields = json.loads(message)
+        fits = type(fields["reports"]) is int and fields["reports"] > 0 and type(fields["dropped"]) is int
+        hashes = tuple(fields["commitments"]), tuple(fields.get("bound", ()))
+        answer = Answer(tuple(numbers), fields["set"], fields["reports"], fields["dropped"], *hashes)
     except (ValueError, KeyError, TypeError, RecursionError):
         fits = False
     if not fits or any(
@@ -228,13 +230,13 @@ class Envelope:
                 "question", f"the letter to server {party} was changed, or is for another question; ask again", 403
             )
         try:
-            facts = json.loads(plaintext)
-            nonce, token = facts["nonce"], facts["token"]
+            fields = json.loads(plaintext)
+            nonce, token = fields["nonce"], fields["token"]
         except (ValueError, KeyError, TypeError, RecursionError):
             nonce = token = None
         if not isinstance(nonce, str) or not isinstance(token, str):
             raise ProtocolError("question", f"the letter to server {party} {UNLIKE}")
-        return cls(AnswerKey.from_fields(replace(question, nonce=nonce), facts), token)
+        return cls(AnswerKey.from_fields(replace(question, nonce=nonce), fields), token)
 
 
 def _encode_envelope_info(question: QuestionMessage, party: int) -> bytes:
@@ -242,11 +244,11 @@ def _encode_envelope_info(question: QuestionMessage, party: int) -> bytes:
     return _encode_hpke_info(b"letter", party, replace(question, nonce="").fields)
 
 
-def _encode_hpke_info(purpose: bytes, party: int, facts: Mapping[str, object]) -> bytes:
-    """Return the HPKE context for one purpose and server: a label and a hash of the facts to which a
+def _encode_hpke_info(purpose: bytes, party: int, fields: Mapping[str, object]) -> bytes:
+    """Return the HPKE context for one purpose and server: a label and a hash of the fields to which a
     message is bound.
     """
-    digest = sha256(json.dumps(facts, sort_keys=True).encode()).digest()
+    digest = sha256(json.dumps(fields, sort_keys=True).encode()).digest()
     return b"dpcurves " + purpose + b" 1\n" + bytes([party]) + digest
 
 

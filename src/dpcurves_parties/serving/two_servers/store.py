@@ -1,4 +1,10 @@
-"""SECRET. Storage of one server: its tables, the shares that owners sent, and the accepted report set."""
+"""SECRET. The database of one of two servers: shares that owners sent, states of tasks, and accepted report sets.
+
+`Store` has all operations. Each write is one transaction, and is on disk before its result is returned.
+
+Formal guarantees: a stored share alone reveals nothing about a record. With the other server's share, every record is
+known; so each server keeps its own database.
+"""
 
 from __future__ import annotations
 
@@ -88,10 +94,10 @@ class TaskState(Enum):
 
 
 class TaskStatus(NamedTuple):
-    """State of a task, with its report set.
+    """The state of a task, with its report set.
 
     Attributes:
-        state: Open: accepts reports; frozen: accepts none until an attempt to close ends; closed: the report set is
+        state: Open: accepts reports. Frozen: accepts none until an attempt to close ends. Closed: the report set is
             decided.
         reports: Number of accepted reports, once closed; number of all reports before.
         report_set: Hash of the accepted reports, once closed.
@@ -107,7 +113,7 @@ class TaskStatus(NamedTuple):
 
     @property
     def provenance(self) -> dict[str, object]:
-        """Report set and noise commitments, as plain objects."""
+        """Report set, number of reports and noise commitments, as an object for JSON."""
         return {"set": self.report_set, "reports": self.reports, "commitments": list(self.commitments or ())}
 
 
@@ -146,7 +152,14 @@ USED = "this invitation was used before, by another program or person; if that w
 
 
 class StoredReport(NamedTuple):
-    """Stored report: `digest` identifies its public part, `whole` is a hash of its whole `share`: SECRET."""
+    """SECRET. A report as it is stored.
+
+    Attributes:
+        id: 16 bytes, equal at both servers.
+        digest: Digest of the public part, equal at both servers.
+        whole: Hash of the whole share, by which damage is detected.
+        share: SECRET. This server's share.
+    """
 
     id: bytes
     digest: bytes
@@ -155,7 +168,14 @@ class StoredReport(NamedTuple):
 
 
 class Offer(NamedTuple):
-    """Reports of one contribution that an owner wants to store; `earlier_policy` is the policy for its others."""
+    """Reports of one contribution that an owner wants to store.
+
+    Attributes:
+        owner: Number of the owner.
+        contribution: Id of the owner's whole contribution.
+        earlier_policy: What happens to another contribution of this owner.
+        reports: The reports.
+    """
 
     owner: int
     contribution: bytes
@@ -164,7 +184,7 @@ class Offer(NamedTuple):
 
 
 class Upload(NamedTuple):
-    """Offer to a task with a limit on the reports of an owner."""
+    """An offer to a task, with the limit on the reports of one owner."""
 
     task: str
     max_reports: int
@@ -179,7 +199,7 @@ class StoredShare(NamedTuple):
 
 
 class Decision(NamedTuple):
-    """Decision that binds both servers: the accepted report set, and both noise commitments."""
+    """What binds both servers once a task is closed: the accepted report set, and both noise commitments."""
 
     reports: ReportSet
     commitments: tuple[str, str]
@@ -222,7 +242,12 @@ _ADD_TO_COUNT = (
 
 
 class Store:
-    """Storage of the reports of all tasks of one server, in its ledger's database; `who` is its name in errors."""
+    """Stores the reports of all tasks of one server, in the database of its ledger.
+
+    Args:
+        url: URL of the database.
+        who: Name of the server in errors.
+    """
 
     def __init__(self, url: str, who: str = "") -> None:
         self._database = ServerDatabase(url, who, METADATA)
@@ -238,8 +263,12 @@ class Store:
         self._analyzed_at = 1_000
 
     def create_task(self, task: str) -> None:
-        """Create the row of a task, open and without reports, if there is none. A known task is only read, so that a
-        server whose disk is full starts, and repeats its answers.
+        """Create the row of a task, open and without reports, if there is none.
+
+        A known task is only read. So a server whose disk is full starts, and repeats its answers.
+
+        Args:
+            task: Hash of the task.
         """
         query = select(TASKS.c.task).where(TASKS.c.task == task)
 
@@ -253,7 +282,10 @@ class Store:
             self._database.write(insert_row)
 
     def warn_if_unwritable(self) -> None:
-        """Write all tasks again, unchanged. If the database cannot be written, tell the operator what that means."""
+        """Tell the operator if the database cannot be written, and what that means.
+
+        It writes all tasks again, unchanged.
+        """
         try:
             self._database.write(lambda connection: connection.execute(update(TASKS).values(state=TASKS.c.state)))
         except ServerFault as error:
@@ -267,21 +299,41 @@ class Store:
         return self._database.read_snapshot(lambda connection: select_status(connection, task))
 
     def add_reports(self, task: str, max_reports: int, offer: Offer) -> int:
-        """Store reports of one owner, all or none, skipping known ids; return the number of new ones.
+        """Store reports of one owner, all or none; return the number of new ones. Known ids are skipped.
+
+        Args:
+            task: Hash of the task.
+            max_reports: Largest number of reports of one owner.
+            offer: The reports.
 
         Raises:
-            ProtocolError: the task is closed or frozen, the owner has reached its limit, or the owner has another
-                contribution.
+            ProtocolError: the task is closed or frozen, the owner has reached its limit, or has another contribution.
         """
         return self.submit_reports(task, max_reports, offer).result()
 
     def submit_reports(self, task: str, max_reports: int, offer: Offer) -> Future[int]:
-        """Store reports like `add_reports`, together with concurrent ones; they are on disk when the future ends."""
+        """Store reports as `add_reports`, together with concurrent ones.
+
+        Args:
+            task: Hash of the task.
+            max_reports: Largest number of reports of one owner.
+            offer: The reports.
+
+        Returns:
+            A future of the number of new reports, which are on disk by then.
+        """
         return self._uploads.submit(Upload(task, max_reports, offer))
 
     def add_offers(self, task: str, max_reports: int, offers: Sequence[Offer]) -> list[int | BaseException]:
-        """Store reports of several owners like `add_reports`, together; return the number of new ones or the error of
-        each.
+        """Store reports of several owners as `add_reports`, in one group.
+
+        Args:
+            task: Hash of the task.
+            max_reports: Largest number of reports of one owner.
+            offers: One offer per owner.
+
+        Returns:
+            For each offer, the number of new reports, or its error.
         """
         futures = self._uploads.submit_all(Upload(task, max_reports, offer) for offer in offers)
         return [future.exception() or future.result() for future in futures]
@@ -306,7 +358,7 @@ class Store:
         return outcomes
 
     def compute_checksum(self, task: str) -> bytes:
-        """Return the exclusive or of the hashes of all report ids, by which the DAP draft compares batches."""
+        """Return the XOR of the hashes of all report ids, by which the DAP draft compares batches; 32 bytes."""
 
         def xor_id_hashes(connection: Connection) -> int:
             """Return the XOR of SHA-256 of all report ids as an integer."""
@@ -328,7 +380,11 @@ class Store:
 
     @write_transaction
     def attempt(self, connection: Connection, task: str, attempt: str) -> None:
-        """Store the id of a running attempt to close the task, which a decision must name; reports are still accepted.
+        """Store the id of a running attempt to close the task. Reports are still accepted.
+
+        Args:
+            task: Hash of the task.
+            attempt: Id of the attempt, which a decision must name.
 
         Raises:
             ProtocolError: there are no reports.
@@ -349,7 +405,13 @@ class Store:
 
     @write_transaction
     def freeze(self, connection: Connection, task: str, attempt: str) -> TaskStatus:
-        """Accept no reports while this attempt to close lasts, unless the task is closed; return the state before."""
+        """Accept no reports while an attempt to close the task lasts; return the state before. A closed task stays
+        closed.
+
+        Args:
+            task: Hash of the task.
+            attempt: Id of the attempt.
+        """
         lock_task(connection, task)
         status = select_status(connection, task)
         if status.state is not TaskState.CLOSED:
@@ -357,8 +419,11 @@ class Store:
         return status
 
     def hash_parts(self, task: str, bits: int) -> PartHashes:
-        """Return one hash per part of the stored reports of a task, so that two servers find the parts that differ.
-        Reports whose ids begin with the same `bits` bits form a part.
+        """Return one hash per part of the stored reports, by which two servers find the parts that differ.
+
+        Args:
+            task: Hash of the task.
+            bits: Number of first bits of report ids; ids with the same ones form a part.
         """
         return self._database.read_snapshot(
             lambda connection: PartHashes.from_reports(task, _iterate_digests(connection, task), bits)
@@ -366,7 +431,16 @@ class Store:
 
     @read_transaction
     def list_parts(self, connection: Connection, task: str, bits: int, parts: Sequence[int]) -> dict[int, bytes]:
-        """List some parts of the stored reports, by part number: ids and digests, in rising order of ids."""
+        """Return the listing of some parts of the stored reports: ids and digests, in increasing order of ids.
+
+        Args:
+            task: Hash of the task.
+            bits: Number of first bits of report ids that select a part.
+            parts: Numbers of the parts.
+
+        Returns:
+            Bytes by part number.
+        """
         listings = dict.fromkeys(parts, b"")
         for first, last in group_consecutive(parts):
             page_size = min(DIGESTS_PER_PAGE, 2 * PART_REPORTS * (last - first + 1))
@@ -380,7 +454,7 @@ class Store:
 
     @write_transaction
     def thaw(self, connection: Connection, task: str, attempt: str | None) -> None:
-        """Accept reports again if this attempt, and no later one, froze the task."""
+        """Accept reports again, if this attempt froze the task and no later one did."""
         lock_task(connection, task)
         status = select_status(connection, task)
         if (status.state, status.attempt) == (TaskState.FROZEN, attempt):
@@ -390,12 +464,11 @@ class Store:
     def decide(
         self, connection: Connection, task: str, decide: Callable[[Rising, int], Decision], attempt: str | None = None
     ) -> None:
-        """Close the task: store the decision that `decide` computes from the stored reports, once, and delete the
-        reports that it leaves out.
+        """Close the task: store the decision on the accepted reports, once, and delete the other reports.
 
         Args:
             task: Hash of the task.
-            decide: Function that decides on the report set, from this server's reports and their number.
+            decide: Function of this server's reports and their number that returns the decision.
             attempt: Attempt of this server that decides; None: the peer server decided.
 
         Raises:
@@ -425,8 +498,11 @@ class Store:
 
     @write_transaction
     def record_dropped(self, connection: Connection, task: str, bits: bytes) -> bytes:
-        """Store once which reports failed the check, a bit for each in the order of ids; return the stored bits, these
-        or earlier ones.
+        """Store which reports failed the check, once; return the stored bits, these or earlier ones.
+
+        Args:
+            task: Hash of the task.
+            bits: One bit for each report, in the order of ids; 1: it failed.
 
         Raises:
             ProtocolError: the stored bits were damaged.
@@ -438,7 +514,11 @@ class Store:
         return bits if stored_bits is None else stored_bits
 
     def read_dropped(self, task: str, size: int) -> bytes | None:
-        """Return the flags of failed reports, of this many bytes; None if they were not checked yet.
+        """Return the flags of failed reports; None if they were not checked yet.
+
+        Args:
+            task: Hash of the task.
+            size: Bytes of the flags.
 
         Raises:
             ProtocolError: the stored flags were damaged.
@@ -447,7 +527,12 @@ class Store:
 
     @write_transaction
     def enrol(self, connection: Connection, task: str, owner: int, token: str) -> None:
-        """Store the hash of an owner's own token, once; the same token may be stored again.
+        """Store the hash of an owner's own token. The same token may be stored again, no other one.
+
+        Args:
+            task: Hash of the task.
+            owner: Number of the owner.
+            token: Hash of the token.
 
         Raises:
             ProtocolError: the owner enrolled another token before, or another owner enrolled this token.
@@ -467,8 +552,9 @@ class Store:
         return self._database.read_snapshot(lambda connection: connection.execute(query).scalar())
 
     def record_noise_hash(self, task: str, noise_hash: str) -> str:
-        """Store the peer server's noise hash, unless one is stored; return the stored one. A known hash is read, so
-        that a server whose disk is full repeats its answers.
+        """Store the peer server's noise hash, unless one is stored; return the stored one.
+
+        A known hash is only read. So a server whose disk is full repeats its answers.
         """
         query = select(BOUND.c.bound).where(BOUND.c.task == task)
 
@@ -484,7 +570,12 @@ class Store:
         return self._database.write(store_hash) if known_hash is None else str(known_hash)
 
     def iterate_shares(self, task: str, size: int) -> Iterator[Sequence[tuple[bytes, StoredShare]]]:
-        """SECRET: iterate over all shares of a closed task in the order of their ids, in pages of this size."""
+        """SECRET: yield all shares of a closed task in the order of their ids, in pages.
+
+        Args:
+            task: Hash of the task.
+            size: Reports of a page.
+        """
         last_id = b""
         while page := self._database.read_snapshot(partial(_select_page, task=task, last=last_id, size=size)):
             yield [(row.id, StoredShare(row.share, row.whole)) for row in page]
@@ -506,7 +597,7 @@ def _analyze(connection: Connection) -> None:
 
 
 def _group_key(upload: Upload) -> int:
-    """Return the key by which uploads are grouped for writing: uploads that may replace others are written singly."""
+    """Return the key by which uploads are grouped. An upload that may replace another contribution is written alone."""
     return id(upload) if upload.offer.earlier_policy is EarlierPolicy.GIVES_WAY else 0
 
 
@@ -518,7 +609,10 @@ def _refuse_uploads(state: TaskState, uploads: Sequence[Upload]) -> list[Excepti
 
 
 def _insert_uploads(connection: Connection, task: str, uploads: Sequence[Upload]) -> list[int | Exception]:
-    """Insert uploads to a task that is locked and open, in a few statements for any number; return their outcomes."""
+    """Insert uploads to a task that is locked and open; return the outcome of each.
+
+    The number of statements does not depend on the number of uploads.
+    """
     owners = {upload.offer.owner for upload in uploads}
     ids = {one.id for upload in uploads for one in upload.offer.reports}
     bound = connection.execute(_SELECT_CONTRIBUTIONS, {"of": task, "owners": list(owners)})
@@ -579,8 +673,9 @@ def _write_contributions(
     before: Mapping[int, _TicketUse],
     after: Mapping[int, _TicketUse],
 ) -> None:
-    """Insert the reports `rows`, and store the bindings of tickets to contributions that changed from `before` to
-    `after`.
+    """Insert reports, and store to which contribution each ticket is bound.
+
+    Only bindings that changed from `before` to `after` are written.
     """
     if rows:
         connection.execute(_INSERT_REPORTS, rows)

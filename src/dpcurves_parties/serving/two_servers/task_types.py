@@ -43,8 +43,13 @@ class Askable(Protocol):
         """Hash of the task."""
 
     def parse_thresholds(self, value: object) -> tuple[int, ...]:
-        """Return the thresholds of a message, which `value` gives as JSON values. Raises `ProtocolError` if they are
-        invalid.
+        """Return the thresholds in a message.
+
+        Args:
+            value: What the message has, as JSON values.
+
+        Raises:
+            ProtocolError: the thresholds are invalid.
         """
 
     def answer_size(self, thresholds: Sequence[int]) -> int:
@@ -73,8 +78,12 @@ class QuestionMessage:
 
     @classmethod
     def create(cls, task: Askable, thresholds: tuple[int, ...], question: str | None = None) -> QuestionMessage:
-        """Return a message of a task's question at these thresholds, with a new nonce; `question` is the id of a
-        question that is repeated.
+        """Return a question at some thresholds of a task, with a new nonce.
+
+        Args:
+            task: The task.
+            thresholds: The thresholds; empty for all cells.
+            question: Id of a question that is repeated; None: a new id.
         """
         return cls(
             task.hash, question or secrets.token_hex(8), thresholds, secrets.token_hex(16), task.answer_size(thresholds)
@@ -86,8 +95,12 @@ class QuestionMessage:
 
     @classmethod
     def from_json(cls, message: bytes, task: Askable) -> QuestionMessage:
-        """Return the question in an analyst's or a server's message, after checking version, task,
-        thresholds and nonce.
+        """Return the question in a message of an analyst or a server, after checking version, task, thresholds and
+        nonce.
+
+        Args:
+            message: The message.
+            task: The task of this server.
 
         Raises:
             ProtocolError: the message is invalid, or of another task or version, or its thresholds are not allowed.
@@ -114,8 +127,12 @@ class QuestionMessage:
         return cls(task.hash, str(names[0]), thresholds, str(names[1]), task.answer_size(thresholds))
 
     def encode_answer(self, numbers: tuple[int, ...], provenance: Mapping[str, object], **more: object) -> bytes:
-        """Return the answer to this message as JSON: its own fields, the values, the report set and noise, and further
-        fields.
+        """Return the answer to this question as JSON.
+
+        Args:
+            numbers: The values.
+            provenance: Report set and noise commitments.
+            more: Further fields.
         """
         return json.dumps({**self.fields, **provenance, "numbers": numbers, **more}).encode()
 
@@ -139,8 +156,14 @@ class QuestionMessage:
         return Answer(tuple(numbers or ()), name, reports)
 
     def parse_reply(self, message: bytes, who: str) -> Mapping[str, Any]:
-        """Return the JSON object of a reply by `who`. Raises `ProtocolError` if it is none, or names another question
-        or nonce.
+        """Return the fields of a reply to this question.
+
+        Args:
+            message: The reply.
+            who: Name of its sender, for errors.
+
+        Raises:
+            ProtocolError: the reply is invalid, or names another question or nonce.
         """
         stored = parse_object(message, who)
         if any(stored.get(name) != value for name, value in self.fields.items()):
@@ -178,10 +201,15 @@ class TaskStillOpen(ProtocolError):
 
 
 def require_report_set(message: Mapping[str, Any], provenance: Mapping[str, object], rule: str) -> None:
-    """Refuse a response from another report set, or with other noise, than this server's.
+    """Refuse a message from another report set, or with other noise, than this server's.
+
+    Args:
+        message: Fields of the message.
+        provenance: Report set and noise commitments of this server.
+        rule: Message of the error.
 
     Raises:
-        ProtocolError: report set or noise differ; `rule` is the error's message.
+        ProtocolError: report set or noise differ.
     """
     if {name: message.get(name) for name in provenance} != provenance:
         raise ProtocolError("reports", rule, 409)
@@ -189,11 +217,16 @@ def require_report_set(message: Mapping[str, Any], provenance: Mapping[str, obje
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Answer:
-    """Response to a query: a noisy count for each threshold, from one report set; or a server's answer share, which is
+    """The answer to a question: a noisy count per threshold, from one report set; or a server's share of it, which is
     SECRET.
 
-    `dropped_count` is the number of reports that failed the servers' check. An answer share names the `commitments` of
-    both servers to their noise, and, if answers are proved, the `noise_hashes` to which servers are bound.
+    Attributes:
+        values: The counts; or the share of each, modulo 2**64.
+        report_set: Hash of the accepted reports.
+        reports: Number of accepted reports.
+        dropped_count: Number of reports that failed the servers' check.
+        commitments: Commitments of both servers to their noise.
+        noise_hashes: Hashes of the noise to which servers are bound; empty if answers are not proved.
     """
 
     values: tuple[int, ...]
@@ -246,7 +279,7 @@ class ShareEncoding(Protocol):
         """Refuse invalid shares. Raises `ValueError`: a share is not of this task."""
 
     def warm(self) -> None:
-        """Compile code in advance, so that the first answer does not wait for it; some encodings have nothing to
+        """Compile code in advance, so that the first answer does not wait for it. Some encodings have nothing to
         compile.
         """
 
