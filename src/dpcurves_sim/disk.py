@@ -412,7 +412,7 @@ MOST_SEALS = 2**15
 """Seals that are remembered at most, in a few MB."""
 
 
-def _seal_once(seal: Callable[..., str], key: Any, *facts: chain.Fact) -> str:
+def _seal_once(seal: Callable[..., str], key: Any, *facts: chain.SealedValue) -> str:
     """Return the seal of facts by the product's `seal`, which is a function of the key and the facts alone. Each entry
     of a ledger is verified many times in a schedule.
     """
