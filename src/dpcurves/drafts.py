@@ -66,6 +66,30 @@ def hold_draft(path: Path, mode: int = 0o666) -> Iterator[Path]:
         os.close(descriptor)
 
 
+def write_whole(path: str | os.PathLike[str], content: str | bytes, mode: int = 0o666) -> None:
+    """Write a file in place of an earlier one: a reader sees the earlier file or the new one, also if the writer is
+    killed. A link stays, and so do the permissions of an earlier file; a device or pipe is written directly.
+
+    Arguments:
+        path: The file.
+        content: Its bytes, or a text that is encoded as UTF-8.
+        mode: Permissions of a file that was not there.
+
+    Raises:
+        OSError: the folder accepts no file, or the disk is full.
+    """
+    written = content.encode() if isinstance(content, str) else content
+    file = Path(os.path.realpath(path))
+    if file.exists() and not file.is_file():
+        file.write_bytes(written)
+        return
+    with hold_draft(file, mode) as draft:
+        draft.write_bytes(written)
+        with suppress(FileNotFoundError):
+            draft.chmod(stat.S_IMODE(file.stat().st_mode))
+        os.replace(draft, file)
+
+
 def _lock_new_file(folder: Path, names: Iterator[str], mode: int) -> tuple[Path, int]:
     """Return the path of a new empty file, of the first free name, and the descriptor that locks it until it is
     closed.

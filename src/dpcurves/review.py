@@ -24,6 +24,7 @@ from .arguments import InvalidArgument
 from .curves.result import ReleasedResult
 from .display import SEEDED, BalanceReport, describe_mechanism, describe_trust
 from .display.text import format_amount
+from .drafts import sweep_drafts, write_whole
 from .foreign_text import escape_for_markdown
 from .ledger import Account, EventEntry, Ledger, Statement, StatementLine
 from .publication import CHECKSUMS, PAGE, PRIVACY_TEXT
@@ -90,8 +91,7 @@ def write_review(
     try:
         place.mkdir(parents=True, exist_ok=True)
         sheet = place / SHEET
-        sheet.touch(0o600)  # for its owner alone, because it names people
-        sheet.write_text(text, encoding="utf-8")
+        write_whole(sheet, text, 0o600)  # for its owner alone, because it names people
     except OSError as error:
         raise InvalidArgument(
             "out", f"{str(folder)!r} cannot be written ({error.strerror}); name a folder where you may write"
@@ -107,6 +107,7 @@ def require_unpublished(folder: Path) -> None:
     """
     if folder.exists() and not folder.is_dir():
         raise InvalidArgument("out", "this path is a file; name a folder")
+    sweep_drafts(folder)  # drafts of a review that was killed are no files of other origin
     full_path = Path(os.path.realpath(folder))
     if any(_is_published(parent) for parent in (full_path, *full_path.parents)):
         raise InvalidArgument(

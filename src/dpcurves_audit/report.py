@@ -17,6 +17,7 @@ from math import inf, isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from dpcurves.drafts import write_whole
 from dpcurves.foreign_text import isolate_in_html
 from dpcurves.privacy import format_loss
 from dpcurves.translation import name_language, translate
@@ -244,7 +245,7 @@ class Report:
         """Return the report as JSON, and write it to `path` if given."""
         text = json.dumps(self.to_dict(), indent=1)
         if path is not None:
-            Path(path).write_text(text + "\n", encoding="utf-8")
+            write_whole(path, text + "\n")
         return text
 
     @classmethod
@@ -315,7 +316,7 @@ class Report:
             + f"<h2>{escape(translate('Tried'))}</h2><table><tr>{heads}</tr>{results}</table></html>\n"
         )
         if path is not None:
-            Path(path).write_text(text, encoding="utf-8")
+            write_whole(path, text)
         return text
 
     def plot(self, ax: Axes | None = None) -> Axes:

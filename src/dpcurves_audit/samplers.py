@@ -24,6 +24,7 @@ import subprocess
 import sys
 import tempfile
 import threading
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor, ProcessPoolExecutor, ThreadPoolExecutor
 from contextlib import contextmanager, redirect_stderr, redirect_stdout, suppress
@@ -354,10 +355,13 @@ class CommandSampler:
             ) from None
         try:
             output, errors = process.communicate(timeout=self._patience)
-        except subprocess.TimeoutExpired:
-            os.killpg(process.pid, signal.SIGKILL)
-            process.communicate()
-            return Failure("hangs", f"for more than {self._patience:g} seconds")
+        except subprocess.TimeoutExpired as late:
+            has_ended = process.poll() is not None
+            _end_session(process)
+            if not has_ended:
+                return Failure("hangs", f"for more than {self._patience:g} seconds")
+            # a process that it left running holds its output open; what the command wrote itself is the outcome
+            output, errors = late.output or b"", late.stderr or b""
 
         # Paths of one run are no part of its outcome, so they are masked in messages.
         messages = _decode_output(errors, str(source), str(target))
@@ -376,6 +380,18 @@ class CommandSampler:
         except ValueError:
             answer = _parse_words(written)
         return {"answer": answer, "messages": messages} if messages else answer
+
+
+def _end_session(process: subprocess.Popen[bytes]) -> None:
+    """Kill a command with the processes of its session, and close its output, which a process that began a session of
+    its own may hold open for ever.
+    """
+    with suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)
+    for pipe in (process.stdout, process.stderr):
+        if pipe is not None:
+            pipe.close()
+    process.wait()
 
 
 def _decode_output(text: bytes, *paths: str) -> str:
@@ -472,14 +488,25 @@ class KilledSampler:
             finally:
                 os._exit(0)
         os.close(write)
+        patience = 0.0  # seconds: after an error, and for a life that is killed
         try:
             shown = _receive_outcome(read)
-            if kill:
-                os.kill(child, signal.SIGKILL)
+            patience = 0.0 if kill else SAMPLER_SECONDS
         finally:
             os.close(read)
-            os.waitpid(child, 0)
+            _end_child(child, patience)
         return shown
+
+
+def _end_child(child: int, patience: float) -> None:
+    """Wait so many seconds for the end of a child process, then kill it: a service may go on after its answer."""
+    deadline = time.monotonic() + patience
+    while time.monotonic() < deadline:
+        if os.waitpid(child, os.WNOHANG)[0]:
+            return
+        time.sleep(0.0005)  # seconds between two looks
+    os.kill(child, signal.SIGKILL)
+    os.waitpid(child, 0)
 
 
 def _send_outcome(pipe: int, shown: Any) -> None:

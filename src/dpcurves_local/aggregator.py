@@ -11,7 +11,6 @@ Formal guarantees: devices randomise their reports, so everything here is post-p
 
 from __future__ import annotations
 
-import os
 from base64 import urlsafe_b64decode, urlsafe_b64encode
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -37,6 +36,7 @@ from dpcurves.arrays import BoolArray, IntArray, loops_are_compiled
 from dpcurves.conversation import Release
 from dpcurves.curves.result import warn_about_notes
 from dpcurves.ledger import Allotment
+from dpcurves.ledger.chain import publish_file
 
 from .report_file import (
     PSEUDONYM_SIZE,
@@ -295,15 +295,12 @@ class Inviter:
         key_path = Path(path)
         key = None
         try:
-            try:
-                file = os.open(key_path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-            except FileExistsError:
-                stored_key = load_pem_private_key(key_path.read_bytes(), password=None)
-                key = stored_key if isinstance(stored_key, Ed25519PrivateKey) else None
-            else:
-                key = Ed25519PrivateKey.generate()
-                with os.fdopen(file, "wb") as key_file:
-                    key_file.write(key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()))
+            if not key_path.exists():
+                made = Ed25519PrivateKey.generate().private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
+                # whole and flushed before it has its name: half a key would refuse all later starts
+                publish_file(key_path, lambda draft: draft.write_bytes(made))
+            stored_key = load_pem_private_key(key_path.read_bytes(), password=None)
+            key = stored_key if isinstance(stored_key, Ed25519PrivateKey) else None
         except OSError as error:
             raise InvalidArgument(
                 "invitation_key", f"the file cannot be opened ({error.strerror}); name another file"

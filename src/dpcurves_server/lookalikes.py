@@ -8,7 +8,8 @@ Formal guarantees: none towards the steward. Whether rows are equal is an exact 
 coarse:
 
     EQUAL        the same file, or the same rows; the upload is refused
-    SIMILAR      the upload has 100 rows or more, at least half of which are rows of the confidential table
+    SIMILAR      the upload has 100 rows or more, and at least half of its rows, or of the confidential rows (of 100 or
+                 more), are equal
     UNCLEAR      the schema has few combinations of values, so that honest tables share most rows; or no comparison ran
     DIFFERENT    every other upload
 
@@ -84,15 +85,21 @@ def judge_rows(uploaded: int, registered: int, common: int, columns: Sequence[De
 
     >>> judge_rows(8, 8, 8, ()), judge_rows(99, 200, 99, ())
     (<Resemblance.UNCLEAR: 'unclear'>, <Resemblance.UNCLEAR: 'unclear'>)
+    >>> from dpcurves.models import NumericColumn
+    >>> numbers = [NumericColumn("delay", 0, 1)]
+    >>> [judge_rows(uploaded, 200, 200, numbers).value for uploaded in (200, 300, 10_000)]
+    ['equal', 'similar', 'similar']
     """
     if not _has_many_combinations(columns):
         return Resemblance.UNCLEAR
     if uploaded == registered == common:
         return Resemblance.EQUAL
-    # share of an upload's rows that are rows of the confidential table, from which the steward is warned
+    # share of equal rows, of either table, from which the steward is warned: a copy among other rows is a copy
     large_share = 0.5
-    # 100: rows of an upload from which a share of equal rows is computed: a smaller one would ask about single people
-    is_similar = uploaded >= 100 and common >= large_share * uploaded
+    # rows of a table from which its share of equal rows is computed: a smaller one would ask about single people
+    least_rows = 100
+    smaller = min(uploaded, max(registered, least_rows))
+    is_similar = uploaded >= least_rows and common >= large_share * smaller
     return Resemblance.SIMILAR if is_similar else Resemblance.DIFFERENT
 
 

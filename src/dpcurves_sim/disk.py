@@ -17,14 +17,15 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
-from functools import cache, partial
+from datetime import UTC, datetime, timedelta, tzinfo
+from functools import cache, lru_cache, partial
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 from urllib.parse import unquote
 
 from dpcurves import drafts
-from dpcurves.ledger import chain, head_copy, sqlite
+from dpcurves.ledger import balance, chain, head_copy, sqlite, stored_views, verification
 
 from .direct_engine import DirectEngine
 from .world import KILL, POWER, Violation, World, replace_attributes
@@ -41,6 +42,8 @@ ENDINGS = ("", "-wal", "-shm")
 """Endings of the files of one SQLite database."""
 DATABASES = (".db", ".db-wal", ".db-shm")
 """Endings of names that belong to databases."""
+FIRST_DAY = datetime(2026, 1, 1, tzinfo=UTC)
+"""Time at which simulated worlds begin."""
 
 
 @dataclass(eq=False)
@@ -375,7 +378,7 @@ class _Databases:
 
     def connect(self, address: str, **options: Any) -> sqlite3.Connection:
         """Return an idle connection to the file at this address, or open a connection. Raises `sqlite3.Error`."""
-        path = Path(unquote(address.removeprefix("file://").partition("?")[0]))
+        path = _find_path(address)
         identity = None if drafts.MARK in path.name else chain.file_identity(path)
         if identity is None:
             draft: _DraftConnection = sqlite3.connect(address, **{**options, "factory": _DraftConnection})
@@ -395,6 +398,31 @@ class _Databases:
                 connection = connections.pop()
                 connection.idle = None
                 connection.close()
+
+
+@lru_cache(maxsize=64)
+def _find_path(address: str) -> Path:
+    """Return the file that an address of SQLite names."""
+    return Path(unquote(address.removeprefix("file://").partition("?")[0]))
+
+
+SEALS: dict[tuple[object, ...], str] = {}
+"""Seals that were computed, by key, facts and types of the facts."""
+MOST_SEALS = 2**15
+"""Seals that are remembered at most, in a few MB."""
+
+
+def _seal_once(seal: Callable[..., str], key: Any, *facts: chain.SealedValue) -> str:
+    """Return the seal of facts by the product's `seal`, which is a function of the key and the facts alone. Each entry
+    of a ledger is verified many times in a schedule.
+    """
+    sealed = (key._secret, facts, *map(type, facts))  # 1, 1.0 and True are equal, and have different seals
+    digits = SEALS.get(sealed)
+    if digits is None:
+        if len(SEALS) >= MOST_SEALS:
+            SEALS.clear()
+        digits = SEALS[sealed] = seal(key, *facts)
+    return digits
 
 
 class _SystemCalls:
@@ -485,6 +513,15 @@ def simulate_disk(world: World) -> Iterator[SimulatedDisk]:
                 raise Violation(f"a writer waited {world.now - start:.1f} s, and no process was stopped")
             yield
 
+    class SimulatedTime:
+        """The class `datetime` as the ledger sees it: entries are dated by the world's clock."""
+
+        @staticmethod
+        def now(zone: tzinfo) -> datetime:
+            """Return the world's time."""
+            return (FIRST_DAY + timedelta(seconds=world.now)).astimezone(zone)
+
+    seal = chain.Key.seal
     queue = sqlite.WriterQueue.wait_turn
     random_bytes = world.random_bytes("secrets")
     secrets = SimpleNamespace(token_bytes=random_bytes, token_hex=lambda size: random_bytes(size).hex())
@@ -505,6 +542,8 @@ def simulate_disk(world: World) -> Iterator[SimulatedDisk]:
                 (chain, "close_when_unused", lambda database: database),
                 (sqlite, "sleep", sleep),
                 (sqlite.WriterQueue, "wait_turn", wait_turn),
+                *((module, "datetime", SimulatedTime) for module in (balance, stored_views, verification)),
+                (chain.Key, "seal", lambda key, *facts: _seal_once(seal, key, *facts)),
                 (sqlite, "monotonic", lambda: world.now),
                 (head_copy, "find_folder", lambda: heads),
             )

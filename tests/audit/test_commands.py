@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import shlex
+import signal
 import sys
 from functools import cache
 from pathlib import Path
@@ -82,6 +84,20 @@ def test_whatever_a_command_does_is_an_outcome(script: str, kind: str) -> None:
     reader = OutcomeParser()
     reader.parse_outcomes(sampler.draw([0.5], 1))
     assert list(reader.kind_numbers) == [kind]
+
+
+STARTS_A_DAEMON = """
+import subprocess, sys
+left = subprocess.Popen([sys.executable, "-S", "-c", "import time; time.sleep(60)"], start_new_session=True)
+print(left.pid)
+"""
+
+
+def test_a_process_that_a_command_leaves_running_does_not_keep_the_audit_waiting() -> None:
+    """It is in a session of its own and holds the command's output open; the command's own answer counts."""
+    command = f"{sys.executable} -S -c {shlex.quote(STARTS_A_DAEMON)} {{data}}"
+    (left,) = CommandSampler(command, timeout=2.0).draw([0.5], 1)
+    os.kill(left, signal.SIGKILL)  # it still runs: nobody has waited for its end
 
 
 def test_whatever_a_callable_does_is_an_outcome() -> None:
@@ -227,6 +243,15 @@ def test_an_audit_of_itself_names_what_it_saw_and_what_gave_no_answer(monkeypatc
     monkeypatch.setattr(targets, "list_targets", lambda: iter(made))
     found = run("audit", "self", "--quick", "--only", "no sampler")
     assert (found.exit_code, found.output.count("NO ANSWER")) == (ExitStatus.NO_VERDICT, 1), found.output
+
+
+def test_words_of_no_release_are_refused_because_an_empty_audit_passes_for_a_clean_one() -> None:
+    found = run("audit", "self", "--quick", "--only", "totals by bufers")
+    assert found.exit_code == ExitStatus.USAGE, found.output
+    line = (
+        "only: no release here has one of the words 'totals by bufers' in its name; leave out --quick, or name others"
+    )
+    assert line in " ".join(found.stderr.split())
 
 
 def test_an_audit_of_itself_goes_on_behind_the_last_whole_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -38,6 +38,9 @@ def test_names_are_unique_and_the_quick_audit_finds_its_public_calls() -> None:
     assert len(ALL) == len(list(list_targets()))
     assert set(QUICK_PUBLIC_FUNCTIONS) <= set(ALL)
     assert 100 < sum(map(_is_in_quick_audit, ALL.values())) < 150
+    mechanisms = [each for each in ALL.values() if each.kind == "mechanism"]
+    covered = {each.name.partition(":")[0] for each in mechanisms if _is_in_quick_audit(each)}
+    assert {each.name.partition(":")[0] for each in mechanisms} == covered
 
 
 def plans_of_turns() -> Iterator[Plan]:

@@ -18,6 +18,7 @@ from exam import Case
 from numpy.typing import NDArray
 
 import dpcurves as dp
+from dpcurves_audit import samplers
 from dpcurves_audit.auditor import check_lattice, check_timing
 from dpcurves_audit.neighbouring_datasets import NeighbourPair
 from dpcurves_audit.samplers import CallableSampler, KilledSampler, Publish
@@ -142,3 +143,28 @@ def test_a_service_that_is_killed_when_it_answers_is_asked_again_with_what_it_le
 
     for story in KilledSampler(service, lives=3, spare_last=False).draw([1.0], 2):
         assert len(set(story)) == (1 if keeps else 3)
+
+
+def test_a_life_that_waits_for_the_lock_of_a_killed_one_is_ended(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its outcome is that it hangs; the audit goes on."""
+    monkeypatch.setattr(samplers, "SAMPLER_SECONDS", 0.5)
+    lives = list[int]()
+    fork = samplers.fork_process
+
+    def fork_and_note() -> int:
+        child = fork()
+        lives.append(child)
+        return child
+
+    monkeypatch.setattr(samplers, "fork_process", fork_and_note)
+
+    def serve(data: object, folder: Path, publish: Publish) -> None:
+        while (folder / "lock").exists():
+            time.sleep(0.1)
+        (folder / "lock").touch()
+        publish("answer")
+
+    assert KilledSampler(serve, lives=2, spare_last=True).draw([1.0], 1) == [["answer", "hangs"]]
+    for process in lives:
+        with pytest.raises(ProcessLookupError):
+            os.kill(process, 0)

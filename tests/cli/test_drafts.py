@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -13,7 +14,7 @@ import pytest
 
 from dpcurves import drafts
 from dpcurves.cli.output import Output
-from dpcurves.drafts import hold_draft, sweep_drafts, sweep_scratch_folders
+from dpcurves.drafts import hold_draft, sweep_drafts, sweep_scratch_folders, write_whole
 from dpcurves.ledger.chain import publish_file
 from dpcurves.publication import _write_files
 
@@ -131,6 +132,69 @@ def test_a_publication_that_was_killed_holds_whole_files_without_sums_and_is_wri
     (tmp_path / "of others").write_text("")
     with pytest.raises(ValueError, match="files of other origin"):
         _write_files(tmp_path, earlier)
+
+
+KILL_HALFWAY = """
+import os, signal, sys
+from pathlib import Path
+from dpcurves.drafts import write_whole
+write = Path.write_bytes
+def write_half_and_die(path, content):
+    write(path, content[:4])
+    os.kill(os.getpid(), signal.SIGKILL)
+Path.write_bytes = write_half_and_die
+write_whole(sys.argv[1], "new page")
+"""
+
+
+def test_a_killed_writer_leaves_the_earlier_file_and_the_next_one_keeps_its_permissions(tmp_path: Path) -> None:
+    page = tmp_path / "page.html"
+    page.write_text("old page")
+    page.chmod(0o640)
+    killed = subprocess.run([sys.executable, "-c", KILL_HALFWAY, str(page)], check=False)
+    assert killed.returncode == -signal.SIGKILL
+    assert (page.read_text(), len(list(tmp_path.iterdir()))) == ("old page", 2)
+    link = tmp_path / "link.html"
+    link.symlink_to(page)
+    write_whole(link, "new page")
+    assert link.is_symlink()
+    assert (page.read_text(), page.stat().st_mode & 0o777) == ("new page", 0o640)
+    write_whole(tmp_path / "secret", b"names", 0o600)
+    assert (tmp_path / "secret").stat().st_mode & 0o777 == 0o600
+    write_whole(os.devnull, "shown to nobody")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["link.html", "page.html", "secret"]
+
+
+WRITES_IN_PLACE = {
+    "dpcurves/cli/output.py": "fills a draft",
+    "dpcurves/display/picture_description.py": "a picture",
+    "dpcurves/drafts.py": "fills a draft, or a device",
+    "dpcurves/ledger/chain.py": "fills a draft",
+    "dpcurves/ledger/head_copy.py": "fills a draft",
+    "dpcurves/publication.py": "fills a draft",
+    "dpcurves_audit/deployments.py": "a file of a scratch folder",
+    "dpcurves_audit/samplers.py": "a file of a scratch folder",
+    "dpcurves_audit/search.py": "fills a draft",
+    "dpcurves_local/aggregator.py": "fills a draft",
+    "dpcurves_parties/pairs/device.py": "fills a draft",
+    "dpcurves_parties/serving/blobs.py": "fills a draft",
+    "dpcurves_parties/serving/identity.py": "fills a draft",
+    "dpcurves_server/cli/remotes.py": "fills a draft",
+    "dpcurves_sites/relay.py": "a new file of a scratch folder",
+    "dpcurves_sites/transport_apps.py": "files of a new app",
+}
+"""Modules that call `write_text` or `write_bytes` of a path, with the reason why no reader sees a part of a file."""
+
+
+def test_files_under_their_final_names_are_written_whole() -> None:
+    source = Path(drafts.__file__).parents[1]
+    writers = {
+        path.relative_to(source).as_posix()
+        for package in source.glob("dpcurves*")
+        for path in package.rglob("*.py")
+        if package.name != "dpcurves_sim" and re.search(r"^[^>#]*[.]write_(?:text|bytes)\(", path.read_text(), re.M)
+    }
+    assert writers == set(WRITES_IN_PLACE)
 
 
 SPILLING = """

@@ -9,8 +9,8 @@ import pytest
 
 import dpcurves as dp
 from dpcurves import display
-from dpcurves.forecasts import ExpectedError
-from dpcurves.forecasts.expected_errors import find_forecast_kind
+from dpcurves.forecasts import ExpectedError, rehearsals
+from dpcurves.forecasts.expected_errors import PLACES, find_forecast_kind
 from dpcurves.forecasts.reference_distributions import distribution_from_curve
 from dpcurves.forecasts.rehearsals import rehearse_answers
 from dpcurves.models import Power, Term
@@ -328,6 +328,31 @@ def test_its_picture_is_the_expected_curve_in_its_band(question: Any) -> None:
     assert drawn[:, 1] == pytest.approx(np.interp(drawn[:, 0], found.curves[0].x, found.curves[0].y), nan_ok=True)
     widest = max(found.expected_errors, key=lambda each: each.half_width).distribution
     assert found.plot(ax=display.headless_axes()).get_title().startswith(f"{widest}, ")
+
+
+@pytest.mark.parametrize(("cells", "tables"), [(1024, 4), (1025, 2)])
+def test_on_many_cells_half_as_many_tables_are_opened_and_bands_found(
+    monkeypatch: pytest.MonkeyPatch, cells: int, tables: int
+) -> None:
+    """Both take most of the time of a forecast on many cells; errors come from as many answers."""
+    opened, widths = list[object](), list[bool]()
+    open_records, find_widths = rehearsals.open_records, rehearsals.band_half_widths
+
+    def open_and_count(table: object, **options: Any) -> object:
+        opened.append(table)
+        return open_records(table, **options)
+
+    def find_and_count(curve: Any, population: bool) -> object:
+        widths.append(population)
+        return find_widths(curve, population)
+
+    monkeypatch.setattr(rehearsals, "open_records", open_and_count)
+    monkeypatch.setattr(rehearsals, "band_half_widths", find_and_count)
+    question = dp.CdfQuestion("x", dp.Grid(0, 1, cells=cells))
+    found = dp.forecast(question, LOSS, dp.REPLACE_ONE, records=300, rehearsals=4)
+    assert found.rehearsals == 4
+    assert len(opened) == len(PLACES) * tables
+    assert widths.count(False) == widths.count(True) == len(PLACES) * tables
 
 
 def test_the_half_width_is_that_of_the_band_that_is_drawn() -> None:

@@ -62,6 +62,27 @@ def test_a_file_that_holds_no_key_is_refused_and_left_as_it_is(held: bytes, tmp_
     assert (tmp_path / "key.pem").read_bytes() == held
 
 
+class KilledWhileMaking:
+    """A source of keys whose process is killed."""
+
+    @staticmethod
+    def generate() -> None:
+        raise KeyboardInterrupt
+
+
+def test_a_start_that_was_killed_leaves_no_part_of_a_key_that_would_refuse_the_next_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "key.pem"
+    with monkeypatch.context() as patches:
+        patches.setattr("dpcurves_local.aggregator.Ed25519PrivateKey", KilledWhileMaking)
+        with pytest.raises(KeyboardInterrupt):
+            Inviter.load_or_create(path)
+    assert Inviter.load_or_create(path).public_key == Inviter.load_or_create(path).public_key
+    assert path.stat().st_mode & 0o777 == 0o600
+    assert [file.name for file in tmp_path.iterdir()] == ["key.pem"]
+
+
 @pytest.mark.parametrize("key", ["", "f" * 63, "F" * 64, 7])
 def test_a_task_takes_no_other_text_for_a_key(key: object) -> None:
     with pytest.raises(

@@ -263,6 +263,19 @@ def test_a_table_with_many_confidential_rows_warns_without_a_number_and_is_logge
     assert uploads.send("stu").status_code == 303  # another one takes its place
 
 
+@pytest.mark.parametrize("times", [1, 3])
+def test_a_copy_among_other_rows_warns_although_most_rows_are_others(uploads: Uploads, times: int) -> None:
+    """All records are published with it, however many invented rows, or further copies, are around them."""
+    table = registered(uploads)
+    draws = np.random.default_rng(5)
+    rows = (4 - times) * table.num_rows
+    invented = {"delay": draws.normal(size=rows).tolist(), "late": draws.integers(2, size=rows).tolist()}
+    kept = {name: table[name].to_pylist() * times + invented[name] for name in invented}
+    source = Source(str(uploads.scene.folder / "flights.parquet"))
+    upload = parquet(**kept)
+    assert compare_tables(upload, pack_table(upload, COLUMNS), COLUMNS, source) is Resemblance.SIMILAR
+
+
 @pytest.mark.reproduction
 def test_a_printed_copy_with_few_digits_warns(uploads: Uploads) -> None:
     """Such rows are not equal, but a reader of the copy has every record."""

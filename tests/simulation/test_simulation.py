@@ -8,6 +8,7 @@ import subprocess
 import sys
 from collections import Counter
 from dataclasses import replace
+from datetime import UTC
 from functools import cache
 from pathlib import Path
 
@@ -16,6 +17,8 @@ import schedules
 from click.testing import CliRunner
 from planted_bugs import BUGS, FOUND, PAGE, PlantedBug, format_table, plant, run_with
 
+from dpcurves.ledger import verification
+from dpcurves.ledger.chain import Key
 from dpcurves_sim import disk, runner
 from dpcurves_sim.cli import simulate
 from dpcurves_sim.disk import simulate_disk
@@ -161,6 +164,20 @@ def test_the_event_loop_of_a_server_never_waits() -> None:
     world.start("server", "machine", lambda: SimulatedLoop(world).run(wait_on_loop(world)))  # type: ignore[abstract]
     with pytest.raises(Violation, match="server waits on the event loop, and all other clients with it"):
         world.run()
+
+
+def test_seals_in_a_simulated_world_are_those_of_the_product_and_entries_are_dated_by_its_clock() -> None:
+    """Seals are remembered by their facts, of which 1, 1.0 and True are equal and have different seals."""
+    key, facts = Key(bytes(32)), (1, 1.0, True, "1", b"1", None)
+    expected = [key.seal("fact", fact) for fact in facts]
+    assert len(set(expected)) == len(facts)
+    world = World(Schedule("ledger", 1))
+    with simulate_disk(world):
+        for _ in range(2):
+            assert [key.seal("fact", fact) for fact in facts] == expected
+        assert Key(bytes([1]) * 32).seal("fact", 1) not in expected
+        world.now = 90.0
+        assert verification.datetime.now(UTC).isoformat() == "2026-01-01T00:01:30+00:00"
 
 
 def test_power_takes_what_was_not_flushed_and_nothing_else(tmp_path: Path) -> None:

@@ -15,6 +15,7 @@ from pathlib import Path
 from textwrap import wrap
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
+from ..drafts import write_whole
 from . import options
 from .ask_file import (
     UNRECORDED_NOTE,
@@ -535,7 +536,7 @@ def _write_page(out: Path, sections: PageSections, session: Session, title: str,
         introduction = "\n\n".join(filter(None, [text, translate(display.INTRODUCTION)]))
         page = display.render_report(title, introduction, sections.summaries, [balance])
     try:
-        (out / "index.html").write_text(page, encoding="utf-8")
+        write_whole(out / "index.html", page)
     except OSError as error:
         raise Misuse(
             "out", f"index.html cannot be written ({error.strerror}); name a folder where you may write"

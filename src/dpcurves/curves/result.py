@@ -50,6 +50,7 @@ from ..conversation import Evidence, PrivacyStatement, Release
 from ..conversation.notes import add_advice, find_rest_names, select_reader_notes
 from ..data import Categories, Grid, MissingReason, OrderedAxis, Outside
 from ..display import POPULATION, RECORDS, Shade, describe_interval, format_number
+from ..drafts import write_whole
 from ..extensions import load_results
 from ..inference.known_numbers import KNOWN_LEVEL, known_curve, known_values
 from ..privacy import ReplaceOne
@@ -852,7 +853,7 @@ class ReleasedResult(Result, ABC):
             ValueError: `suppress` is not above 0, or the result has no counts or sums with intervals.
         """
         text = self.to_csv_text(level=level, population=population, suppress=suppress, raw=raw)
-        Path(path).write_text(text, encoding="utf-8", newline="")
+        write_whole(path, text)
 
     def to_csv_text(
         self, *, level: float = 0.95, population: bool = True, suppress: float | None = None, raw: bool = False
@@ -890,7 +891,7 @@ class ReleasedResult(Result, ABC):
         """
         display.require_workbooks()
         picture = self.plot_headless(level=level, population=population)
-        Path(path).write_bytes(self.to_workbook(picture, level, population, suppress))
+        write_whole(path, self.to_workbook(picture, level, population, suppress))
 
     def to_workbook(
         self, picture: Axes, level: float = 0.95, population: bool = True, suppress: float | None = None

@@ -274,7 +274,10 @@ SLOW_REHEARSALS = 16
 WIDTH_REHEARSALS = 16
 """Answers, out of those that are simulated, whose intervals are computed to forecast a width: widths vary little."""
 MANY_CELLS = 1024
-"""Cells from which on fewer answers are simulated by default: an answer on 10,000 cells takes .1 to .3 CPU seconds."""
+"""Cells above which fewer answers are simulated by default: an answer on 10,000 cells takes .1 to .3 CPU seconds."""
+FEW_TABLES = 2
+"""Tables of each distribution on more than `MANY_CELLS` cells, where half as many intervals are computed: opening a
+table and finding a band take most of the time there. The half width of one answer varies by up to a tenth."""
 UNINFORMATIVE_WIDTHS: Mapping[type[Any], Callable[[Any, int], float]] = {
     curves.CountQuestion: _quarter_of_records,
     curves.SumQuestion: lambda question, size: size * _quarter_of_values(question),
@@ -811,7 +814,10 @@ def forecast(
     size, distributions = _choose_distributions(question, kind, records, like)
     size_passes = records is None and not isinstance(like, Mapping)
     rows = count_rows(size, share, size_passes=size_passes, most=MOST_SIMULATED_RECORDS)
-    tables_per_distribution = 1 if isinstance(like, Mapping) else min(MOST_TABLES, count)
+    has_many_cells = count_cells(question) > MANY_CELLS
+    most_tables = FEW_TABLES if has_many_cells else MOST_TABLES
+    tables_per_distribution = 1 if isinstance(like, Mapping) else min(most_tables, count)
+    width_answers = distribution_count * kind.width_rehearsals // (2 if has_many_cells else 1)
     expected = []
     traced = []
     for distribution_index, (name, distribution) in enumerate(distributions.items()):
@@ -831,7 +837,7 @@ def forecast(
             answers = rehearse_answers(asked, table, loss, adjacency, int(random.integers(2**31)))
             for answer_index, curve in enumerate(islice(answers, len(range(number, count, tables_per_distribution)))):
                 has_interval = kind.half_width is not None and answer_index < -(
-                    -distribution_count * kind.width_rehearsals // tables_per_distribution
+                    -width_answers // tables_per_distribution
                 )
                 half_widths = (
                     (kind.half_width(curve, False), kind.half_width(curve, True))
@@ -862,16 +868,24 @@ def forecast(
 def choose_rehearsals(question: curves.Question[Any]) -> int:
     """Return the default number of simulated answers per distribution: fewer on many cells, where an answer takes long.
 
-    Half widths come from as many answers in either case, and the standard error of each error says what few leave open.
+    Half widths come from 4 answers, from 2 on many cells; the standard error of each error says what few leave open.
 
     >>> grids = [Grid(0, 1, cells=cells) for cells in (1024, 4096, 10**6)]
     >>> [choose_rehearsals(curves.CdfQuestion("age", grid)) for grid in grids]
     [20, 5, 4]
     """
     kind = find_forecast_kind(question)
+    return min(kind.rehearsals, max(kind.rehearsals * MANY_CELLS // count_cells(question), kind.width_rehearsals))
+
+
+def count_cells(question: curves.Question[Any]) -> int:
+    """Return the number of cells of the question's grids; 1 without a grid.
+
+    >>> count_cells(curves.CdfQuestion("age", Grid(0, 1, cells=4096))), count_cells(curves.CountQuestion())
+    (4096, 1)
+    """
     grids = [getattr(question, name, None) for name in ("grid", "x_grid", "y_grid")]
-    cells = prod(grid.cells for grid in grids if isinstance(grid, Grid))
-    return min(kind.rehearsals, max(kind.rehearsals * MANY_CELLS // cells, kind.width_rehearsals))
+    return prod(grid.cells for grid in grids if isinstance(grid, Grid))
 
 
 def _name_second_classes(question: Any) -> Any:

@@ -28,6 +28,7 @@ from dpcurves.cli.options import (
 )
 from dpcurves.cli.output import InputFile, Output, ResultView, RocView, View
 from dpcurves.cli.terminal import Misuse, make_console, print_to_console, show_spinner
+from dpcurves.drafts import write_whole
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -235,7 +236,7 @@ class NewFile:
     def write(self, made: bytes) -> None:
         """Write bytes to the file, replacing an older one. Raises `Misuse` if it cannot be written."""
         try:
-            Path(self.out).write_bytes(made)
+            write_whole(self.out, made)
         except OSError as error:
             raise Misuse(
                 "out",

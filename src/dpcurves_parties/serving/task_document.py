@@ -27,6 +27,7 @@ import numpy as np
 
 from dpcurves.arguments import InvalidArgument
 from dpcurves.codec import STORED
+from dpcurves.drafts import write_whole
 
 from .identity import require_new, write_public, write_secret
 from .messages import ProtocolError
@@ -277,7 +278,7 @@ class Document(ABC):
     def write(self, path: str | Path) -> None:
         """Write the document to a file. Raises `ValueError`: the file cannot be written."""
         try:
-            Path(path).write_text(self.to_json() + "\n", encoding="utf-8")
+            write_whole(path, self.to_json() + "\n")
         except OSError as error:
             raise InvalidArgument(
                 "out", f"the file cannot be written ({error.strerror}); name a file in a folder that you may write to"
