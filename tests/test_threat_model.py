@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Mapping
+from http.client import HTTPException
 from pathlib import Path
 from typing import Any
 
@@ -98,7 +99,7 @@ def test_a_password_in_the_address_of_an_index_is_sent_in_a_header_and_never_sho
 
     def refuse(request: Any, timeout: float) -> None:
         sent.append(request)
-        raise pins.HTTPException("no answer from office:s3cret@host")
+        raise HTTPException("no answer from office:s3cret@host")
 
     monkeypatch.setattr(pins, "urlopen", refuse)
     monkeypatch.setenv("PIP_INDEX_URL", "https://office:s3cret%21@mirror.example/simple")

@@ -10,11 +10,12 @@ import pytest
 import dpcurves as dp
 from dpcurves import display
 from dpcurves.forecasts import ExpectedError, rehearsals
-from dpcurves.forecasts.expected_errors import PLACES, find_forecast_kind
-from dpcurves.forecasts.reference_distributions import distribution_from_curve
+from dpcurves.forecasts.expected_errors import find_forecast_kind
+from dpcurves.forecasts.reference_distributions import PLACES, distribution_from_curve
 from dpcurves.forecasts.rehearsals import rehearse_answers
 from dpcurves.models import Power, Term
 from dpcurves.noise.randomness import Randomness
+from dpcurves.records import open_records
 
 LOSS = dp.PrivacyLoss.pure("0.5")
 GRID = dp.Grid(0, 1, cells=32)
@@ -336,7 +337,7 @@ def test_on_many_cells_half_as_many_tables_are_opened_and_bands_found(
 ) -> None:
     """Both take most of the time of a forecast on many cells; errors come from as many answers."""
     opened, widths = list[object](), list[bool]()
-    open_records, find_widths = rehearsals.open_records, rehearsals.band_half_widths
+    find_widths = rehearsals.band_half_widths
 
     def open_and_count(table: object, **options: Any) -> object:
         opened.append(table)

@@ -177,7 +177,7 @@ def test_seals_in_a_simulated_world_are_those_of_the_product_and_entries_are_dat
             assert [key.seal("fact", fact) for fact in facts] == expected
         assert Key(bytes([1]) * 32).seal("fact", 1) not in expected
         world.now = 90.0
-        assert verification.datetime.now(UTC).isoformat() == "2026-01-01T00:01:30+00:00"
+        assert vars(verification)["datetime"].now(UTC).isoformat() == "2026-01-01T00:01:30+00:00"
 
 
 def test_power_takes_what_was_not_flushed_and_nothing_else(tmp_path: Path) -> None:

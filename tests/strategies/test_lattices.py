@@ -18,6 +18,7 @@ from dpcurves import partial_auc
 from dpcurves.conversation import Plan, PrefixWorkload, RankingWorkload, Release, RocThresholds, Setting, Step, Workload
 from dpcurves.curves import ROC, RocQuestion, Scores, ScoresQuestion
 from dpcurves.data import HUNDREDTHS, UNIT_INTERVAL, Axis, Categories, Grid, LatticeAxis, Outside, Values
+from dpcurves.distributions import NoisySums
 from dpcurves.mechanisms import AUTO
 from dpcurves.noise.randomness import Randomness
 from dpcurves.privacy import EACH_RECORD, AddRemove, Adjacency, PrivacyLoss, ReplaceOne
@@ -346,10 +347,14 @@ def test_a_search_and_the_counts_after_it_lose_on_each_way_what_was_granted(
         worst = np.zeros(len(pairs))
         for plan in plans:
             (counted,) = plan.query.axes
-            found = find_lattice_cells if isinstance(counted, LatticeAxis) else lambda axis, x: axis.grid.cell_of(x)
-            cells = np.append(found(counted, values), counted.slots)  # the last kind of record is missing
+            if isinstance(counted, LatticeAxis):
+                cells = find_lattice_cells(counted, values)
+            else:
+                assert isinstance(counted, Axis)
+                cells = counted.grid.cell_of(values)
+            cells = np.append(cells, counted.slots)  # the last kind of record is missing
             tables = sets @ np.eye(counted.slots + 1, dtype=np.int64)[cells]
-            worst += losses_of_pairs(tables, plan.distribution, pairs)
+            worst += losses_of_pairs(tables, plan.distribution.require_type(NoisySums), pairs)  # type: ignore[type-abstract]
         assert worst.max() <= float(loss.epsilon or loss.rho) * (1 + 1e-9)
         rounds.add(sum(isinstance(plan.query.axes[0], LatticeAxis) for plan in plans))
     assert rounds == {1, 2}

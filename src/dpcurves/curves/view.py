@@ -93,6 +93,10 @@ class View:
 
         Raises:
             ValueError: a field is unknown or missing, or the base is not among these views.
+
+        Example:
+            >>> View.from_dict({"name": "adults", "where": "age >= 18"}, {}).where
+            'age >= 18'
         """
         require_known_fields(stored, ("name", "where", "columns", "base"))
         if "name" not in stored:
