@@ -105,7 +105,8 @@ def test_hints_methods_groups_and_few_records_are_not_searched() -> None:
         CdfQuestion("x", Grid(0, 128, cells=100)),
     )
     asked: list[tuple[CdfQuestion, Adjacency]] = [
-        *((question, kind) for question in questions for kind in (ADJACENCY, AddRemove(EACH_RECORD))), (QUESTION, ReplaceOne(EACH_RECORD, 9999)),
+        *((question, kind) for question in questions for kind in (ADJACENCY, AddRemove(EACH_RECORD))),
+        (QUESTION, ReplaceOne(EACH_RECORD, 9999)),
         (CdfQuestion("x", Grid(0, 63, cells=63)), AddRemove(EACH_RECORD)),
     ]  # fmt: skip
     for (question, adjacency), epsilon in product(asked, (1, 100)):
