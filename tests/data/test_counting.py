@@ -232,13 +232,18 @@ def test_categories_match_by_their_number_or_their_text(source: str, kind: str, 
 
 
 def is_of_another_kind(declared: tuple[Any, ...], kind: str, source: str) -> bool:
-    """Numbers in a column that declares text, or text in one of numbers that names none of them. NumPy's objects
-    declare nothing.
+    """Numbers in a column that declares text, text in one of numbers that names none of them, or numbers that a column
+    of integers or booleans cannot hold. NumPy's objects declare nothing.
     """
     if kind == "text":
         return source != "arrays" and not all(isinstance(category, str) for category in declared)
     texts = [spelled(category) for category in declared if isinstance(category, str)]
-    return any(np.isnan(number) or (kind != "doubles" and number % 1 != 0) for number in texts)
+    numbers = [category for category in declared if not isinstance(category, str)]
+    return (
+        any(np.isnan(number) or (kind != "doubles" and number % 1 != 0) for number in texts)
+        or (kind == "integers" and any(number % 1 != 0 for number in numbers))
+        or (kind == "booleans" and any(number not in {0, 1} for number in numbers))
+    )
 
 
 def test_tabulate_answers_every_kind_of_query() -> None:
