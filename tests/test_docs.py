@@ -38,7 +38,15 @@ def name(page: Path) -> str:
     return page.relative_to(ROOT).as_posix()
 
 
-@pytest.mark.parametrize("page", pages(), ids=name)
+SLOW_PAGES = ("docs/dial.md", "docs/epsilon.md", "docs/local.md", "docs/numbers.md", "docs/unknown.md")
+"""Pages whose blocks take 3 to 12 seconds; `docs/blocks.py`, a part of `make site-check`, runs them too."""
+
+
+@pytest.mark.parametrize(
+    "page",
+    [pytest.param(page, marks=pytest.mark.reproduction) if name(page) in SLOW_PAGES else page for page in pages()],
+    ids=name,
+)
 def test_the_blocks_of_a_page_run_from_top_to_bottom_and_show_what_they_print(
     page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
