@@ -286,3 +286,14 @@ def test_one_category_beside_as_many_cells_as_a_narrow_number_counts(cells: int)
     records = opened({"group": ["a", "b", "a"], "x": [0.5, 0.5, 2]})
     table = records.counts([Categories("group", ("a",)), Axis("x", Grid(0, 1, cells=cells))])
     assert np.flatnonzero(table).tolist() == [cells // 2, cells - 1, cells]
+
+
+@pytest.mark.parametrize("step", [2000, 100])
+def test_round_numbers_in_cells_of_their_own_are_counted_however_many_they_are(step: int) -> None:
+    """A sum of a thousand comparisons is more than DuckDB reads: the question was charged, and failed."""
+    even, numbers = Grid(1000.75, 151_705.25, cells=4096).edges, np.arange(1100.0, 151_700, step)
+    grid = Grid.from_edges(np.unique([*even, *numbers, *np.nextafter(numbers, np.inf)]).tolist())
+    values = np.concatenate([numbers, np.linspace(0, 160_000, 1000)])
+    with opened({"x": values}) as records:
+        counts = records.counts([Axis("x", grid)])
+    assert counts.tolist() == [*np.bincount(grid.cell_of(values), minlength=grid.slots).tolist(), 0]

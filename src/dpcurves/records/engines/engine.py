@@ -380,7 +380,9 @@ def find_formula(grid: Grid) -> Formula | None:
     return fit_formula(grid, edges[:-1], np.nextafter(edges[1:], -np.inf), cells)
 
 
-def find_even_grid(grid: Grid, narrowest: float = 1e-9) -> tuple[Grid, tuple[float, ...]]:
+def find_even_grid(
+    grid: Grid, narrowest: float = 1e-9, most_further_edges: int = 100
+) -> tuple[Grid, tuple[float, ...]]:
     """Return a linear grid, and the edges besides its inner ones that are inner edges of `grid`; the grid itself and no
     edge if it has no such form.
 
@@ -391,6 +393,8 @@ def find_even_grid(grid: Grid, narrowest: float = 1e-9) -> tuple[Grid, tuple[flo
         grid: The public grid.
         narrowest: Widths of cells relative to their median. Edges of narrower cells are no edges of the linear grid,
             unless they are zero.
+        most_further_edges: Largest number of edges besides. DuckDB compares each value with each of them, and refuses
+            a sum of a thousand comparisons.
 
     >>> find_even_grid(Grid.from_edges([-5e-324, 0.0, 5e-324, 2.0, 4.0, 6.0]))
     (Grid(0.0, 6.0, cells=3), (0.0, 5e-324))
@@ -406,8 +410,9 @@ def find_even_grid(grid: Grid, narrowest: float = 1e-9) -> tuple[Grid, tuple[flo
         if is_extra.any() and len(candidates) > 2:
             with suppress(InvalidArgument):  # of bounds that are too far apart
                 even_grid = Grid(candidates[0].item(), candidates[-1].item(), cells=len(candidates) - 1)
-                if np.array_equal(even_grid.edges, candidates):
-                    return even_grid, tuple(np.setdiff1d(edges[1:-1], candidates[1:-1]).tolist())
+                further_edges = np.setdiff1d(edges[1:-1], candidates[1:-1])
+                if np.array_equal(even_grid.edges, candidates) and len(further_edges) <= most_further_edges:
+                    return even_grid, tuple(further_edges.tolist())
     return grid, ()
 
 
