@@ -38,7 +38,7 @@ from dpcurves_parties.serving.messages import ProtocolError
 Declared = NumericColumn | Categories
 UNKNOWN_RANGE = (-(2.0**100), 2.0**100)
 """Marker in the place of a range: numbers whose range is unknown, so that each question finds it privately. Nobody
-declares a range so wide, so the marker is mistaken for no true range."""
+declares a range so wide, so no true range equals the marker."""
 
 
 UNKNOWN_DATES = (-(2.0**99), 2.0**99)

@@ -1,9 +1,12 @@
-"""SENSITIVE. The columns of a federation's task, which the table of each site must have.
+"""SENSITIVE. Schema validation in a federation: each site's table must have the columns that all sites agreed on.
+
+A federation is a group of sites (such as hospitals) that answer questions about all their records together. Its task is
+the public document that they agreed on; among other facts, it lists columns and types.
 
     parse_schema             columns and types of a task, as in ``age:number,sex:category``
-    require_known_columns    refuses a question on other columns, or on categories as numbers
+    require_known_columns    refuses a question on other columns, or one that takes categories for numbers
     require_task_columns     refuses a site's table that lacks a column of the task
-    count_used_rows          the number of records that a site uses; SECRET
+    count_used_rows          SECRET: the number of a site's records after at most the agreed number of rows per unit
 
 Formal guarantees: all functions but `count_used_rows` read schemas only, so their errors reveal no record.
 """

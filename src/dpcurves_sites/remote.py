@@ -1,4 +1,11 @@
-"""A site as a process, the approval of questions by its officer, and an analyst's client of the federation."""
+"""Network clients of a federation: the process of a site with its approval policy, and the client of an analyst.
+
+A federation is a group of sites (such as hospitals) that keep their records and reveal only noisy sums of their counts.
+Sites and analysts exchange signed messages through a coordinator (`relay`). The process of a site waits for requests
+there and answers them with `site.Site`. Before it answers, somebody at the site (the officer) must approve the
+question: at a prompt, or in advance by a file of approved questions with the largest loss of each (`ApprovedList`).
+An analyst's client asks like a `Session`, and combines the messages of the sites into the noisy sum.
+"""
 
 from __future__ import annotations
 

@@ -1,10 +1,17 @@
-"""SECRET. A site of a federation, which answers round by round; and the federation as analysts see it.
+"""SECRET. Site of a federated query: it charges its own privacy budget, counts its records, adds noise, and masks.
 
-    Site          checks a plan, charges its ledger, counts, adds its shares of noise, and masks (`Site.answer`)
-    RoundStore    stores each state before its message is sent, so that a repeated request gets the stored message
-    Federation    asks questions of many sites
+A federation is a group of sites (such as hospitals) that keep their records and reveal only noisy sums of their counts.
+A question takes one or more rounds; a round is one run of the secure aggregation protocol (`secure_sum`), whose five
+stages exchange one message of each site.
 
-Formal guarantees: each site charges its own ledger for a round before it counts, and answers a round once.
+    Site          one site: checks the query plan, charges its ledger, counts, adds its share of the noise, and masks
+    RoundStore    stores state and message of each stage before the message is sent, so that a repeated request gets
+                  the stored message
+    Federation    many sites in one process without a network, asked like a `Session`
+
+Formal guarantees: a site charges its own ledger for a round before it counts, and answers each stage of a round once.
+The second matters because two answers with fresh noise would reveal more than the charge covers, and two lists of sites
+under one charge would reveal the difference of two sums.
 """
 
 from __future__ import annotations

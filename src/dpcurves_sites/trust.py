@@ -1,4 +1,16 @@
-"""SECRET. Secure sums: sites count their own records and add shares of the noise; only the noisy sum is revealed."""
+"""SECRET. Secure aggregation as a trust model of differential privacy: sites add noise shares, only the sum is shown.
+
+Instead of one trusted curator with all records, each site (such as a hospital) counts its own records. It adds a share
+of the noise (`shares`) and masks the result, so that only the noisy sum over all sites can be computed (`secure_sum`).
+
+    SecureSum         the trust model: plans queries with the noise that it needs; its guarantee is proved there
+    SiteHolder        interface of a site that answers the rounds of a plan (implemented by `site.Site`)
+    derive_round      parameters of the secure aggregation for one charged query
+    build_release     the released noisy numbers, from the messages of the sites
+
+Only linear queries can be answered, because sums of the sites' results are the result for all records. That includes
+counts in cells, regions and prefixes, and sums of values.
+"""
 
 from __future__ import annotations
 
@@ -65,12 +77,12 @@ LARGEST_SUM = 2**62
 """Largest exact sum over all sites: half of the signed range of the ring, so that noise cannot wrap around."""
 LINEAR_QUERIES = (CountQuery, SumQuery, PartitionQuery, RegionQuery)
 LARGEST_DEVIATION = 2**50
-"""Largest standard deviation of the noise: sums of 64 bits must not wrap around."""
+"""Largest standard deviation of the noise. It is so far below the modulus 2**64 that noisy sums do not wrap around."""
 
 
 @dataclass(frozen=True, slots=True)
 class Tuning:
-    """Numbers that steer the groups of sites."""
+    """Numbers that steer how score groups (bins of predicted values) are cut by a first, less accurate query."""
 
     pilot_intervals: int = 64
     """Even intervals of the pilot query after which groups are cut."""
