@@ -1,4 +1,7 @@
-"""The central model of streams: a curator sees the tuples, and adds noise to their counts at every time step.
+"""Central differential privacy for streams: a trusted curator sees the tuples, and releases noisy counts at each step.
+
+Each tuple (row) of a stream falls into one time step. A step's window closes when no more tuples are accepted for it;
+then its exact counts are known, and are released with noise.
 
     plan           public: noise distribution and loss of all steps, before any tuple
     open_stream    the state before the first step, or a stored state

@@ -1,4 +1,7 @@
-"""Redis Streams as a source that loses no tuple in a crash, and as a sink that holds each time step once.
+"""Redis Streams adapter: a source of tuples that loses none in a crash, and a sink that holds each time step once.
+
+The source reads tuples (timestamped rows) from entries of a Redis stream. The sink writes the released noisy counts of
+each time step to another Redis stream.
 
     source    a consumer group: entries are acknowledged when their step is stored, so a crash loses none
     sink      an entry for each step, whose id is the step's number; an existing one is never overwritten

@@ -1,9 +1,14 @@
-"""Readings of streams that group similar time steps (PeGaSus), running totals, and sliding windows.
+"""Estimates of stream counts from groups of similar time steps (PeGaSus), and running totals with sliding windows.
 
-    Groups    counts within groups of similar steps, by a `Smoother`
+At every time step, noisy counts of the tuples (rows) in each state are released. Two kinds of questions are answered
+from them here:
+
+    Groups    counts per step, averaged over a group of successive steps that the mechanism found similar; `Smoother`
+              says how (median, mean, or James-Stein shrinkage)
     Totals    running totals, with sums over sliding windows
 
-Formal guarantees: post-processing of released integers.
+Formal guarantees: all results are functions of released integers (noisy counts and group marks) and public facts, and
+see no tuple. Such post-processing loses no further privacy.
 """
 
 from __future__ import annotations
