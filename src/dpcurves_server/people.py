@@ -1,4 +1,4 @@
-"""Accounts, roles, sign-in, browser sessions and API tokens of a verification server.
+"""User accounts of a verification server: roles, passwords, sign-in, browser sessions and API tokens.
 
     People              accounts, roles and passwords (Argon2id)
     Sessions            sign-in by password, and browser sessions of 12 hours

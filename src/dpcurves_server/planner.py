@@ -1,8 +1,11 @@
-"""Plans of questions: what a question would cost, and its expected error.
+"""Query planning of a verification server: what a question would cost in privacy budget, and its expected error.
 
-Planning costs no budget, but may take seconds and a gigabyte of memory. Small questions are planned in the serving
-process. Others wait in a queue for a process with limits, where people take turns. Plans are cached for each project.
-Touches no records.
+A plan says which noise mechanism would answer a question, at which privacy loss, and how large the error would be. It
+depends on public facts only: the question, the schema and the loss. So planning costs no budget and touches no records.
+
+It may take seconds and a gigabyte of memory, though. Small questions are planned in the serving process. Others wait in
+a queue for a child process with limits of time and memory, in which people take turns. Plans are cached for each
+project, that is, for each group of analysts who share a dataset.
 """
 
 from __future__ import annotations
