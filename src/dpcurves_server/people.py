@@ -119,7 +119,12 @@ class Person:
 
 
 class People:
-    """The accounts: operators create and lock them; the machine's administrator appoints stewards and auditors."""
+    """The accounts: operators create and lock them; the machine's administrator appoints stewards and auditors.
+
+    Args:
+        archive: The server's database.
+        passwords: Hashes and verifies passwords (Argon2id).
+    """
 
     def __init__(self, archive: Archive, passwords: PasswordHasherPool) -> None:
         self._archive = archive
@@ -231,10 +236,14 @@ class People:
         self._archive.run_logged(Event(who.name, "said who is, to an issuer,", name), replace_subject)
 
     def lock(self, who: Principal, name: str) -> None:
-        """Lock an account, and end its sessions and tokens.
+        """Lock an account: it cannot sign in, and its sessions and API tokens end. An audit event is written.
+
+        Args:
+            who: The caller: an operator, or the machine.
+            name: Name of the account.
 
         Raises:
-            ProtocolError: The principal may not, the account does not exist, or it is the principal's own.
+            ProtocolError: The caller is no operator, the account does not exist, or it is the caller's own.
         """
         require(who, Right.KEEP_PEOPLE)
         if who.name == name:

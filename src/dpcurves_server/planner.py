@@ -58,7 +58,8 @@ PLANS_PER_MINUTE = 60
 PLANNING_SECONDS = 60.0
 """Seconds after which planning is aborted."""
 MEMORY_BYTES = 3 * 2**30
-"""Bytes of address space of the planning process, libraries included."""
+"""Limit of the planning process's address space in bytes. Most of it is room for libraries, which map much and use
+little."""
 TOO_LARGE = "the question is too large to be planned here; use fewer cells"
 BUSY = "too many plans wait; try again in a minute"
 UNPLANNED = "the plan took too long, or the planning process ended; use fewer cells, or try again in a minute"
@@ -85,12 +86,12 @@ def parse_row_share(text: str) -> float:
 
 @dataclass(frozen=True, slots=True)
 class PlannedRound:
-    """A planned round.
+    """One planned round of a question, that is one query for noisy counts; later rounds depend on earlier results.
 
     Attributes:
         query: The name of the query's class.
-        loss: The privacy loss.
-        made_by: The mechanism.
+        loss: The privacy loss of this round.
+        made_by: Names of the trust model and the noise mechanism.
         error: Standard deviation of the noise, in records.
         relative_error: The error as a share of the units, or of the typed share of them; None: their number is private.
     """

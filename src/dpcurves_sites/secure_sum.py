@@ -110,7 +110,7 @@ class Roster:
 
     @property
     def threshold(self) -> int:
-        """The number of shares that reconstruct a mask key."""
+        """The number of secret shares that reconstruct the key of a site's masks (Shamir's threshold)."""
         return (self.degree + 1 + self.collusion_threshold) // 2 + 1
 
     @property
@@ -135,13 +135,13 @@ class Roster:
 
 @dataclass(frozen=True)
 class SumRound:
-    """One secure sum of a roster. Every message is bound to it.
+    """One run of the protocol: one sum of the vectors of a roster's sites. Every message names it in its header.
 
     Attributes:
-        roster: The participating sites.
-        number: The number of the round in its task.
-        plan_digest: Digest of the plan that is answered, 32 bytes.
-        vector_length: Integers per vector.
+        roster: The participating sites, by their public keys.
+        number: The number of the round in its task, from 0 to 2**64 - 1.
+        plan_digest: SHA-256 of the query plan that the sum answers, 32 bytes.
+        vector_length: Number of integers in each site's vector, and in the sum.
     """
 
     roster: Roster
@@ -151,7 +151,10 @@ class SumRound:
 
     @cached_property
     def header(self) -> bytes:
-        """The prefix of every message, and the context of every derived key."""
+        """Bytes with which every message of the round begins, and from which every key is derived.
+
+        They contain task, number, vector length, plan and roster, so a message or a key fits no other round.
+        """
         numbers = self.number.to_bytes(8, "little") + self.vector_length.to_bytes(8, "little")
         return b"dpsum 1\n" + self.roster.task + numbers + self.plan_digest + self.roster.fingerprint
 

@@ -330,7 +330,12 @@ class FederationTerms:
         return plans
 
     def plan_query(self, query: Query, loss: PrivacyLoss) -> Plan:
-        """Return the plan of one round. Reads no records. Raises as `plan_question`."""
+        """Return the plan of the query of one round: mechanism, noise and loss. No record is read.
+
+        Raises:
+            UnsupportedQuery: No mechanism for secure sums can answer the query.
+            ValueError: The query uses a column that the task does not have.
+        """
         require_known_columns(self.columns, query.axes)
         return self.model.plan_query(query, loss, self.adjacency)
 
@@ -408,7 +413,7 @@ class Site:
         """Check before the first round of a question that the site can pay for all rounds and has all columns.
 
         Arguments:
-            plans: The plans of all rounds, from a rehearsal.
+            plans: The plans of all rounds, from a rehearsal, that is a simulated run of the question on made-up counts.
             request: The request id; a repeated request is not charged again.
 
         Raises:

@@ -460,12 +460,15 @@ def groups_from_pilot_query(workload: ScoreGroupWorkload, setting: Setting) -> S
 
 
 def derive_round(roster: Roster, plan: Plan, allotment: Allotment) -> SumRound:
-    """Return the round that answers a plan, a function of the plan, the request and the paid step.
+    """Return the round of secure aggregation that answers a plan; all sites and the analyst derive the same one.
+
+    Its number and digest are a hash of the plan, the request id and the number of the charged step. So messages of one
+    round are valid in no other.
 
     Args:
         roster: The sites and their public keys.
-        plan: Plan of the query.
-        allotment: Proof that the loss of the plan was charged.
+        plan: Plan of the query: what is counted, with which noise, at which loss.
+        allotment: The part of a charged budget that pays for this plan, with request id and number of the step.
     """
     facts = f"{plan.fingerprint}\n{allotment.part}\n{allotment.request}".encode()
     digest = sha256(b"dpcurves sites turn 1\n" + facts).digest()
@@ -474,16 +477,17 @@ def derive_round(roster: Roster, plan: Plan, allotment: Allotment) -> SumRound:
 
 
 def build_release(plan: Plan, sum_round: SumRound, messages: RoundMessages, allotment: Allotment) -> Release:
-    """Unmask the sum of a round's messages and return it as a release.
+    """Add up the masked vectors of a finished round, remove the masks, and return the noisy sum as a release.
 
     Args:
-        plan: Plan of the query.
-        sum_round: The round that answers the plan.
+        plan: Plan of the query: what is counted, with which noise, at which loss.
+        sum_round: The round that answers the plan, from `derive_round`.
         messages: All messages of the round, by stage.
-        allotment: Proof that the loss of the plan was charged.
+        allotment: The part of a charged budget that pays for this plan.
 
     Raises:
         ProtocolError: A message is missing, altered or of another round.
+        ValueError: The allotment is for another loss than the plan's.
     """
     require_charged(allotment, plan)
     counts = sum_vectors(sum_round, messages).view(np.int64).tolist()
