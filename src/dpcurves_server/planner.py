@@ -86,7 +86,7 @@ def parse_row_share(text: str) -> float:
 
 @dataclass(frozen=True, slots=True)
 class PlannedRound:
-    """One planned round of a question, that is one query for noisy counts; later rounds depend on earlier results.
+    """A planned round of a question, that is a query for noisy counts; later rounds depend on earlier results.
 
     Attributes:
         query: The name of the query's class.

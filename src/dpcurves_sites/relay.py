@@ -71,7 +71,7 @@ MOST_ROUNDS = 2**12
 
 
 def unpack_messages(octets: bytes) -> list[bytes]:
-    """Unpack the messages of a board. Raises `ProtocolError` if they are truncated."""
+    """Return the messages that a coordinator's response contains, in order. Raises `ProtocolError` if it is cut off."""
     try:
         return unpack_parts(octets)
     except ValueError:
@@ -82,17 +82,17 @@ def unpack_messages(octets: bytes) -> list[bytes]:
 
 @dataclass(slots=True)
 class OpenRound:
-    """A round on the board.
+    """A round of secure aggregation on the message board, from an analyst's request to the last stage.
 
     Attributes:
-        name: SHA-256 of the signed request.
+        name: SHA-256 of the signed request, in hexadecimal digits.
         signed_request: The analyst's message.
         analyst: The number of the analyst.
         vector_length: Integers per vector, from the plan of the round; 0 if the request has no plan.
         messages: Messages by stage and site.
         closed_stages: The sites of each stage whose messages were handed out; later messages are refused.
-        stage_starts: Start time of each stage.
-        quorum_times: Time at which each stage had enough messages.
+        stage_starts: Start time of each stage, in seconds of the monotonic clock.
+        quorum_times: Time at which each stage had enough messages, in seconds of the same clock.
         refusal: Reason why the round ended, in one line.
         request_id: The request id; a site left out of a sum stays out in later rounds of the request.
     """

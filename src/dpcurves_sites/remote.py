@@ -44,7 +44,7 @@ from .trust import build_release, derive_round
 
 
 def fingerprint_question(question: Any) -> str:
-    """Return the SHA-256 of a question's JSON, in 64 hexadecimal digits."""
+    """Return the SHA-256 of a question's canonical JSON, in 64 hexadecimal digits, by which officers approve it."""
     return sha256(
         to_canonical_json(["dpcurves federation question", 1, question_to_json(question)]).encode()
     ).hexdigest()

@@ -135,7 +135,7 @@ class Roster:
 
 @dataclass(frozen=True)
 class SumRound:
-    """One run of the protocol: one sum of the vectors of a roster's sites. Every message names it in its header.
+    """A run of the protocol: a single sum of the vectors of a roster's sites. Every message names its run.
 
     Attributes:
         roster: The participating sites, by their public keys.
@@ -580,7 +580,12 @@ def mask_vector(sum_round: SumRound, signer: Signer, state: bytes, shares: Itera
 
 
 def cut_receipt(sum_round: SumRound, masked: bytes) -> bytes:
-    """Return the receipt in front of a masked vector, the only part that other sites need."""
+    """Return the receipt (signed digests) in front of a masked vector, the only part that other sites need.
+
+    Args:
+        sum_round: The round, which knows the length of the vector.
+        masked: A site's message of stage `MASKED`: the receipt, then 8 bytes for each integer.
+    """
     return masked[: max(0, len(masked) - 8 * sum_round.vector_length)]
 
 
@@ -686,7 +691,7 @@ def _open_sealed_share(sum_round: SumRound, site: int, state: SiteState, message
 
 
 class RoundMessages(NamedTuple):
-    """The messages of a round by stage."""
+    """All messages of a round, by stage: for each stage, the signed messages of its sites as bytes."""
 
     keys: Sequence[bytes]
     shares: Sequence[bytes]
@@ -696,12 +701,20 @@ class RoundMessages(NamedTuple):
 
 
 def sum_vectors(sum_round: SumRound, messages: RoundMessages) -> Vector:
-    """Return the sum modulo 2**64 of the vectors of the sites in the round.
+    """Return the sum modulo 2**64 of the vectors of the sites that a quorum signed as included.
 
-    Every message is verified, so the transport cannot alter the sum.
+    The masked vectors are added, and the masks that remain are removed with the shares that the sites opened. Every
+    message is verified, so a transport cannot alter the sum.
+
+    Args:
+        sum_round: The round.
+        messages: All messages of the round, by stage.
+
+    Returns:
+        Unsigned 64-bit integers of shape ``(vector_length,)``.
 
     Raises:
-        ProtocolError: A message is missing, altered or of another round.
+        ProtocolError: A message is missing, altered or of another round; or too few sites signed or opened shares.
     """
     roster = sum_round.roster
     bundles = {

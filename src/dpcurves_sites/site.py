@@ -107,12 +107,12 @@ class RoundStore:
         vector: Callable[[], Vector],
         payment: str,
     ) -> bytes:
-        """Return the site's message of a stage.
+        """Return the site's message of a stage: computed once and stored, and from then on the stored one.
 
         Arguments:
-            sum_round: The round.
-            stage: From `KEYS` to `OPENED`.
-            previous_messages: The messages of all sites in the previous stage.
+            sum_round: The round of secure aggregation.
+            stage: Number of the stage, from `KEYS` to `OPENED`.
+            previous_messages: The messages of all sites in the previous stage; empty in the first.
             vector: SECRET. Computes the site's summand; called once, in stage `MASKED`.
             payment: Request id of the charge in the site's ledger; rounds under one charge may share noise.
 
@@ -145,7 +145,7 @@ class RoundStore:
         return ""
 
     def has_answered(self, sum_round: SumRound, stage: int) -> bool:
-        """Return True if this site has stored an answer to a stage of a round."""
+        """Return True if this site has stored its message of a stage of a round, so that a request repeats it."""
         return self._database.run_read(lambda connection: stage in _load_steps(connection, sum_round))
 
     def _store_vector(self, sum_round: SumRound, vector: Callable[[], Vector]) -> None:
@@ -278,7 +278,7 @@ Curve = TypeVar("Curve")
 
 @dataclass(frozen=True, slots=True)
 class FederationTerms:
-    """The public facts of a task on which all sites agreed.
+    """The public facts on which all sites of a federation agreed, parsed and checked (its task).
 
     Attributes:
         model: The trust model: numbers of sites, of tolerated and of absent ones.

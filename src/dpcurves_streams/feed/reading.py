@@ -58,7 +58,7 @@ KINDS = ("uncounted", "drift")
 
 @dataclass(frozen=True, slots=True, eq=False)
 class StepReading:
-    """One released time step, and what was computed from its numbers.
+    """The released result of a time step, and what was computed from its noisy numbers.
 
     Attributes:
         stream: Name of the stream.

@@ -87,7 +87,7 @@ class WindowDrift:
     """Distances of a window from the reference.
 
     Attributes:
-        time_step: Step that closes the window.
+        time_step: Number of the step that closes the window, from 1.
         statistics: By statistic (psi, ks, wasserstein, auc; of categories psi, chi_squared, tv; and the changes of the
             shares of uncounted tuples): value, threshold and p-value under no drift.
     """
@@ -180,11 +180,11 @@ class DriftWatch:
         self._uncounted_before = None if uncounted is None else _find_uncounted_window(uncounted, reference_width)
 
     def compare_window(self, reading: TimeStepReading, uncounted: UncountedReading | None = None) -> WindowDrift:
-        """Return the drift of the window that ends with this reading.
+        """Return the statistics of the window that ends with this step, each with its threshold and alarm.
 
         Args:
-            reading: Reading of the counts.
-            uncounted: Reading of the uncounted tuples of the same step; needed if they are watched.
+            reading: Estimated counts of the step, with the sums over its windows.
+            uncounted: Totals of uncounted tuples of the same step; needed if their shares are watched, else ignored.
 
         Raises:
             ValueError: a reading lacks the window, or has other cells.
