@@ -179,7 +179,11 @@ class PlanJob:
 
 
 def count_cells(value: Any) -> int:
-    """Return the product of the numbers of cells of all grids and categories in a question: a bound on its table."""
+    """Return the product of the numbers of cells of all grids and categories in a question: a bound on its counts.
+
+    Args:
+        value: A question, or any part of one; parts without grids and categories count as 1.
+    """
     if isinstance(value, Grid):
         return value.cells
     if isinstance(value, Categories):
@@ -355,10 +359,15 @@ def _read_message(pipe: IO[bytes]) -> Any:
 
 # Checks of columns and categories, from public facts.
 def require_declared(plans: Sequence[Plan], dataset: str, columns: Sequence[Declared]) -> None:
-    """Refuse a question of an undeclared column or category, before it is charged.
+    """Require that the plans of a question read declared columns and categories only, with their declared types.
+
+    Args:
+        plans: The plans of all rounds of the question.
+        dataset: Name of the dataset, for the message.
+        columns: The public schema of the dataset.
 
     Raises:
-        ValueError: Names the first undeclared column or category.
+        ValueError: A column or category is not declared, or is read as another type; the message names the first.
     """
     declared = {str(column.column): column for column in columns}
     for plan in plans:
