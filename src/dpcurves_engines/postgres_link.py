@@ -1,11 +1,20 @@
-"""SENSITIVE. The connection to PostgreSQL: one read-only snapshot, and the server settings that counting needs.
+"""SENSITIVE. PostgreSQL connection (psycopg 3) for counting confidential tables: one read-only snapshot, TLS, no leaks.
 
-    one transaction    read-only, so that all counts of a question see one snapshot
-    settings           no timeout that would end a long count; functions of ``pg_catalog`` only; TLS except on loopback
-    refusals           servers that limit temporary files, or that log parameters (the key that ranks rows is one)
+PostgreSQL counts the records, and noise is added to the counts outside of this file. An error or a timeout that depends
+on a row would reveal that row without noise. So this file fixes all that could make a query fail:
 
-Formal guarantees: texts of the server's errors are never shown, because they may quote a row. No setting may make a
-count fail because of rows.
+    transaction    one, read-only and REPEATABLE READ: all counts of a session see the same snapshot of the table
+    settings       no timeouts; fixed formats; functions and operators of ``pg_catalog`` only
+    encryption     TLS to every server that is not on this machine
+    errors         the server's texts, which may quote a row, are replaced by fixed ones
+    refusals       servers that limit temporary files (`require_unlimited_sorts`), because the size of a sort depends
+                   on rows; servers that log query parameters (`require_no_parameter_log`), because one may be secret
+
+The secret parameter is the key of the hash that chooses which rows of a unit are used if the unit has more rows than
+its contribution bound. Whoever knew the key could foresee the choice.
+
+Formal guarantees: no message shown to a user contains text of the server's errors, and no setting that is fixed here
+makes a count fail because of rows.
 """
 
 from __future__ import annotations
@@ -28,15 +37,15 @@ FAILED = (
 GONE = "the connection to PostgreSQL and its snapshot are gone; ask again in a new session"
 STRICT = ("require", "verify-ca", "verify-full")
 SECONDS_TO_CONNECT = 20
-"""Seconds. Timeout of a connection."""
+"""Seconds within which the server must answer a connection: enough for a distant server, and short for a person."""
 CONNECTION_SETTINGS = {
     "connect_timeout": SECONDS_TO_CONNECT,
     "keepalives_idle": 60,
     "keepalives_interval": 10,
     "keepalives_count": 6,
 }
-"""Seconds and counts: libpq's settings of timeouts and keepalives, so that a lost server is noticed within two
-minutes."""
+"""Parameters of libpq, in seconds and, for ``keepalives_count``, in packets: after 60 idle seconds, 6 TCP keepalives 10
+seconds apart. So a lost server is noticed within two minutes."""
 
 # Rows must not be able to cause timeouts, and the environment must not change names or formats.
 SETTINGS = {
@@ -46,7 +55,7 @@ SETTINGS = {
     "datestyle": "ISO", "intervalstyle": "postgres", "extra_float_digits": "1", "jit": "off", "bytea_output": "hex",
 }  # fmt: skip
 TIMEOUT_VERSIONS = {"idle_session_timeout": 140000, "transaction_timeout": 170000}
-"""Version numbers of PostgreSQL from which a timeout setting exists; older servers refuse the setting."""
+"""First version of PostgreSQL (14.0 is 140000) that knows a setting of `SETTINGS`; older servers would refuse it."""
 SAID = (
     ("password authentication failed", "the password or the role is wrong: give them by PGPASSWORD or ~/.pgpass"),
     ("no password supplied", "a password is needed: give PGPASSWORD or a line of ~/.pgpass"),
@@ -66,19 +75,28 @@ SAID = (
     ("translate host name", "there is no such host: name one as in postgresql://reader@host/database"),
     ("timeout", f"the server did not answer within {SECONDS_TO_CONNECT} seconds: check host, port and firewall"),
 )  # fmt: skip
-"""Parts of libpq's messages with their replacements; the first match applies."""
+"""Pairs of a part of libpq's message, in any case, and the text shown in its place. The first match applies, so
+specific parts stand before general ones."""
 
 Result = TypeVar("Result")
 
 
 class SnapshotConnection:
-    """A connection with a single read-only transaction, so that all reads see one snapshot.
+    """A connection to PostgreSQL for one read-only transaction, so that all reads see one snapshot of the tables.
+
+    Creating it connects and sets timeouts and formats; `begin_snapshot` begins the transaction. Any error closes it,
+    because the snapshot is then gone, and later reads raise ValueError.
 
     Args:
         url: ``postgresql://reader@host/database``; never shown, because it may hold a password.
 
+    Attributes:
+        version: The server's version as a number, such as 160002 for 16.2.
+
     Raises:
-        ValueError: the server cannot be reached, is older than PostgreSQL 13, or its database is not in UTF8.
+        ValueError: the server cannot be reached, asks for weaker encryption than TLS, is older than PostgreSQL 13,
+            refuses a setting, or its database is not in UTF8.
+        ImportError: psycopg is not installed.
     """
 
     def __init__(self, url: str) -> None:
@@ -106,7 +124,7 @@ class SnapshotConnection:
 
     @property
     def name(self) -> str:
-        """Product and version of the server."""
+        """Product and version of the server as text, such as ``PostgreSQL 16.2``."""
         return f"PostgreSQL {self.version // 10000}.{self.version % 10000}"
 
     def _apply_settings(self) -> None:
@@ -116,7 +134,14 @@ class SnapshotConnection:
                 self._connection.execute("SELECT set_config($1, $2, false)", (name, value))
 
     def begin_snapshot(self) -> None:
-        """Begin the read-only transaction, in which functions and operators are those of ``pg_catalog``."""
+        """Begin the read-only transaction, which `close` ends.
+
+        All later reads see the tables as they were at the first one. Functions and operators are those of
+        ``pg_catalog``, so that nobody's own function of the same name sees rows.
+
+        Raises:
+            ValueError: the server refused; the connection is then closed.
+        """
 
         def start_transaction() -> None:
             """Begin the read-only transaction and fix the search path."""
@@ -128,30 +153,39 @@ class SnapshotConnection:
     def fetch_rows(
         self, statement: str, parameters: Sequence[Any] = (), rule: str = FAILED, argument: str = "data"
     ) -> list[tuple[Any, ...]]:
-        """Run a statement and return its rows. A failure closes the connection.
+        """Run a statement and return all its rows in memory.
 
         Args:
-            statement: SQL with placeholders $1, $2, ...
-            parameters: Their values.
-            rule: Text of the error, in the place of the server's.
-            argument: Name of the argument at fault, for the error.
+            statement: SQL with placeholders $1, $2, ....
+            parameters: Values of the placeholders, in order.
+            rule: Text of the error that is raised in the place of the server's.
+            argument: Name of the argument that the error blames.
+
+        Returns:
+            The rows in the server's order, one tuple of Python values each; an empty list if there is none.
 
         Raises:
-            ValueError: the statement failed, or the connection is closed.
+            ValueError: the statement failed, which closes the connection; or the connection was closed before.
         """
         if self._connection.closed:
             raise InvalidArgument("data", GONE)
         return self._run_or_close(lambda: self._fetch_all(statement, parameters), rule, argument)
 
     def _fetch_all(self, statement: str, parameters: Sequence[Any]) -> list[tuple[Any, ...]]:
-        """Return all rows of a statement, in binary format."""
+        """Return all rows of a statement, sent by the server in binary format. Raises psycopg's errors."""
         with self._connection.cursor(binary=True) as cursor:
             rows: list[tuple[Any, ...]] = cursor.execute(statement, parameters, prepare=False).fetchall()
         return rows
 
     def _run_or_close(self, action: Callable[[], Result], rule: str = FAILED, argument: str = "data") -> Result:
-        """Return the result of `action`. After any error, close the connection and raise `rule` without the server's
-        text.
+        """Return the result of a function that uses the connection; close the connection after any error.
+
+        Args:
+            action: The function, without arguments.
+            rule: Text of the error that is raised in the place of the server's.
+            argument: Name of the argument that the error blames.
+
+        Raises `InvalidArgument` with `rule`. Interrupts are passed on.
         """
         try:
             return hide_failure(action, rule, argument)
@@ -162,15 +196,19 @@ class SnapshotConnection:
     def fetch_batches(
         self, statement: str, rows: int, parameters: Sequence[Any] = ()
     ) -> Iterator[list[tuple[Any, ...]]]:
-        """Yield the rows of a statement in batches, through a server-side cursor.
+        """Yield the rows of a statement in batches, through a server-side cursor, so that not all are in memory.
 
         Args:
-            statement: SQL with placeholders $1, $2, ...
+            statement: SQL with placeholders $1, $2, ....
             rows: Largest number of rows in a batch.
-            parameters: Values of the placeholders.
+            parameters: Values of the placeholders, in order.
+
+        Yields:
+            Batches of 1 to `rows` rows in the server's order, one tuple of Python values each; nothing if there is no
+            row.
 
         Raises:
-            ValueError: the statement failed, or the connection is closed.
+            ValueError: the statement failed, which closes the connection; or the connection was closed before.
         """
         if self._connection.closed:
             raise InvalidArgument("data", GONE)
@@ -180,12 +218,16 @@ class SnapshotConnection:
                 yield batch
 
     def close(self) -> None:
-        """End the transaction and the connection."""
+        """End the transaction and the connection. A closed connection may be closed again."""
         hide_failure(self._connection.close, GONE)
 
 
 class Doubles:
-    """A parameter that is an array of doubles; its repr hides the values."""
+    """A query parameter of type ``float8[]``: an array of doubles, whose repr shows the length and hides the values.
+
+    Args:
+        values: Numbers, (n,); n may be 0.
+    """
 
     __slots__ = ("values",)
 
@@ -196,7 +238,11 @@ class Doubles:
         return f"Doubles({len(self.values)})"
 
     def to_bytes(self) -> bytes:
-        """Return PostgreSQL's binary format of a float8[]: a header, then each double behind its length."""
+        """Return the array in PostgreSQL's binary format of ``float8[]``.
+
+        A header of big-endian 32-bit integers (dimensions, null flag, type 701, and per dimension length and lower
+        bound 1) is followed by each double behind its length of 8 bytes. An empty array has no dimension.
+        """
         body = np.empty(len(self.values), dtype=[("length", ">i4"), ("value", ">f8")])
         body["length"], body["value"] = 8, self.values
         dimensions = 1 if len(self.values) else 0
@@ -205,9 +251,10 @@ class Doubles:
 
 
 def _connect(url: str) -> Any:
-    """Open a connection to PostgreSQL, encrypted except on loopback.
+    """Open a psycopg connection in autocommit mode, encrypted unless the server is on this machine.
 
-    Raises `MissingPackage`; or `InvalidArgument` with a reason in our words, because libpq's may quote a password.
+    Raises `MissingPackage` if psycopg is not installed; `InvalidArgument` if the server was not reached. The reason is
+    given in fixed words, because libpq's message may quote a password.
     """
     try:
         import psycopg
@@ -245,7 +292,10 @@ def _connect(url: str) -> Any:
 
 
 def _parse_url(url: str) -> dict[str, Any]:
-    """Return the connection parameters of a URL. Raises `InvalidArgument` without showing the URL."""
+    """Return the connection parameters of a URL, by libpq's names such as ``host``.
+
+    Raises `InvalidArgument` for an invalid URL. The message does not show it, because it may hold a password.
+    """
     from psycopg.conninfo import conninfo_to_dict
 
     def parse_conninfo() -> dict[str, Any]:
@@ -258,9 +308,15 @@ def _parse_url(url: str) -> dict[str, Any]:
 
 
 def _require_tls(parameters: dict[str, Any]) -> dict[str, Any]:
-    """Return connection parameters that require TLS, except on loopback.
+    """Return connection parameters that require TLS, unless the server is on this machine.
 
-    Raises `InvalidArgument` if the URL or PGSSLMODE asks for weaker encryption.
+    Without ``sslmode`` in the parameters or in the environment variable PGSSLMODE, the server's certificate is verified
+    (``verify-full``).
+
+    Args:
+        parameters: Parameters of libpq by name; returned unchanged for a server on this machine.
+
+    Raises `InvalidArgument` if the URL or PGSSLMODE asks for a weaker mode than ``require``.
     """
     if _is_local(parameters):
         return parameters
@@ -273,7 +329,11 @@ def _require_tls(parameters: dict[str, Any]) -> dict[str, Any]:
 
 
 def _is_local(parameters: dict[str, Any]) -> bool:
-    """Return True if all hosts are this machine; a service file is treated as remote."""
+    """Return True if all hosts of the parameters, or else of libpq's environment variables, are this machine.
+
+    No host means a local socket, which counts as this machine. A service (``service`` or PGSERVICE) counts as remote,
+    because its file may name any host.
+    """
     if parameters.get("service") or os.environ.get("PGSERVICE"):
         return False
     hosts = (
@@ -291,18 +351,23 @@ LOGGING = {
     "log_statement": ("all",), "debug_print_parse": ("on",), "debug_print_rewritten": ("on",),
     "debug_print_plan": ("on",), "pgaudit.log_parameter": ("on",),
 }  # fmt: skip
-"""Settings that log parameters."""
+"""Settings of the server that log query parameters, each with its values that do so."""
 TIMED = ("log_min_duration_statement", "log_min_duration_sample", "auto_explain.log_min_duration")
 SAMPLED = "log_transaction_sample_rate"
 AFTER_ERRORS = "log_parameter_max_length_on_error"
-"""Bytes of parameters that are logged for failed statements."""
+"""Setting of the server: how many bytes of each parameter are logged for a failed statement; 0: none."""
 
 
 def require_unlimited_sorts(link: SnapshotConnection) -> None:
-    """Refuse a server that limits temporary files, as the size of a sort depends on rows.
+    """Require that the server does not limit temporary files for this role.
+
+    The size of a sort depends on rows. With a limit, rows could make a count fail, and the failure would reveal them.
+
+    Args:
+        link: An open connection.
 
     Raises:
-        ValueError: The server limits temporary files.
+        ValueError: `temp_file_limit` is set, so that a sort may fail; or the connection is closed.
     """
     ((limit,),) = link.fetch_rows(_SETTING, (ROOM,))
     if limit not in (None, "-1"):
@@ -313,10 +378,16 @@ def require_unlimited_sorts(link: SnapshotConnection) -> None:
 
 
 def require_no_parameter_log(link: SnapshotConnection) -> None:
-    """Refuse a server that logs parameters, as the key that ranks rows is one.
+    """Require that the server does not write query parameters to its log.
+
+    One parameter is the secret key of the hash that chooses which rows of a unit are used. With the choice made on this
+    machine instead (``ranking="here"``), no key is sent and this check is not needed.
+
+    Args:
+        link: An open connection.
 
     Raises:
-        ValueError: The server logs parameters.
+        ValueError: a setting of the server logs parameters (the message names the first); or the connection is closed.
     """
     settings = {name: link.fetch_rows(_SETTING, (name,))[0][0] for name in _ASKED}
     logging_settings = [name for name, values in LOGGING.items() if settings[name] in values]
@@ -337,4 +408,4 @@ def require_no_parameter_log(link: SnapshotConnection) -> None:
 
 _ASKED = (*LOGGING, *TIMED, SAMPLED, AFTER_ERRORS, "log_parameter_max_length")
 _BY_LENGTH = {"log_statement", "log_min_duration_statement", "log_min_duration_sample", SAMPLED}
-"""Settings that log parameters up to `log_parameter_max_length`, so none if that is 0."""
+"""Settings that log at most ``log_parameter_max_length`` bytes of each parameter, so nothing if that is 0."""

@@ -1,11 +1,17 @@
-"""Tables that Spark counts, before they are opened: a data frame, or a table of a Spark Connect server.
+"""Apache Spark tables as confidential data of a session: a pyspark data frame, or a table of a Spark Connect server.
 
-    spark       a pyspark data frame, classic or Connect, counted in its own session
-    spark_at    a table or view of a Spark Connect server, counted over a separate connection
+A `Session` answers questions under differential privacy. Usually its data is a file. With the functions of this file it
+is a table in Spark: Spark counts the records, and only counts leave it. The counting itself is in `spark_engine`.
 
-Both are passed to `Session` instead of a file. Their repr shows neither the frame nor the URL, which may hold a token.
+    spark       wrap a pyspark data frame (classic or Connect), which is counted in the caller's Spark session
+    spark_at    name a table or view of a Spark Connect server, which is counted over a connection of its own
 
-Formal guarantees: only the schema is requested here. Records are read after a question was charged.
+    Session(spark(frame), ...)        Session(spark_at("sc://host:15002/;use_ssl=true", table="clinic.visits"), ...)
+
+The repr of both results hides the data frame and the URL, which may hold a token.
+
+Formal guarantees: this file requests schemas from Spark, never records. Records are read by the engine, and only after
+the loss of a question was charged.
 """
 
 from __future__ import annotations
@@ -26,21 +32,23 @@ NO_VERSION = "Spark has no such version of the table: check that it is of Delta 
 
 
 def spark(table: Any, *, spark: Any = None, version: int | None = None) -> SparkTable:
-    """Return a table that Spark counts; pass it to `Session` instead of a file.
+    """Wrap a pyspark data frame or a named Spark table, to be passed to `Session` in the place of a file.
 
     Args:
-        table: A data frame, classic or Connect; or the name of a table or view in the catalogue of `spark`. Its
-            expressions must not fail on any row, and must be deterministic: read a fixed version of a table.
-        spark: The Spark session; required for a name.
-        version: The Delta version or Iceberg snapshot id to read, for a name. The session's `dataset` must end with it,
-            as in ``visits@12``. None: the newest.
+        table: A pyspark data frame, classic or Connect; or the name of a table or view in the catalogue of `spark`. Its
+            expressions must not fail on any row, because a failure would reveal that row. They must be deterministic,
+            because rows may be computed more than once: read a fixed version of a table.
+        spark: The Spark session that knows the name; ignored for a data frame.
+        version: For a name only: the Delta version or Iceberg snapshot id to read, from 0. The session's `dataset` must
+            then end with it, as in ``visits@12``. None: the newest version.
 
     Returns:
-        The table, for a `Session`.
+        The table for a `Session`. For a name, its schema has been requested from Spark; no record has been read.
 
     Raises:
-        TypeError: `table` is not a data frame, or a name without a session, or a frame with a version.
-        ValueError: the table or the version does not exist.
+        TypeError: `table` is neither a data frame nor a name; a name comes without a session; a version comes with a
+            data frame, or is not a nonnegative integer.
+        ValueError: Spark has no such table or no such version, or was not reached.
     """
     _require_version(version)
     if isinstance(table, str):
@@ -62,18 +70,23 @@ def spark(table: Any, *, spark: Any = None, version: int | None = None) -> Spark
 
 
 def spark_at(url: str, *, table: str, version: int | None = None) -> RemoteSparkTable:
-    """Return a table or view of a Spark Connect server that counts it, over a separate connection.
+    """Name a table or view of a Spark Connect server, to be passed to `Session` in the place of a file.
+
+    Nothing is connected here. A session connects when it opens the table, and then raises ValueError if the server,
+    the table or the version cannot be reached. The server counts the records.
 
     Args:
-        url: ``sc://host:port``; off loopback with ``/;use_ssl=true``.
-        table: Name in the server's catalogue.
-        version: The Delta version or Iceberg snapshot id; see `spark`.
+        url: URL of the server, ``sc://host:port``. A server that is not on this machine needs TLS:
+            ``sc://host:port/;use_ssl=true``.
+        table: Name of the table or view in the server's catalogue, such as ``clinic.visits``.
+        version: The Delta version or Iceberg snapshot id to read, from 0. The session's `dataset` must then end with
+            it, as in ``visits@12``. None: the newest version.
 
     Returns:
-        The table; the connection is opened when a session uses it.
+        The table for a `Session`.
 
     Raises:
-        TypeError: the URL or the name is not a text, or the version is not an integer.
+        TypeError: the URL or the name is not a text, or the version is not a nonnegative integer.
 
     >>> spark_at("sc://localhost:15002/;token=secret", table="clinic.visits")
     spark_at(table='clinic.visits')
@@ -85,7 +98,7 @@ def spark_at(url: str, *, table: str, version: int | None = None) -> RemoteSpark
 
 
 def _require_version(version: object) -> None:
-    """Refuse a version that is neither None nor a nonnegative integer. Raises `WrongArgumentType`."""
+    """Raise `WrongArgumentType` unless a version is None or a nonnegative integer."""
     if version is not None and (type(version) is not int or version < 0):
         raise WrongArgumentType(
             "version", "a whole number is needed, as in 12: a version of Delta, or a snapshot of Iceberg"
@@ -93,18 +106,26 @@ def _require_version(version: object) -> None:
 
 
 def _find_frame(session: Any, name: str, version: int | None) -> Any:
-    """Return the data frame of a table.
+    """Return the data frame of a named table or of one of its versions.
 
     A Connect client looks a table up only when its schema is requested, so the schema is requested here.
+
+    Args:
+        session: The Spark session, classic or Connect.
+        name: Name in the session's catalogue. The newest version is looked up first also if `version` is given, so
+            that a text that is no name, such as a query, is refused before it gets into SQL.
+        version: The Delta version or Iceberg snapshot id; None: the newest.
+
+    Raises `InvalidArgument` if there is no such table or version, in a text without Spark's message.
     """
 
     def find_newest() -> Any:
-        """Return the frame of the table's current version, after its schema was requested."""
+        """Return the data frame of the table's current version, after its schema was requested."""
         frame = session.table(name)  # fails for text that is not a table name, such as a query
         return frame if frame.schema is not None else None
 
     def find_version() -> Any:
-        """Return the frame of the requested version, after its schema was requested."""
+        """Return the data frame of the requested version, after its schema was requested."""
         frame = session.sql(f"SELECT * FROM {name} VERSION AS OF {version}")
         return frame if frame.schema is not None else None
 
@@ -116,9 +137,11 @@ def _find_frame(session: Any, name: str, version: int | None) -> Any:
 class SparkTable(EngineTable):
     """A data frame that Spark counts; its repr hides it.
 
+    It is what `spark` returns, and what a `Session` opens.
+
     Attributes:
-        frame: SENSITIVE. The data frame.
-        version: Version of the table; None: the newest, or unknown.
+        frame: SENSITIVE. The data frame of pyspark, classic or Connect.
+        version: Delta version or Iceberg snapshot id; None for the newest version of a name, and for any data frame.
     """
 
     frame: Any = field(repr=False)
@@ -133,7 +156,12 @@ class SparkTable(EngineTable):
         return "Spark"
 
     def open(self, unit: Unit, key: bytes) -> CountingEngine:
-        """Return the engine that counts the frame in its own session."""
+        """Return the engine that counts the data frame in its own Spark session.
+
+        Args:
+            unit: The privacy unit and its contribution bound (largest number of rows of a unit that are used).
+            key: Secret bytes. Which rows of a unit are used is decided by a keyed hash, so that nobody can foresee it.
+        """
         from .spark_engine import SparkEngine
 
         return SparkEngine(self.frame, unit, key, self.version)
@@ -143,9 +171,11 @@ class SparkTable(EngineTable):
 class RemoteSparkTable(EngineTable):
     """The location of a table of a Spark Connect server.
 
+    It is what `spark_at` returns, and what a `Session` opens.
+
     Attributes:
         url: URL of the server, never shown, because it may hold a token.
-        table: Name in the server's catalogue.
+        table: Name of the table or view in the server's catalogue.
         version: Delta version or Iceberg snapshot id; None: the newest.
     """
 
@@ -162,14 +192,14 @@ class RemoteSparkTable(EngineTable):
         return "Spark"
 
     def open(self, unit: Unit, key: bytes) -> CountingEngine:
-        """Connect, and return the engine that counts the table.
+        """Connect to the server, and return the engine that counts the table. The engine ends the connection.
 
         Args:
-            unit: The unit of privacy and its contribution bound.
-            key: Secret key, which ranks the rows of a unit.
+            unit: The privacy unit and its contribution bound (largest number of rows of a unit that are used).
+            key: Secret bytes. Which rows of a unit are used is decided by a keyed hash, so that nobody can foresee it.
 
         Raises:
-            ValueError: the server or the table cannot be reached.
+            ValueError: the server, the table or the version cannot be reached; the connection is then ended.
         """
         from .spark_engine import RemoteSparkEngine, connect, end_session
 

@@ -1,4 +1,8 @@
-"""The verification server: questions about confidential tables under access control, budgets and an audit log."""
+"""Verification server: differentially private answers about confidential tables over HTTP.
+
+Access control by role, privacy budgets and an audit log are included. `Services` is the server without HTTP, and
+`Remote` its client.
+"""
 
 from lazy_loader import attach_stub
 

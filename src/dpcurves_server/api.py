@@ -1,8 +1,11 @@
-"""The HTTP API for programs, under ``/api/1/``.
+"""HTTP API (REST, JSON) of a verification server for programs, under ``/api/1/``.
 
-It has functions that turn the server's objects into JSON, request bodies of bounded depth, and the routes (`ROUTER`).
-Each route authenticates its caller; the services check the caller's rights. No route opens records: workers do, after
-the charge.
+Through the API, programs do what people do on the server's pages: list datasets, plan questions (cost and expected
+error), ask them, and fetch released noisy answers. This file turns the server's objects into JSON, parses request
+bodies (of bounded nesting), and declares the routes (`ROUTER`).
+
+Each route authenticates its caller by bearer token or session cookie; the services check the caller's rights. No route
+opens confidential records. Worker processes do, after the privacy loss of a question was charged.
 """
 
 from __future__ import annotations

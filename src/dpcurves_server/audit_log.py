@@ -1,8 +1,12 @@
-"""The audit log of a verification server, as its auditors and stewards read it.
+"""Audit log of a verification server: paged reading, export as JSON lines, and verification of its hash chain.
 
-Events are entries of the ledger's hash chain (`dpcurves.ledger`). `Archive.run_logged` writes each one in the
-transaction of the change that it reports, so no change lacks its event. An auditor reads and verifies the whole log. A
-steward reads the events of one dataset. Nobody else reads any. Events hold no records.
+An event says who did what to which dataset and when, such as "asked" or "published". Events are entries of the privacy
+budget ledger, in which each entry contains a keyed hash of the one before (hash chain), so that a later change is
+noticed. `Archive.run_logged` writes an event in the database transaction of the change that it reports, so no logged
+change lacks its event.
+
+An auditor reads and verifies the whole log. A steward, who manages a dataset, reads the events of this dataset. Nobody
+else reads any. Events hold no confidential records.
 """
 
 from __future__ import annotations
@@ -19,7 +23,8 @@ from .principals import NOTHING, Principal, Right, Subject, require
 from .store import Archive
 
 MOST_EVENTS = 1000
-"""Largest number of events on a page of the audit log."""
+"""Largest number of events on a page of the audit log, so that one response stays small; readers ask for further pages
+by the number of the last entry."""
 
 
 class AuditLog:

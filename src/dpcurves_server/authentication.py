@@ -4,7 +4,9 @@
     session cookie    the person who signed in; a request with side effects needs the session's CSRF token
     neither           nobody; requests of one network address are limited
 
-`Authenticator` also limits the requests of each account, whichever way it signs in. This module touches no records.
+A project is a group of analysts who share a dataset. A CSRF token proves that a request comes from the server's own
+page, because other sites cannot read it. `Authenticator` also limits the rate of requests of each account, whichever
+way it signs in. This module touches no records.
 """
 
 from __future__ import annotations
@@ -23,11 +25,11 @@ from .principals import Principal
 from .services import Services
 
 COOKIE = "__Host-dpcurves"
-"""Cookie of a session."""
+"""Name of the session cookie. Browsers accept the prefix ``__Host-`` only over TLS and for exactly this host."""
 CSRF_HEADER = "x-csrf-token"
-"""Header of a session's CSRF token."""
+"""Request header in which the server's pages send the CSRF token of their session."""
 REQUESTS_PER_MINUTE = 1200
-"""Requests per minute of one account."""
+"""Largest number of requests of one account in a minute: 20 a second, far more than a page or a program needs."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,8 @@
-"""Child processes for work that may take too long: plans (`planner`) and pictures (`renderer`).
+"""Child processes with pipes, for work of the server that may take too long and must then be killed.
 
-A child process runs a module of this package, and answers jobs on its pipes, one at a time. It starts with the first
-job. Killing it ends a job that takes too long, so such a job never blocks the server.
+Two kinds of work run so: plans of questions (their cost and expected error, `planner`) and pictures of answers
+(`renderer`). A child process runs a module of this package and answers jobs on its pipes, one at a time. It starts with
+the first job. A thread cannot be killed, a process can: so a job that takes too long never blocks the server.
 """
 
 from __future__ import annotations

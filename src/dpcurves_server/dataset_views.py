@@ -1,10 +1,11 @@
-"""Views of a dataset, which are stored with its account: named in questions, and offered in forms.
+"""Views of a dataset, as in SQL: a named filter of the rows with derived columns, usable in questions and forms.
 
-A view is a filter and derived columns under a name. A question that names a view is stored with the view's text written
-out (`question_on_view_from_json`). So its fingerprint, charge and answer stay the same when somebody changes the view.
+An example is the view ``employed`` with the filter ``hours > 0`` and the derived column ``hourly = wage / hours``.
+Views are text. They are stored with the dataset's account in the privacy budget ledger.
 
-Forms offer derived columns with unknown ranges, because nothing public states their ranges. This module touches no
-records.
+A question that names a view is stored with the view's text written out (`question_on_view_from_json`). So its
+identifier, charge and answer stay the same when somebody changes the view. Forms offer derived columns with unknown
+ranges, because nothing public states their ranges. This module touches no records.
 """
 
 from __future__ import annotations

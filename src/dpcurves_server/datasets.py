@@ -1,10 +1,19 @@
-"""Datasets: public schemas and versions of records, with a check that a table has the declared columns.
+"""Dataset registry of a verification server: public schemas, versions, budget accounts and the place of the records.
 
-    Dataset     public facts of a version: columns, unit, adjacency, relation to the version before
-    Source      SECRET: where the records are; only workers get it
-    Datasets    registers versions, after a check that the table has the declared columns with their types
+A dataset is a name with versions 1, 2, .... Each version is a table of confidential records, and its spending is
+charged to an account of the privacy budget ledger. People who ask questions see the public facts only.
 
-Messages about a table name declared columns only, so that registering reveals no other column.
+    Dataset     public facts of a version: declared columns, privacy unit, budget account, relation to the version
+                before
+    Source      SECRET: file path or engine URL of the records, which only the machine gets: its worker processes and
+                its operators' commands
+    Datasets    registers versions and looks them up; each method checks the caller's rights
+
+Two versions may hold records of the same people. Then their losses add up (sequential composition), so both versions
+are charged to one account. Versions about other people have an account each (see `Relation`).
+
+Registering checks that the table has the declared columns with their types. The check reads the table's schema, never
+its rows. Its messages name declared columns only, so they reveal no other column.
 """
 
 from __future__ import annotations
@@ -37,13 +46,22 @@ if TYPE_CHECKING:
 
 # Schema check: a registered table has the declared columns and types. It reads the schema, never rows.
 PLACES = ("data", "table", "delimiter")
-"""Arguments of errors about the location of records, whose messages quote no contents."""
+"""Argument names of errors about where the records are. Such messages quote no contents of the table, so they are
+passed on unchanged; messages about other arguments may list its columns and are replaced."""
 
 
 def _open_records(data: object, delimiter: str, unit: Unit) -> Records:
-    """Open the records of a registered table by their schema.
+    """Open the records of a table for checks of its schema; the caller closes them.
 
-    Raises `InvalidArgument`; for a wrong unit, the message does not list the existing columns.
+    Rows are not counted here, so the key that would choose among a unit's rows is 32 zero bytes.
+
+    Args:
+        data: The records, as `Source.records` returns them.
+        delimiter: The field separator of a CSV file.
+        unit: The privacy unit: its column must exist. Without a contribution bound (rows per unit), 1 stands in.
+
+    Raises `InvalidArgument` if the records cannot be opened, or have no column of the unit. The message does not list
+    the columns that exist.
     """
     from dpcurves.records import open_records
 
@@ -58,9 +76,15 @@ def _open_records(data: object, delimiter: str, unit: Unit) -> Records:
 
 
 def _require_column(records: Records, declared: Declared) -> None:
-    """Refuse records without a declared column of its declared type.
+    """Require that opened records have a declared column with its declared type, by their schema.
 
-    Raises `InvalidArgument`; the message does not list the existing columns.
+    Args:
+        records: Records that `_open_records` opened.
+        declared: A numeric column with its range, or a column of categories. A column with an unknown range may also
+            be of dates.
+
+    Raises `InvalidArgument` if the column is missing or has another type. The message does not list the columns that
+    exist.
     """
     name = str(declared.column)
     axis: Axis | Categories
@@ -80,11 +104,16 @@ def _require_column(records: Records, declared: Declared) -> None:
 
 
 DUCKDB_ENDINGS = (".duckdb", ".ddb", ".db")
-"""Name endings of database files of DuckDB."""
+"""File name endings by which a path with a table name is opened as a DuckDB database, not as the URL of an engine."""
 
 
 class Relation(Enum):
-    """The relation of a dataset version to the version before it."""
+    """Whose records a dataset version holds, compared with the version before it; this decides which account pays.
+
+    Losses about the same people add up, so `SAME_PEOPLE` keeps the account of the previous version. Losses about other
+    people do not, so `OTHER_PEOPLE` needs a new account. `BUDGET_RAISED` is for one-person use (`dpcurves try`): the
+    earlier account was closed by a charge of the rest of its budget, and a further account pays (`local_budget`).
+    """
 
     FIRST = "the first version"
     SAME_PEOPLE = "the same people: one account pays for both"
@@ -97,14 +126,15 @@ class Dataset:
     """The public facts of a version of a dataset.
 
     Attributes:
-        name: The name.
+        name: Name of the dataset.
         version: The version number, from 1.
-        relation: The relation to the previous version.
-        account: The account in the ledger, with protected unit and cap.
-        columns: The public schema: numbers with ranges, and categories.
-        units: The public number of units, under replace-one.
-        description: A public description.
-        made_at: Time of registration.
+        relation: Whether the records are of the same people as the previous version's.
+        account: The account of the privacy budget ledger that pays for answers, with privacy unit, neighbouring
+            relation and cap (largest total loss).
+        columns: The public schema: numeric columns with ranges, and columns of categories.
+        units: The number of privacy units (such as people), which is public under replace-one; None under add-remove.
+        description: A public description in words; may be empty.
+        made_at: Time of registration, as ISO 8601 text in UTC.
     """
 
     name: str
@@ -118,17 +148,21 @@ class Dataset:
 
     @property
     def adjacency(self) -> Adjacency | AdjacencyWithoutBound:
-        """The adjacency of all releases; without a stated contribution bound, each question finds one privately."""
+        """Neighbouring relation of all releases from this version.
+
+        It is an `AdjacencyWithoutBound` if the unit has no stated contribution bound (largest number of rows of a unit
+        that are used). Then each question finds a bound with part of its own budget.
+        """
         return self.account.neighbours.to_question_adjacency(self.account.unit, self.units)
 
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """SECRET, except to the machine. The location of the records of a version.
+    """SECRET. The location of the records of a dataset version, which no person sees over the network.
 
     Attributes:
-        data: A path, or the URL of an engine.
-        table: The table in an engine; empty for a file.
+        data: Path of a file or of a DuckDB database, or the URL of a database engine (which may hold a password).
+        table: Name of the table in the database; empty if `data` is a file of records.
         delimiter: The field separator of a CSV file.
         encoding: The encoding of a CSV file: ``utf-8``, ``latin-1`` or ``cp1252``.
         decimal: The decimal sign in a CSV file.
@@ -141,9 +175,11 @@ class Source:
     decimal: str = "."
 
     def records(self) -> object:
-        """Return the data in a form that `Session` takes.
+        """Return the data in the form that `Session` takes as its data argument. It counts nothing.
 
-        It is a path, a CSV file with its format, a table of a DuckDB database, or a table of an engine.
+        Returns:
+            Without a table name: the path, or a `CsvFile` if encoding or decimal sign differ from the default. With
+            one: the relation of a read-only DuckDB connection, or an `EngineTable`, which connects when it is opened.
         """
         if not self.table:
             is_plain = (self.encoding, self.decimal) == ("utf-8", ".")
@@ -157,7 +193,16 @@ class Source:
         return table_from_url(self.data, self.table)
 
     def count_units(self, unit: Unit) -> int:
-        """Return the number of units, which is public under replace-one. This opens the records."""
+        """Open the records and return the exact number of privacy units in them.
+
+        Call this for replace-one only: there the number is public. Under add-remove it is confidential.
+
+        Args:
+            unit: The privacy unit. Without a column, each record is a unit.
+
+        Raises:
+            ValueError: The records cannot be opened, or lack the unit's column.
+        """
         from dpcurves.records import open_records
 
         # The choice of a unit's records does not change the number of units, so any key will do.
@@ -168,13 +213,18 @@ class Source:
             records.close()
 
     def require_schema(self, unit: Unit, columns: Sequence[Declared]) -> None:
-        """Refuse records that lack a declared column or the unit's column, or have it with another type.
+        """Require that the records have the unit's column, and each declared column with its declared type.
 
-        No rows are read, and the message does not list the existing columns: in a file without a header, the first line
-        is a record.
+        Only the schema is read, never rows. Messages do not list the columns that exist: in a file without a header,
+        those would be the fields of the first record.
+
+        Args:
+            unit: The privacy unit, whose column must exist.
+            columns: The declared columns, checked in order.
 
         Raises:
-            ValueError: A column is missing (the message names the first), or the records cannot be opened.
+            ValueError: A column is missing or has another type (the message names the first one), or the records cannot
+                be opened.
         """
         records = _open_records(self.records(), self.delimiter, unit)
         try:
@@ -185,7 +235,13 @@ class Source:
 
 
 class Datasets:
-    """The registered datasets of a server and their budgets."""
+    """The registered datasets of a verification server, and their accounts in the privacy budget ledger.
+
+    Every method takes the caller as `who` and refuses callers without the right.
+
+    Args:
+        archive: The server's database, with the ledger.
+    """
 
     def __init__(self, archive: Archive) -> None:
         self._archive = archive
@@ -202,21 +258,28 @@ class Datasets:
         units: int | None,
         description: str = "",
     ) -> Dataset:
-        """Register the first or the next version of a dataset.
+        """Register the first or the next version of a dataset, and write an audit event.
+
+        The account is created in the ledger if it does not exist. It stays there if the relation is refused afterwards.
 
         Arguments:
-            who: The machine.
-            account: The account, with protected unit and cap; the previous version's if the people are the same.
+            who: The machine (the operator's command line); no person may register datasets over the network.
+            account: The budget account, with privacy unit and cap (largest total loss). If the people are the same, it
+                must be the previous version's.
             source: The location of the records.
             columns: The public schema.
-            name: The dataset.
-            relation: The relation to the previous version.
-            units: The public number of units, under replace-one.
-            description: A public description.
+            name: Name of the dataset.
+            relation: Whether the people are those of the previous version; `Relation.FIRST` for version 1 only.
+            units: The public number of privacy units under replace-one; None under add-remove.
+            description: A public description in words.
+
+        Returns:
+            The public facts of the new version.
 
         Raises:
-            ProtocolError: The principal is not the machine, or the relation contradicts the version or the account.
-            ValueError: The account exists with other declarations, or the records lack a declared column or the unit's.
+            ProtocolError: The caller is not the machine, or the relation contradicts the version or the account.
+            ValueError: The name is invalid, the account exists with other declarations, or the records cannot be opened
+                or lack a declared column or the unit's.
         """
         require(who, Right.KEEP_DATASETS)
         require_name("dataset", name)
@@ -250,7 +313,11 @@ class Datasets:
         return self._dataset_from_row(self._archive.run_logged(event, insert_version))
 
     def all(self, who: Principal) -> tuple[Dataset, ...]:
-        """Return the current version of each dataset. Raises `ProtocolError` if the principal may not list datasets."""
+        """Return the public facts of the current version of each dataset, sorted by name; empty if there is none.
+
+        Raises:
+            ProtocolError: The caller may not list datasets.
+        """
         require(who, Right.SEE_DATASETS)
         rows = self._archive.read_snapshot(lambda connection: connection.execute(select(DATASETS)).all())
         latest = {row.name: row for row in sorted(rows, key=lambda row: (row.name, row.version))}
@@ -273,27 +340,35 @@ class Datasets:
         )
 
     def balance(self, who: Principal, name: str) -> Balance:
-        """Return the spent and the remaining budget of a dataset's account.
+        """Return the spent and the remaining budget of the account that pays for a dataset's current version.
+
+        Args:
+            who: The caller: the machine, an auditor, or a steward of the dataset.
+            name: Name of the dataset.
 
         Raises:
-            ProtocolError: The principal may not see the budget, or the dataset does not exist.
+            ProtocolError: The caller may not see the budget, or the dataset does not exist.
         """
         require(who, Right.SEE_BUDGETS, Subject(name))
         return self._archive.ledger.balance(self._account(name))
 
     def statement(self, who: Principal, name: str) -> Statement:
-        """Return all charges and allowances of a dataset's account.
+        """Return all charges, and the allowances of projects, of the account of a dataset's current version.
+
+        Args:
+            who: The caller: the machine, an auditor, or a steward of the dataset.
+            name: Name of the dataset.
 
         Raises:
-            ProtocolError: The principal may not see the budget, or the dataset does not exist.
+            ProtocolError: The caller may not see the budget, or the dataset does not exist.
         """
         require(who, Right.SEE_BUDGETS, Subject(name))
         return self._archive.ledger.statement(self._account(name))
 
     def views(self, who: Principal, name: str) -> dict[str, View]:
-        """Return the views of a dataset, by name. They hold text, never data.
+        """Return the views of a dataset by name: stored filters and derived columns, as text without data.
 
-        They are stored with the account of the current version.
+        Views are stored with the account of the current version. The result is empty if there is none.
 
         Args:
             who: The caller.
@@ -306,10 +381,10 @@ class Datasets:
         return parse_view_definitions(self._archive.ledger.view_definitions(self._account(name)))
 
     def source(self, who: Principal, name: str, version: int) -> Source:
-        """SECRET. Return the location of the records, for workers.
+        """SECRET. Return the location of the records of a version, for worker processes.
 
         Args:
-            who: The caller, the machine.
+            who: The caller, which must be the machine.
             name: Name of the dataset.
             version: The version.
 
@@ -333,7 +408,7 @@ class Datasets:
 
 
 def _find_latest(connection: Connection, name: str) -> Row[Any] | None:
-    """Return the row of the current version of a dataset; None if it does not exist."""
+    """Return the database row of the current (highest) version of a dataset; None if there is no such dataset."""
     query = select(DATASETS).where(DATASETS.c.name == name).order_by(DATASETS.c.version.desc())
     return connection.execute(query).first()
 

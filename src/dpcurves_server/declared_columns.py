@@ -1,10 +1,15 @@
-"""The public schema of a table, dummy tables sampled from it, and validation of uploaded synthetic tables.
+"""Schema validation of a verification server: declared columns of a dataset, dummy tables, and uploaded tables.
 
-    schema          numbers with a range, or categories; either may be unknown, and is then found privately
-    dummy_table     independent, uniform values of the declared columns
-    pack_table      an uploaded synthetic table, checked against the schema in a process with limits
+A dataset's public schema declares its columns: numbers with a range, or categories with their values. Somebody who
+knows the table typed it, so it is public and costs no privacy budget. Range and values may be left unknown; then each
+question finds them with part of its own budget. Three things are made from the schema alone:
 
-Uploads are parsed outside the server, because a file may be made to use up memory or time.
+    columns_from_json    the declared columns, parsed from JSON
+    dummy_table          a table of independent, uniform values of the declared columns, to try questions on
+    pack_table           an uploaded synthetic table (made up by a steward), checked against the schema
+
+An uploaded file may be built to exhaust memory or time, or to crash its parser. So `pack_table` parses it in a child
+process with limits, which runs this file as a script. No function here reads confidential records.
 """
 
 from __future__ import annotations
@@ -32,20 +37,26 @@ from dpcurves_parties.serving.messages import ProtocolError
 
 Declared = NumericColumn | Categories
 UNKNOWN_RANGE = (-(2.0**100), 2.0**100)
-"""Declared range of a column of numbers with an unknown range, which questions find privately."""
+"""Marker in the place of a range: numbers whose range is unknown, so that each question finds it privately. Nobody
+declares a range so wide, so no true range equals the marker."""
 
 
 UNKNOWN_DATES = (-(2.0**99), 2.0**99)
-"""Declared range of a column of dates, times or durations by its schema, whose range questions find privately."""
+"""Marker in the place of a range: a column of dates, times or durations (a type of its schema) of unknown range."""
 UNKNOWN_CSV_DATES = (-(2.0**98), 2.0**98)
-"""Declared range of a column of dates in a CSV file, which declares no types: days since 1970-01-01."""
+"""Marker in the place of a range: a column of dates of unknown range in a CSV file. Such a file declares no types, so
+the texts are read as dates, in days since 1970-01-01."""
 NAME_UNIVERSE = "!-~ À-ÿ:60"
-"""Universe of unknown categories: up to 60 letters of Western European languages, digits and signs. A name needs more
-units the longer it is, whatever the longest length: the expected number of made-up names is split over the lengths."""
+"""Public set of all possible names in which unknown categories are searched, so that the search needs no delta: texts
+of up to 60 letters of Western European languages, digits and signs.
+
+The search (partition selection) keeps the expected number of names that noise alone makes up below a bound, which is
+split over the lengths. So a long name needs more units to be found than a short one. A longer limit than 60 would
+hardly change that, so 60 is chosen large enough for usual names."""
 
 
 def has_unknown_range(column: Declared) -> bool:
-    """Return True for a column of numbers or of dates with an unknown range.
+    """Return True for a declared column of numbers, dates, times or durations whose range is unknown.
 
     >>> has_unknown_range(NumericColumn("income", *UNKNOWN_RANGE)), has_unknown_range(NumericColumn("age", 0, 120))
     (True, False)
@@ -54,18 +65,18 @@ def has_unknown_range(column: Declared) -> bool:
 
 
 def has_dates(column: Declared) -> bool:
-    """Return True for a column of dates, times or durations."""
+    """Return True for a declared column of dates, times or durations, by its schema or in a CSV file."""
     is_typed = isinstance(column, NumericColumn) and (column.lower, column.upper) == UNKNOWN_DATES
     return is_typed or has_csv_dates(column)
 
 
 def has_csv_dates(column: Declared) -> bool:
-    """Return True for a column of dates in a CSV file."""
+    """Return True for a declared column of dates in a CSV file, whose texts are parsed as dates."""
     return isinstance(column, NumericColumn) and (column.lower, column.upper) == UNKNOWN_CSV_DATES
 
 
 def has_unknown_categories(column: Declared) -> bool:
-    """Return True for a column of categories that questions find privately.
+    """Return True for a declared column of categories without declared values; each question finds them privately.
 
     >>> has_unknown_categories(declare_unknown_categories("city")), has_unknown_categories(Categories("sex", ("f",)))
     (True, False)
@@ -74,15 +85,25 @@ def has_unknown_categories(column: Declared) -> bool:
 
 
 def declare_unknown_categories(name: str) -> UnlistedCategories:
-    """Return a column of categories that questions find privately, in `NAME_UNIVERSE`, which needs no delta."""
+    """Return a declared column of categories whose values are unknown.
+
+    Questions find the values by partition selection within `NAME_UNIVERSE`, a public set of names, so no delta is
+    needed.
+
+    Args:
+        name: Name of the column.
+    """
     return UnlistedCategories(name, universe=parse_universe(NAME_UNIVERSE))
 
 
 def columns_from_json(columns: Any) -> tuple[Declared, ...]:
-    """Parse columns written by `declared_columns_to_json` or by hand.
+    """Parse a dataset's declared columns, in order.
+
+    Args:
+        columns: Plain JSON objects, written by `declared_columns_to_json` or by hand.
 
     Raises:
-        ValueError: The list of columns is empty or too long, or two have the same name.
+        ValueError: A column is invalid, there are none or more than 2,000, or two have the same name.
     """
     declared = declared_columns_from_json("columns", columns)
     names = [str(column.column) for column in declared]
@@ -93,19 +114,26 @@ def columns_from_json(columns: Any) -> tuple[Declared, ...]:
 
 
 MOST_ROWS = 1_000_000
-"""Largest number of rows of an uploaded or trial table. The counting of a question then takes seconds, and the table
-fits into the memory of a worker."""
+"""Largest number of rows of an uploaded table, or of a dummy table on which a question is tried. At this size, counting
+takes seconds and the table fits into the memory of a worker process."""
 USUAL_ROWS = 10_000
-"""Rows of a dummy table if the number of units is private."""
+"""Rows of a dummy table if the number of privacy units is confidential (under add-remove): a round number that depends
+on no record."""
 
 
 def dummy_table(columns: Sequence[Declared], rows: int, names: Collection[str] | None = None) -> pa.Table:
-    """Return a dummy table of independent, uniform values of the declared columns.
+    """Return a dummy table: independent, uniform random values of the declared columns, from the schema alone.
+
+    The generator has a fixed public seed, so equal arguments give equal tables. Columns without a declared range have
+    values from 0 to 100, dates of the five years from 2020 on, or the categories A, B and C.
 
     Arguments:
         columns: The public schema.
         rows: The number of rows.
-        names: The columns to include; None includes all. A column's values do not depend on the other columns.
+        names: Names of the columns to include; None: all. A column has the same values whichever others are included.
+
+    Returns:
+        An Arrow table with the included columns in the order of `columns`.
 
     >>> from dpcurves.data import Categories
     >>> dummy_table((Categories("sex", ("f", "m")),), 3).num_rows
@@ -121,7 +149,10 @@ def dummy_table(columns: Sequence[Declared], rows: int, names: Collection[str] |
 
 
 def _sample_column(column: Declared, generator: np.random.Generator, rows: int) -> Any:
-    """Return `rows` independent uniform values of a declared column, as an Arrow array."""
+    """Return an Arrow array of `rows` independent uniform values of a declared column.
+
+    Declared categories of mixed types become texts, because an Arrow column has one type.
+    """
     if isinstance(column, Categories):
         values = ["A", "B", "C"] if has_unknown_categories(column) else list(column.values)
         uniform_values = values if len({type(value) for value in values}) == 1 else list(map(str, values))
@@ -139,9 +170,10 @@ def _sample_column(column: Declared, generator: np.random.Generator, rows: int) 
 
 
 LARGEST_TABLE_BYTES = 2**26
-"""Largest size of an uploaded table in bytes, as it is sent, and as the Parquet file that is made of it."""
+"""Largest size in bytes (64 MiB) of an uploaded table as it is sent, and of the Parquet file that is made of it, which
+the database stores in one field."""
 READING_SECONDS = 60
-"""Seconds of time and of processor time for parsing a table."""
+"""Limit of the elapsed time, and of the processor time, of parsing one table, in seconds."""
 REFUSED_STATUS = 3
 """Exit status with an error message on standard output; other non-zero statuses mean an unreadable file."""
 NO_TABLE = "upload a valid CSV or Parquet file"
@@ -149,15 +181,21 @@ _TURN = BoundedSemaphore(1)
 
 
 def pack_table(table: bytes, columns: Sequence[Declared]) -> bytes:
-    """Validate a table against the public schema and return its declared columns as Parquet.
+    """Validate an uploaded table against the public schema and return its declared columns as a Parquet file.
+
+    The file is parsed in a child process with limits of 60 seconds and 3 GiB of address space. Columns that are not
+    declared are dropped.
 
     Arguments:
-        table: A CSV or Parquet file, recognised by its content.
-        columns: The public schema.
+        table: Bytes of a CSV or Parquet file; Parquet is recognised by its first four bytes.
+        columns: The public schema, each column of which the table must have exactly once.
+
+    Returns:
+        Bytes of a Parquet file with the columns in the order of the schema, cast to the declared types.
 
     Raises:
-        ProtocolError: Another table is being parsed, or the file is too large.
-        ValueError: The table does not fit the schema; the message names the column.
+        ProtocolError: The file has more than 64 MiB, or this server is parsing another table.
+        ValueError: The table is unreadable, exceeds a limit, or does not fit the schema (the message names the column).
     """
     if len(table) > LARGEST_TABLE_BYTES:
         raise ProtocolError(
@@ -172,9 +210,13 @@ def pack_table(table: bytes, columns: Sequence[Declared]) -> bytes:
 
 
 def _run_reader(message: bytes) -> bytes:
-    """Return the output of the parsing process for a message.
+    """Run the parsing process (`main`) on a message and return the Parquet file that it writes.
 
-    Raises `InvalidArgument` if it refuses the table, fails, or takes too long.
+    Args:
+        message: The schema as JSON on one line, then the bytes of the uploaded file.
+
+    Raises `InvalidArgument` with the reason that the process wrote if it refused the table; with a fixed text if it
+    crashed or took too long.
     """
     command = [sys.executable, "-m", "dpcurves_server.declared_columns"]
     try:
@@ -189,16 +231,18 @@ def _run_reader(message: bytes) -> bytes:
 
 
 MEMORY_BYTES = 3 * 2**30
-"""Bytes of address space of the parsing process, libraries included."""
+"""Limit of the parsing process's address space in bytes. Most of it is room for libraries, which map much and use
+little."""
 PARQUET = b"PAR1"
-"""Magic bytes of a Parquet file."""
+"""First four bytes of each Parquet file, by which it is told from CSV."""
 
 
 def main() -> None:
-    """Parse the table on standard input, write the result, and exit.
+    """Run the parsing process: read schema and table on standard input, write a Parquet file, and exit.
 
-    It exits by `os._exit`: Arrow threads that run while Python finalises abort the process (in 1 of 120 exits), and its
-    error message would be lost.
+    A refused table gives the reason on standard output and the exit status `REFUSED_STATUS`. Limits of memory and
+    processor time are set before the input is read. The process ends by `os._exit`: Arrow threads that run while Python
+    finalises abort the process (in 1 of 120 exits), and the reason would be lost.
     """
     import resource
 
@@ -218,10 +262,18 @@ def main() -> None:
 
 
 def repack_table(octets: bytes, columns: Sequence[Declared]) -> bytes:
-    """Return a table's declared columns, cast to the declared types, as Parquet.
+    """Return a table's declared columns as a Parquet file, cast to the declared types. This runs in the child process.
+
+    Args:
+        octets: Bytes of a CSV or Parquet file.
+        columns: The public schema.
+
+    Returns:
+        Bytes of a Parquet file with the columns in the order of the schema.
 
     Raises:
-        ValueError: The table is unreadable or too large, lacks a column, or has values of another type.
+        ValueError: The table is unreadable, has no row or more than `MOST_ROWS`, lacks a declared column or has it
+            twice, has values of another type, or is larger than `LARGEST_TABLE_BYTES` as Parquet.
     """
     try:
         table = _read_parquet(octets, columns) if octets.startswith(PARQUET) else _read_csv(octets, columns)
@@ -250,7 +302,12 @@ def _read_parquet(octets: bytes, columns: Sequence[Declared]) -> Any:
 
 
 def _read_csv(octets: bytes, columns: Sequence[Declared]) -> Any:
-    """Read all fields of a CSV file as text, without inferring types."""
+    """Return the declared columns of a CSV file as texts, without inferring types.
+
+    Words that Arrow reads as null, such as ``NA``, stay texts if they are declared categories.
+
+    Raises `InvalidArgument` if a declared column is not in the header line exactly once.
+    """
     (head,) = octets[: 2**20].splitlines()[:1] or [b""]
     _require_columns(csv.read_csv(BytesIO(head + b"\n")).column_names, columns)
     names = [str(column.column) for column in columns]
@@ -263,7 +320,10 @@ def _read_csv(octets: bytes, columns: Sequence[Declared]) -> Any:
 
 
 def _fit_column(values: Any, declared: Declared) -> Any:
-    """Return a column as numbers or as texts, as declared. Raises `InvalidArgument` if it has other values."""
+    """Return an Arrow column as numbers or as texts, as declared. Raises `InvalidArgument` if a value does not fit.
+
+    Columns of numbers keep their type if it is numeric; truth values become 0 and 1.
+    """
     kind = _number_type(declared)
     if pa.types.is_boolean(values.type) and kind is not None:
         values = values.cast(pa.int8())
@@ -275,12 +335,12 @@ def _fit_column(values: Any, declared: Declared) -> Any:
 
 
 def has_text_categories(declared: Categories) -> bool:
-    """Return True if a category is a text."""
+    """Return True if at least one declared category is a text, so that the column is compared as text."""
     return any(isinstance(value, str) for value in declared.values)
 
 
 def _number_type(declared: Declared) -> Any:
-    """Return the Arrow type of a declared numeric column; None for texts."""
+    """Return the Arrow type of a column that is declared to hold numbers; None if texts are declared."""
     if not isinstance(declared, Categories):
         return pa.float64()
     if has_text_categories(declared):
@@ -289,13 +349,19 @@ def _number_type(declared: Declared) -> Any:
 
 
 def _is_number_type(kind: Any) -> bool:
-    """Return True for Arrow's types of integers and floating-point numbers."""
+    """Return True if an Arrow type is of integers or floating-point numbers."""
     return bool(pa.types.is_integer(kind) or pa.types.is_floating(kind))
 
 
 def _cast_column(values: Any, declared: Declared, kind: Any) -> Any:
-    """Return a column cast to a type, texts without surrounding spaces. Raises `InvalidArgument` if a value does not
-    fit.
+    """Return an Arrow column cast to a type; texts lose surrounding spaces first.
+
+    Args:
+        values: The column; dictionary-encoded values are decoded.
+        declared: The declared column, named in the message.
+        kind: The Arrow type.
+
+    Raises `InvalidArgument` if a value cannot be cast.
     """
     try:
         if pa.types.is_dictionary(values.type):
@@ -309,7 +375,7 @@ def _cast_column(values: Any, declared: Declared, kind: Any) -> Any:
 
 
 def _require_columns(names: Sequence[str], columns: Sequence[Declared]) -> None:
-    """Refuse a table in which a declared column is missing or there twice. Raises `InvalidArgument`."""
+    """Raise `InvalidArgument` unless each declared column occurs exactly once among a table's column names."""
     for column in columns:
         if list(names).count(str(column.column)) != 1:
             raise InvalidArgument(
@@ -319,7 +385,7 @@ def _require_columns(names: Sequence[str], columns: Sequence[Declared]) -> None:
 
 
 def _require_rows(rows: int) -> None:
-    """Refuse a table without rows, or with too many. Raises `InvalidArgument`."""
+    """Raise `InvalidArgument` unless a table has 1 to `MOST_ROWS` rows."""
     if not 1 <= rows <= MOST_ROWS:
         raise InvalidArgument("synthetic", f"a table must have 1 to {MOST_ROWS:,} rows; upload that many")
 

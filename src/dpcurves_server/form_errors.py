@@ -1,8 +1,8 @@
-"""Errors of question forms, in the words of the page.
+"""Validation messages of HTML forms: the field at which a page shows an error, and the message in the page's words.
 
-The library's errors name an argument and a rule (`InvalidArgument`), often with an example in Python. A page needs the
-field at which to show the error, and a rule with the labels of the page. `describe_form_error` gives both. Touches no
-records.
+A form asks a question about a dataset; the library checks the typed values. Its errors name an argument of Python and a
+rule (`InvalidArgument`), often with an example in Python. `describe_form_error` finds the form field that the argument
+stands for, and writes the rule with the labels of the page. This module touches no records.
 """
 
 from __future__ import annotations

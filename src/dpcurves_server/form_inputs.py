@@ -1,8 +1,9 @@
-"""The inputs of question forms, generated from the public schema of a dataset.
+"""HTML form inputs generated from a dataset's public schema: which input each field of a question gets.
 
-`build_inputs` chooses for each field a list, a text or a range, with columns, default ranges and declared values from
-the schema. `complete_fields` completes the typed values from the schema, before they are parsed as fields of a
-question. Touches no records.
+A question, such as a distribution function or a mean, has fields like column, range and filter. The public schema
+declares the columns of the dataset with their ranges or categories. `build_inputs` chooses a list, a text or a range as
+the input of each field, and offers columns, default ranges and categories from the schema. `complete_fields` fills in
+from the schema what was not typed, before the values are parsed as a question. This module touches no records.
 """
 
 from __future__ import annotations

@@ -1,7 +1,9 @@
-"""HTML forms of questions: their fields, and the question that the typed values build.
+"""HTML forms of questions: the fields of each kind of question, and the question that typed values build.
 
-A `Form` has the fields of one question. `Form.build_question` parses the typed values; empty fields are ignored, and
-the question itself refuses invalid values. Typed text is never used as a file name. Touches no records.
+A question says what is computed from a dataset under differential privacy, such as a distribution function of a column.
+Each kind of question is a class with fields; a `Form` is made from such a class. `Form.build_question` parses the typed
+texts into an object of the class. Empty fields get their defaults, and the class refuses invalid values with
+ValueError. Typed text is never used as a file name. This module touches no records.
 """
 
 from __future__ import annotations

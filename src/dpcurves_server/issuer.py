@@ -1,6 +1,7 @@
-"""Sign-in by an OpenID Connect provider, which authenticates people; roles and accounts stay local.
+"""OpenID Connect sign-in (authorization code flow with PKCE): a provider authenticates people, roles stay local.
 
-Authorization code flow with PKCE. Sign-in never creates accounts: an operator links accounts to subjects beforehand.
+Sign-in never creates accounts. Beforehand, an operator links an account to the person's subject, that is the identifier
+by which the provider (issuer) knows the person.
 
     state       shows that this browser began the sign-in          from one random secret, which stays in the
     nonce       binds the ID token to the sign-in                  browser's cookie, by one-way hashes

@@ -1,10 +1,13 @@
-"""The server as a process: its application and TLS listener, its workers, and the public clock.
+"""Start and stop of a verification server: ASGI application, TLS listener, worker processes and publication timer.
 
     VerificationServer    configuration; serves until stopped
-    Workers               one process that charges, others that count; of two or more, one takes short questions alone
-    publication           state changes become visible on a public schedule
+    Workers               worker processes: one charges questions against privacy budgets, others count the records; of
+                          two or more that count, one takes short questions only, so that these need not wait
+    publication           answers and other changes of status become visible on a fixed public schedule, because the
+                          time that counting took may depend on records
 
-Workers end with the server, and leases of an earlier server are returned when a new one starts.
+Worker processes end with the server. A worker leases a question while it works on it. Leases that an earlier server
+left behind are returned when a new one starts, so that other workers continue.
 """
 
 from __future__ import annotations

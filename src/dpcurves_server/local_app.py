@@ -1,4 +1,4 @@
-"""The app of `dpcurves try`: the server's pages, planner and workers for one person, on this machine alone.
+"""Local web app of `dpcurves try`: a verification server for one person and one table, on this machine alone.
 
 The browser proves by a cookie that it was opened with the token of the address. Requests with another host (DNS
 rebinding) and requests that pages of other sites send are refused before anything else is read.

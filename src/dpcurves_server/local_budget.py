@@ -1,10 +1,12 @@
-"""The budget of a table in `dpcurves try`, and how a person raises it.
+"""Privacy budget of a local table (`dpcurves try`, the server for one person), and how that person raises it.
 
-An account of the ledger never changes. So raising the budget takes two steps. The present account is closed: its
-remaining budget is charged to nothing. Then a further account is opened with the rest of the new budget. The ledger
-records both.
+The ledger charges the loss of each answer to an account with a fixed cap (largest total loss). An account never
+changes, so raising the budget takes two steps. First the present account is closed by a charge of all that remains,
+which pays for no answer. Then a further account is opened, whose cap is the new budget minus what earlier accounts paid
+for answers. The ledger records both steps.
 
-Formal guarantees: all answers of all accounts together lose at most the new budget (`raise_budget`).
+Formal guarantees: all answers of all accounts together lose at most the new budget. By basic composition the losses
+add up, closed accounts pay for no further answer, and the open one pays at most the rest (`raise_budget`).
 """
 
 from __future__ import annotations

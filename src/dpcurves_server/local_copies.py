@@ -1,6 +1,7 @@
-"""Answers of `dpcurves try` as code that a person can run: a Python script, a notebook, or a shell command.
+"""Code export of a local answer (`dpcurves try`): a Python script, a Jupyter notebook, or a shell command.
 
-The code asks the question again, with new noise, and charges the same ledger. It runs from any folder.
+`dpcurves try` is the server for one person and one table. The exported code asks the same question again: it counts the
+table, draws new noise, and charges the loss once more to the same privacy budget ledger. It runs from any folder.
 """
 
 from __future__ import annotations

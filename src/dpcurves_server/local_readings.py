@@ -1,6 +1,9 @@
-"""Quantiles and shares that the page of a released distribution function shows on request.
+"""Quantiles and tail shares of a released distribution function (CDF), with 95 % intervals, as a page shows them.
 
-Formal guarantees: post-processing. Readings are computed from the released curve alone, so they cost no budget.
+A person types a probability, for the quantile, or a value, for the share of records at or above it.
+
+Formal guarantees: all numbers are functions of the released noisy curve alone, and no record is read. Such
+post-processing loses no further privacy and costs no budget.
 """
 
 from __future__ import annotations
@@ -21,7 +24,7 @@ from dpcurves.records.value_names import parse_number
 from .typed_numbers import read_number
 
 LEVEL = 0.95
-"""Probability. Confidence level of the intervals, for these records."""
+"""Probability. Confidence level of the intervals: the usual 95 %. They account for the privacy noise only."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,13 +43,14 @@ class Reading:
 
 
 def find_curves(result: Any) -> Mapping[str, CDF]:
-    """Return the distribution functions in a result.
+    """Return the distribution functions in a released result, by category.
 
     Args:
-        result: A released result.
+        result: The result of any question.
 
     Returns:
-        Curves by category; a single curve under an empty name; nothing for results of another type.
+        For a distribution function of all records: this curve under an empty name. For one distribution function per
+        category: the curves by category. For any other result: an empty mapping.
     """
     if isinstance(result, CDF):
         return {"": result}
@@ -57,11 +61,14 @@ def find_curves(result: Any) -> Mapping[str, CDF]:
 
 
 def read_quantiles(curves: Mapping[str, CDF], text: str) -> list[Reading]:
-    """Return a quantile of each curve, with its interval.
+    """Return the quantile of each curve at a typed probability, with its 95 % interval, as texts for a page.
 
     Args:
         curves: Curves by category, from `find_curves`.
-        text: The typed probability of the quantile, as 0.5 for the median.
+        text: The typed probability, such as 0.5 for the median, with a point or a comma before the decimals.
+
+    Returns:
+        One reading for each curve, in the order of `curves`. Values on an axis of dates are shown as dates.
 
     Raises:
         ValueError: the text is no number between 0 and 1.
@@ -82,13 +89,17 @@ def read_quantiles(curves: Mapping[str, CDF], text: str) -> list[Reading]:
 
 
 def read_shares_above(curves: Mapping[str, CDF], text: str) -> list[Reading]:
-    """Return the share of records at or above a value, for each curve, with its interval.
+    """Return the share of records at or above a typed value, for each curve, with its 95 % interval, as texts.
 
-    The interval comes from the simultaneous band at the edges beside the value, so it holds for any value.
+    The interval comes from the simultaneous band at the edges beside the value, so it holds for all values at once,
+    also for one that was chosen after looking at the curve.
 
     Args:
         curves: Curves by category, from `find_curves`; at least one.
-        text: The typed value: a number, or a date on an axis of dates or times.
+        text: The typed value: a number; on an axis of dates or times an ISO date such as 2024-01-31.
+
+    Returns:
+        One reading for each curve, in the order of `curves`; shares are from 0 to 1.
 
     Raises:
         ValueError: the text is no number, or no date on an axis of dates or times.

@@ -1,6 +1,9 @@
-"""The table of `dpcurves try`: its schema, proposals for its columns, its ledger and the ledger's lock.
+"""Opening a local table for `dpcurves try`, the server for one person: schema, proposed columns, and budget ledger.
 
-Only the schema is read here: of a CSV file the header line, and no record.
+The columns of the table are proposed with types that the schema states, and the person declares ranges and categories.
+The privacy budget ledger is a file beside the table. It is locked, so that two servers never charge it at once.
+
+Formal guarantees: only the schema is read here. Of a CSV file that is the header line, and no record.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
-"""Compares an uploaded synthetic table with the confidential one, so that a steward does not publish the wrong file.
+"""Leak check of uploaded synthetic tables: are many of their rows rows of the confidential table?
 
-A steward who picks the wrong file would publish all records. So `compare_tables` compares each upload with the
-registered table and returns one of four words (`Resemblance`), never a number. It runs in a process of its own, because
-the serving process opens no records.
+A synthetic table holds made-up rows for analysts to practise on. A steward (who manages the dataset) uploads it, and by
+picking the wrong file would publish all records. So `compare_tables` compares each upload with the confidential table
+and returns one of four words (`Resemblance`), never a number. It runs in a process of its own, because the serving
+process opens no records.
 
 Formal guarantees: none towards the steward. Whether rows are equal is an exact answer about records, so it is kept
 coarse:

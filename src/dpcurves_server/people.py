@@ -1,4 +1,4 @@
-"""Accounts, roles, sign-in, browser sessions and API tokens of a verification server.
+"""User accounts of a verification server: roles, passwords, sign-in, browser sessions and API tokens.
 
     People              accounts, roles and passwords (Argon2id)
     Sessions            sign-in by password, and browser sessions of 12 hours
@@ -119,7 +119,12 @@ class Person:
 
 
 class People:
-    """The accounts: operators create and lock them; the machine's administrator appoints stewards and auditors."""
+    """The accounts: operators create and lock them; the machine's administrator appoints stewards and auditors.
+
+    Args:
+        archive: The server's database.
+        passwords: Hashes and verifies passwords (Argon2id).
+    """
 
     def __init__(self, archive: Archive, passwords: PasswordHasherPool) -> None:
         self._archive = archive
@@ -231,10 +236,14 @@ class People:
         self._archive.run_logged(Event(who.name, "said who is, to an issuer,", name), replace_subject)
 
     def lock(self, who: Principal, name: str) -> None:
-        """Lock an account, and end its sessions and tokens.
+        """Lock an account: it cannot sign in, and its sessions and API tokens end. An audit event is written.
+
+        Args:
+            who: The caller: an operator, or the machine.
+            name: Name of the account.
 
         Raises:
-            ProtocolError: The principal may not, the account does not exist, or it is the principal's own.
+            ProtocolError: The caller is no operator, the account does not exist, or it is the caller's own.
         """
         require(who, Right.KEEP_PEOPLE)
         if who.name == name:
@@ -242,7 +251,11 @@ class People:
         self._set_locked(who, name, "locked", {"locked": True})
 
     def unlock(self, who: Principal, name: str) -> None:
-        """Unlock an account. Raises `ProtocolError` if the principal may not, or the account does not exist."""
+        """Unlock an account, so that it can sign in again; its old sessions and tokens stay ended.
+
+        Raises:
+            ProtocolError: The caller is neither an operator nor the machine, or the account does not exist.
+        """
         require(who, Right.KEEP_PEOPLE)
         self._set_locked(who, name, "unlocked", {"locked": False})
 
@@ -299,7 +312,11 @@ class People:
         self._archive.run_logged(Event(who.name, f"took role {role.value}", name, dataset), delete_role)
 
     def all(self, who: Principal) -> tuple[Person, ...]:
-        """Return all accounts, sorted by name. Raises `ProtocolError` for other principals than operators."""
+        """Return all accounts with their roles, sorted by name.
+
+        Raises:
+            ProtocolError: The caller is neither an operator nor the machine.
+        """
         require(who, Right.KEEP_PEOPLE)
 
         def select_people(connection: Connection) -> tuple[Person, ...]:
@@ -321,7 +338,12 @@ class People:
 
 
 def find_principal(connection: Connection, name: str) -> Principal | None:
-    """Return the principal of an account with its current roles; None if it is locked or does not exist."""
+    """Return an account as a principal (who acts, with which rights); None if it is locked or does not exist.
+
+    Args:
+        connection: A connection in a transaction.
+        name: Name of the account.
+    """
     person = connection.execute(select(PEOPLE.c.locked).where(PEOPLE.c.name == name)).first()
     if person is None or person.locked:
         return None
@@ -520,7 +542,12 @@ def _remember_sign_in(connection: Connection, name: str, digest: str, hashed: st
 
 
 class Sessions:
-    """Sign-in by password, sessions of 12 hours, and sign-out."""
+    """Sign-in by password, browser sessions of 12 hours, and sign-out.
+
+    Args:
+        archive: The server's database, which holds hashes of the cookies only.
+        passwords: Verifies passwords (Argon2id).
+    """
 
     def __init__(self, archive: Archive, passwords: PasswordHasherPool) -> None:
         self._archive = archive
@@ -571,10 +598,13 @@ class Sessions:
         return self._begin_session(principal)
 
     def begin_session(self, name: str) -> BrowserSession:
-        """Begin a session of an account that was authenticated elsewhere.
+        """Begin a session of an account without asking for a password: the caller has authenticated the person.
+
+        Args:
+            name: Name of the account.
 
         Raises:
-            ProtocolError: The account does not exist, or is locked.
+            ProtocolError: The account does not exist, or is locked; both give the same message.
         """
         principal = self._archive.read_snapshot(lambda connection: find_principal(connection, name))
         if principal is None:
@@ -582,7 +612,13 @@ class Sessions:
         return self._begin_session(principal)
 
     def begin_for_subject(self, issuer: str, subject: str) -> BrowserSession:
-        """Begin a session for a subject of an identity provider. Unknown subjects get no account.
+        """Begin a session of the account that is linked to a person at an identity provider (OpenID Connect).
+
+        No account is created for an unknown person.
+
+        Args:
+            issuer: The provider's issuer URL, as in the verified ID token.
+            subject: The person's identifier there (``sub`` of the ID token).
 
         Raises:
             ProtocolError: No account is linked to the subject, or it is locked; both give the same message.
@@ -597,7 +633,11 @@ class Sessions:
         return self._begin_session(principal, "signed in by another authority")
 
     def find(self, cookie: str) -> BrowserSession | None:
-        """Return the session of a cookie, with current roles; None if it does not exist or has ended."""
+        """Return the session of a cookie, with the account's present roles.
+
+        Returns:
+            The session; None if there is none with this cookie, it has ended, or the account is locked.
+        """
 
         def find_session(connection: Connection) -> BrowserSession | None:
             """Return the session with the account's current roles; None if it has ended or the account is locked."""
@@ -610,7 +650,7 @@ class Sessions:
         return self._archive.read_snapshot(find_session)
 
     def sign_out(self, cookie: str) -> None:
-        """End the session with this cookie, if any."""
+        """End the session with this cookie; nothing happens if there is none."""
         ended = delete(SESSIONS).where(SESSIONS.c.digest == hash_secret(cookie))
         self._archive.write(lambda connection: connection.execute(ended).rowcount)
 
@@ -638,7 +678,11 @@ class Sessions:
 
 
 class Tokens:
-    """API tokens: each lets a program act for one person in one project."""
+    """API tokens (bearer tokens): each lets a program act for one person in one project, until it expires.
+
+    Args:
+        archive: The server's database, which holds hashes of the secrets only.
+    """
 
     def __init__(self, archive: Archive) -> None:
         self._archive = archive
@@ -652,8 +696,11 @@ class Tokens:
             label: A name by which its owner recognises the token.
             days: Lifetime in days, 1 to 366.
 
+        Returns:
+            The secret, to be sent as a bearer token; it cannot be shown again.
+
         Raises:
-            ProtocolError: the caller is not an analyst of the project, or `days` is out of range.
+            ProtocolError: the caller is not an analyst of the project, has 100 tokens, or `days` is out of range.
         """
         require(who, Right.KEEP_TOKENS, Subject(project=project))
         require_name("label", label)
@@ -680,7 +727,7 @@ class Tokens:
         return secret
 
     def all(self, who: Principal) -> tuple[Token, ...]:
-        """Return the principal's tokens, without their secrets."""
+        """Return the caller's own tokens, without their secrets; empty if there is none."""
         return self._archive.read_snapshot(lambda connection: _find_tokens(connection, who.name))
 
     def revoke(self, who: Principal, token: str) -> None:
@@ -695,8 +742,13 @@ class Tokens:
         self._archive.run_logged(Event(who.name, "took back token", token[:200] or "none"), delete_token)
 
     def find(self, secret: str) -> Principal | None:
-        """Return the principal for whom a token acts, restricted to its project; None if it does not exist or has
-        expired.
+        """Return the person for whom a token acts, with rights in the token's project only.
+
+        Args:
+            secret: The secret of the token.
+
+        Returns:
+            The principal; None if there is no such token, it has expired, or the account is locked.
         """
 
         def find_principal_of_token(connection: Connection) -> Principal | None:

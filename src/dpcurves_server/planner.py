@@ -1,8 +1,11 @@
-"""Plans of questions: what a question would cost, and its expected error.
+"""Query planning of a verification server: what a question would cost in privacy budget, and its expected error.
 
-Planning costs no budget, but may take seconds and a gigabyte of memory. Small questions are planned in the serving
-process. Others wait in a queue for a process with limits, where people take turns. Plans are cached for each project.
-Touches no records.
+A plan says which noise mechanism would answer a question, at which privacy loss, and how large the error would be. It
+depends on public facts only: the question, the schema and the loss. So planning costs no budget and touches no records.
+
+It may take seconds and a gigabyte of memory, though. Small questions are planned in the serving process. Others wait in
+a queue for a child process with limits of time and memory, in which people take turns. Plans are cached for each
+project, that is, for each group of analysts who share a dataset.
 """
 
 from __future__ import annotations
@@ -55,7 +58,8 @@ PLANS_PER_MINUTE = 60
 PLANNING_SECONDS = 60.0
 """Seconds after which planning is aborted."""
 MEMORY_BYTES = 3 * 2**30
-"""Bytes of address space of the planning process, libraries included."""
+"""Limit of the planning process's address space in bytes. Most of it is room for libraries, which map much and use
+little."""
 TOO_LARGE = "the question is too large to be planned here; use fewer cells"
 BUSY = "too many plans wait; try again in a minute"
 UNPLANNED = "the plan took too long, or the planning process ended; use fewer cells, or try again in a minute"
@@ -82,12 +86,12 @@ def parse_row_share(text: str) -> float:
 
 @dataclass(frozen=True, slots=True)
 class PlannedRound:
-    """A planned round.
+    """A planned round of a question, that is a query for noisy counts; later rounds depend on earlier results.
 
     Attributes:
         query: The name of the query's class.
-        loss: The privacy loss.
-        made_by: The mechanism.
+        loss: The privacy loss of this round.
+        made_by: Names of the trust model and the noise mechanism.
         error: Standard deviation of the noise, in records.
         relative_error: The error as a share of the units, or of the typed share of them; None: their number is private.
     """
@@ -175,7 +179,11 @@ class PlanJob:
 
 
 def count_cells(value: Any) -> int:
-    """Return the product of the numbers of cells of all grids and categories in a question: a bound on its table."""
+    """Return the product of the numbers of cells of all grids and categories in a question: a bound on its counts.
+
+    Args:
+        value: A question, or any part of one; parts without grids and categories count as 1.
+    """
     if isinstance(value, Grid):
         return value.cells
     if isinstance(value, Categories):
@@ -351,10 +359,15 @@ def _read_message(pipe: IO[bytes]) -> Any:
 
 # Checks of columns and categories, from public facts.
 def require_declared(plans: Sequence[Plan], dataset: str, columns: Sequence[Declared]) -> None:
-    """Refuse a question of an undeclared column or category, before it is charged.
+    """Require that the plans of a question read declared columns and categories only, with their declared types.
+
+    Args:
+        plans: The plans of all rounds of the question.
+        dataset: Name of the dataset, for the message.
+        columns: The public schema of the dataset.
 
     Raises:
-        ValueError: Names the first undeclared column or category.
+        ValueError: A column or category is not declared, or is read as another type; the message names the first.
     """
     declared = {str(column.column): column for column in columns}
     for plan in plans:

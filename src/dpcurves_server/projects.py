@@ -1,10 +1,14 @@
-"""Projects: analysts who query one dataset and share an allowance that its steward sets.
+"""Projects of a verification server: groups of analysts with shares of a dataset's privacy budget.
 
-    cap of the dataset    guarantees privacy; set when it is registered
-    allowance of a project, and of an analyst within it    divide the cap (`set_allowance`)
+A dataset's account has a cap, the largest total privacy loss of all answers. The cap alone guarantees privacy. Within
+it, the dataset's steward (who manages the dataset) sets allowances:
 
-Analysts of a project share its questions: what one has asked is free for all of them. Names of analysts are shown to
-those alone who may see them. A question of somebody who has left is refused when it would be charged.
+    allowance of a project               largest total loss of the project's questions
+    allowance of an analyst in it        largest total loss of that analyst's questions
+
+A charge must fit the cap and both allowances. Analysts of a project share its questions: what one has asked is free for
+all of them. Names of analysts are shown only to callers with the right to see them. A question of somebody who has left
+the project is refused when it would be charged.
 """
 
 from __future__ import annotations
@@ -24,7 +28,7 @@ from .store import Archive, format_now, has_row
 from .tables import DATASETS, MEMBERS, PEOPLE, PROJECTS, QUESTIONS
 
 MOST_OPEN = 500
-"""Waiting questions of a project, above which further questions are refused."""
+"""Largest number of waiting questions of a project, so that one project cannot fill the queue of the server."""
 
 
 class NoLongerMember(ProtocolError):
@@ -33,14 +37,14 @@ class NoLongerMember(ProtocolError):
 
 @dataclass(frozen=True, slots=True)
 class Project:
-    """A project: analysts who share an allowance on a dataset.
+    """A project: a group of analysts who share an allowance (part of the privacy budget) of one dataset.
 
     Attributes:
-        name: The name.
-        dataset: The dataset that it queries.
-        people: Names of its analysts; empty if the principal may not see them.
-        description: A public description.
-        made_at: Creation time.
+        name: Name of the project.
+        dataset: Name of the dataset that its analysts ask about.
+        people: Names of its analysts, sorted; empty if the caller may not see them.
+        description: A public description in words; may be empty.
+        made_at: Creation time, as ISO 8601 text in UTC.
     """
 
     name: str
@@ -56,17 +60,28 @@ class Project:
 
 
 class Projects:
-    """The projects, their analysts and their allowances."""
+    """The projects of a server, their analysts and their allowances (parts of the privacy budget).
+
+    Args:
+        archive: The server's database, with the ledger that holds the allowances.
+    """
 
     def __init__(self, archive: Archive) -> None:
         self._archive = archive
 
     def make(self, who: Principal, name: str, dataset: str, description: str = "") -> None:
-        """Create a project of a dataset, without analysts.
+        """Create a project without analysts and without an allowance, and write an audit event.
+
+        Args:
+            who: The caller: a steward of the dataset, or the machine.
+            name: Name of the project, unique on the server.
+            dataset: Name of the dataset that its analysts will ask about.
+            description: A public description in words.
 
         Raises:
-            ProtocolError: The principal is not the dataset's steward, the dataset does not exist, or the name is in
+            ProtocolError: The caller is not a steward of the dataset, the dataset does not exist, or the name is in
                 use.
+            ValueError: The name is not valid.
         """
         require(who, Right.KEEP_PROJECTS, Subject(dataset))
         require_name("project", name)
@@ -83,10 +98,15 @@ class Projects:
         self._archive.run_logged(Event(who.name, "made project", name, dataset), insert_project)
 
     def add_member(self, who: Principal, project: str, person: str) -> None:
-        """Add an account to a project, as an analyst.
+        """Add an account to a project as an analyst, and write an audit event. Adding a member again changes nothing.
+
+        Args:
+            who: The caller: a steward of the project's dataset, or the machine.
+            project: Name of the project.
+            person: Name of the account.
 
         Raises:
-            ProtocolError: The principal is not the dataset's steward, or the account does not exist.
+            ProtocolError: The caller is not a steward of the dataset, or the project or the account does not exist.
         """
         dataset_project = find_project_for(self._archive, who, project, Right.KEEP_PROJECTS)
 
@@ -103,10 +123,17 @@ class Projects:
         )
 
     def remove_member(self, who: Principal, project: str, person: str) -> None:
-        """Remove an analyst from a project. Their questions stay with the project.
+        """Remove an analyst from a project, and write an audit event. Questions that they asked stay with the project.
+
+        Their questions that are not yet charged will be refused. Removing somebody who is no member changes nothing.
+
+        Args:
+            who: The caller: a steward of the project's dataset, or the machine.
+            project: Name of the project.
+            person: Name of the account.
 
         Raises:
-            ProtocolError: The principal is not the dataset's steward.
+            ProtocolError: The caller is not a steward of the dataset, or the project does not exist.
         """
         dataset_project = find_project_for(self._archive, who, project, Right.KEEP_PROJECTS)
         is_member = (MEMBERS.c.project == project, MEMBERS.c.person == person)
@@ -116,7 +143,10 @@ class Projects:
         )
 
     def all(self, who: Principal) -> tuple[Project, ...]:
-        """Return the projects that the principal may see."""
+        """Return the projects that the caller may see, sorted by name; empty if there is none.
+
+        A project's analysts are left out where the caller may not see their names.
+        """
 
         def select_projects(connection: Connection) -> list[Project]:
             """Return all projects by name."""
@@ -129,7 +159,11 @@ class Projects:
         )
 
     def get(self, who: Principal, project: str) -> Project:
-        """Return a project. Raises `ProtocolError` if it does not exist or is hidden from the principal."""
+        """Return a project by name, without its analysts if the caller may not see their names.
+
+        Raises:
+            ProtocolError: The project does not exist, or is hidden from the caller; the error is the same.
+        """
         return _redact_members(who, find_project_for(self._archive, who, project, Right.SEE_PROJECT))
 
     def set_allowance(
@@ -140,11 +174,19 @@ class Projects:
         analyst: str | None = None,
         rule: AllowanceRule = AllowanceRule.WITHIN,
     ) -> None:
-        """Set the allowance of a project within the cap, or of an analyst within the project.
+        """Set how much privacy loss a project, or one analyst of it, may spend in total; write an audit event.
+
+        Args:
+            who: The caller: a steward of the project's dataset, or the machine.
+            project: Name of the project.
+            limit: The largest total loss, what was spent before included.
+            analyst: Name of an analyst of the project; None: the project itself.
+            rule: Whether all allowances together must fit the dataset's cap (`AllowanceRule.WITHIN`), or may exceed it.
 
         Raises:
-            ProtocolError: The principal is not the dataset's steward, or the analyst is not in the project.
-            ValueError: See `Ledger.allow`.
+            ProtocolError: The caller is not a steward of the dataset, or the project or the analyst in it does not
+                exist.
+            ValueError: The ledger refuses the allowance, such as one that does not fit under `rule`.
         """
         dataset_project = find_project_for(self._archive, who, project, Right.SET_BUDGETS)
         if analyst is not None and analyst not in dataset_project.people:
@@ -154,10 +196,14 @@ class Projects:
         self._archive.ledger.allow(Allowance(self._account(dataset_project), project, limit, analyst), rule, event)
 
     def remaining(self, who: Principal, project: str) -> MemberBalance | None:
-        """Return the principal's remaining budget in a project; None if no allowance was set.
+        """Return the caller's own remaining budget in a project; None if the project or the caller has no allowance.
+
+        Args:
+            who: The caller, an analyst of the project.
+            project: Name of the project.
 
         Raises:
-            ProtocolError: The principal is not an analyst of the project.
+            ProtocolError: The caller is not an analyst of the project.
         """
         dataset_project = find_project_for(self._archive, who, project, Right.SEE_OWN_BUDGET)
         try:
@@ -168,10 +214,13 @@ class Projects:
             raise
 
     def require_allowance(self, who: Principal, project: str) -> None:
-        """Refuse a question that no allowance could pay for, or a further question of a project with too many waiting.
+        """Require that the caller has an allowance in a project, and that the project has room in the queue.
+
+        Whether the allowance covers a price is not checked here, but when the question is charged.
 
         Raises:
-            ProtocolError: The project or the analyst has no allowance, or too many questions wait.
+            ProtocolError: The caller is not an analyst of the project; the project or the caller has no allowance; or
+                `MOST_OPEN` questions of the project wait.
         """
         if self.remaining(who, project) is None:
             raise ProtocolError("share", "you have no share of the budget yet; ask the steward of the dataset", 409)
@@ -184,10 +233,16 @@ class Projects:
 
     @staticmethod
     def require_membership(connection: Connection, member: Member) -> None:
-        """Refuse a question whose author was removed or locked since, within the transaction that charges it.
+        """Require that the author of a question is still an analyst of its project.
+
+        A worker calls it within the transaction that charges the question, so that nobody leaves in between.
+
+        Args:
+            connection: The connection of this transaction.
+            member: The project and the author.
 
         Raises:
-            NoLongerMember: The author is no longer an analyst of the project.
+            NoLongerMember: The author was removed from the project, or the account was locked or deleted.
         """
         author = find_principal(connection, member.analyst)
         if author is None or member.project not in author.projects:
@@ -204,14 +259,23 @@ class Projects:
 
 
 def find_project_for(archive: Archive, who: Principal, project: str, right: Right) -> Project:
-    """Return a project if the principal has this right on it. Raises `ProtocolError` otherwise."""
+    """Return a project with all its analysts, after checking the caller's right on it.
+
+    Args:
+        archive: The server's database.
+        who: The caller.
+        project: Name of the project.
+        right: The right that the caller must have.
+
+    Raises `ProtocolError` if the project does not exist or the caller lacks the right; the error is the same.
+    """
     dataset_project = archive.read_snapshot(lambda connection: find_project(connection, project))
     require(who, right, dataset_project.subject)
     return dataset_project
 
 
 def find_project(connection: Connection, name: str) -> Project:
-    """Return a project with all its members, unredacted. Raises `ProtocolError` if it does not exist."""
+    """Return a project with all its analysts, without checking rights. Raises `ProtocolError` if it does not exist."""
     row = connection.execute(select(PROJECTS).where(PROJECTS.c.name == name)).first()
     if row is None:
         raise not_found("project")
@@ -220,7 +284,7 @@ def find_project(connection: Connection, name: str) -> Project:
 
 
 def _redact_members(who: Principal, project: Project) -> Project:
-    """Return the project, without its analysts if the principal may not see them."""
+    """Return the project, with empty `people` if the caller may not see the names of its analysts."""
     if may(who, Right.SEE_PEOPLE_OF_PROJECT, project.subject):
         return project
     return Project(project.name, project.dataset, (), project.description, project.made_at)

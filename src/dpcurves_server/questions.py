@@ -1,4 +1,7 @@
-"""Questions: planned from public facts, asked once by an analyst of a project, and answered from a queue.
+"""Question lifecycle of a verification server: planning, asking, status, and the identifiers of equal questions.
+
+An analyst of a project (a group who share a dataset) asks a question, such as the mean of a column, at a privacy loss.
+It is planned from public facts, put into a queue, and charged and answered by a worker process:
 
     queued  -> paid        a worker has charged the loss
             -> refused     no budget is left, a steward has withdrawn it, or its author is no longer an analyst
@@ -44,7 +47,7 @@ from .store import Archive, format_now
 from .tables import QUESTIONS, RELEASES
 
 MOST_LISTED = 500
-"""Questions: a listing shows at most this many, the newest."""
+"""Largest number of questions of a listing, the newest ones, so that pages stay short."""
 WITH_RELEASES = select(QUESTIONS, RELEASES.c.published_at).outerjoin(RELEASES, RELEASES.c.id == QUESTIONS.c.id)
 """Selects questions with the publication times of their releases."""
 
@@ -64,19 +67,19 @@ class AskedQuestion:
     """A question in the queue, answered or refused.
 
     Attributes:
-        id: The identifier of the question and of its release.
-        request: The request id in the ledger.
-        project: The project that pays.
-        dataset: The dataset.
-        version: The version of the dataset.
-        person: The analyst who asked first.
+        id: The identifier that the question shares with its release (stored answer).
+        request: The id under which the ledger charges it, once.
+        project: Name of the project that pays; empty if the caller may not see it.
+        dataset: Name of the dataset.
+        version: Version of the dataset.
+        person: The analyst who asked first; empty if the caller may not see who it was.
         question: The question as plain JSON objects.
         purpose: The question in words.
-        loss: The privacy loss.
-        asked_at: Time of asking.
-        state: The status at the last publication time.
-        refusal: Reason of a refusal; None otherwise.
-        is_published: Whether all who may see the dataset may see the release.
+        loss: The privacy loss of the answer.
+        asked_at: Time of asking, as ISO 8601 text in UTC.
+        state: The status at the last publication time, which may be older than the true status.
+        refusal: Reason of a refusal in words; None if the question was not refused.
+        is_published: Whether all who may list the datasets may see the release.
     """
 
     id: str
@@ -121,7 +124,7 @@ def loss_to_json(loss: PrivacyLoss) -> dict[str, str | None]:
 
 
 def find_question(connection: Connection, id: str) -> AskedQuestion | None:
-    """Return a question, unredacted; None if it does not exist."""
+    """Return a question by its identifier, with all names; None if it does not exist. Rights are not checked."""
     row = connection.execute(WITH_RELEASES.where(QUESTIONS.c.id == id)).first()
     return None if row is None else question_from_row(row)
 
@@ -239,12 +242,24 @@ class Questions:
         )
 
     def ask(self, who: Principal, project: str, question_json: Mapping[str, Any], loss: PrivacyLoss) -> AskedQuestion:
-        """Put a question into the queue. A question that the project has asked for this loss is returned, and is free.
+        """Put a question into the queue, and return it. If the project has asked it at this loss, that one is returned.
 
-        A worker charges it before any record is read, against the allowances of analyst and project and the cap.
+        A new question gets an audit event, and wakes a worker. The worker charges it before any record is read, against
+        the allowances of analyst and project and the dataset's cap. A question that was refused before, and so not
+        charged, is put into the queue again.
+
+        Args:
+            who: The caller, an analyst of the project.
+            project: Name of the project that pays.
+            question_json: The question as plain objects, as in study files; ``view`` names a view of the dataset.
+            loss: The privacy loss of the answer.
 
         Raises:
-            PlanPending, ProtocolError, ValueError, UnsupportedQuery: See `plan`.
+            PlanPending: The question is large, and its plan is being made.
+            ProtocolError: The caller is not an analyst of the project or has no allowance; or too many plans or
+                questions wait.
+            ValueError: The question is invalid, reads a column that the dataset does not declare, or names no view.
+            UnsupportedQuery: No mechanism can answer the question.
         """
         planned = self.plan(who, project, question_json, loss)
         facts = {
@@ -273,10 +288,10 @@ class Questions:
         return self.get(who, planned.id)
 
     def get(self, who: Principal, id: str) -> AskedQuestion:
-        """Return a question with its status at the last publication time.
+        """Return a question by its identifier, with its status at the last publication time (not the live one).
 
         Raises:
-            ProtocolError: The question does not exist, or is hidden from the principal.
+            ProtocolError: The question does not exist, or is hidden from the caller.
         """
         question = self._archive.read_snapshot(lambda connection: find_question(connection, id))
         if question is None:
@@ -286,10 +301,10 @@ class Questions:
         return question
 
     def all(self, who: Principal, project: str) -> tuple[AskedQuestion, ...]:
-        """Return the questions of a project, newest first.
+        """Return the newest `MOST_LISTED` questions of a project, newest first; empty if there is none.
 
         Raises:
-            ProtocolError: The project does not exist, or is hidden from the principal.
+            ProtocolError: The project does not exist, or is hidden from the caller.
         """
         find_project_for(self._archive, who, project, Right.SEE_QUESTIONS)
         return list_questions(self._archive, QUESTIONS.c.project == project)
@@ -310,24 +325,53 @@ class Questions:
         return len(ids) - 1 - ids.index(asked.id) if asked.id in ids else 0
 
     def queue(self, who: Principal, dataset: str) -> tuple[AskedQuestion, ...]:
-        """Return the questions of a dataset, newest first. Raises `ProtocolError` if they are hidden."""
+        """Return the newest `MOST_LISTED` questions of a dataset over all projects, newest first.
+
+        Args:
+            who: The caller: a steward of the dataset, an auditor, or the machine.
+            dataset: Name of the dataset; one that does not exist gives an empty result for auditor and machine.
+
+        Raises:
+            ProtocolError: The questions are hidden from the caller.
+        """
         require(who, Right.SEE_QUEUE, Subject(dataset))
         return list_questions(self._archive, QUESTIONS.c.dataset == dataset)
 
 
 def request_id(member: Member, dataset: Dataset, question: Any, loss: PrivacyLoss) -> str:
-    """Return the request id of a project's question. It is equal for all analysts and for equal queries and losses."""
+    """Return the id under which the ledger charges a project's question, once.
+
+    It is equal for all analysts of a project, and for all questions that count the same on the same version at the same
+    loss.
+
+    Args:
+        member: The project and the analyst who asks.
+        dataset: The version of the dataset.
+        question: The parsed question.
+        loss: The privacy loss of the answer.
+    """
     version = f"version {dataset.version}"
     return make_request_id(member, question, loss, dataset.adjacency, dataset.account.dataset, about=version)
 
 
 def question_id(request: str, question: Any) -> str:
-    """Return the identifier of a question. Questions that read one paid request differently have different ones."""
+    """Return the identifier of a question and its release: a SHA-256 in 64 hexadecimal digits.
+
+    Questions that need the same counts share a charge (request). If they show different results of these counts, their
+    identifiers differ.
+
+    Args:
+        request: The id of the charge, from `request_id`.
+        question: The parsed question.
+    """
     return sha256(json.dumps([request, _question_to_text(question)]).encode()).hexdigest()
 
 
 def answer_key(dataset: Dataset, question: Any) -> str:
-    """Return a key that is equal for questions that the same release answers, at any privacy loss."""
+    """Return a key that equal questions about the same version of a dataset have in common, whatever loss they pay.
+
+    By this key, published answers of any project are found that answer a question without a charge.
+    """
     return sha256(json.dumps([dataset.name, dataset.version, _question_to_text(question)]).encode()).hexdigest()
 
 

@@ -1,4 +1,8 @@
-"""The queue of questions: leases of workers, state changes, and a steward's actions on waiting questions.
+"""Database-backed job queue of a verification server, with leases: questions that wait to be charged and answered.
+
+Worker processes charge a question's privacy loss, count the records and store the noisy answer. A lease gives a
+question to one worker for a limited time, so that another one takes over after a crash. A steward, who manages a
+dataset, may move or withdraw its waiting questions (`Stewardship`).
 
     lease_next        a worker leases a question for `LEASE_SECONDS`: queued ones before paid ones
     mark_paid, mark_refused, store_answer    under a valid lease; a stored answer is never replaced
@@ -40,16 +44,16 @@ from .tables import DATASETS, QUESTIONS, RELEASES
 # All transitions are idempotent. If a worker is killed, another worker resumes from the stored state: the ledger
 # charges a request once and holds one answer for it, and a release is stored once.
 LEASE_SECONDS = 600
-"""Seconds without a sign of life after which another worker may take over a question."""
+"""Seconds after which a lease expires, so that another worker may take over the question of a worker that hangs."""
 LATER = "later"
-"""Lease holder of a question that waits for a retry."""
+"""Name in the place of a worker: the lease holder of a question that waits for its next try."""
 RETRY_SECONDS = (2, 10, 60, 600)
 """Seconds before each retry of a paid question whose counting failed, as when a disk is full or an engine is down. The
 last wait repeats."""
 
 
 class WorkerRole(Enum):
-    """The transitions that a worker performs."""
+    """What a worker does with questions: charge them, count them, count short ones only, or everything."""
 
     CHARGES = "charges"
     COUNTS = "counts"
@@ -70,15 +74,15 @@ class Job:
     """A question that a worker has leased.
 
     Attributes:
-        id: The identifier of the question and of its release.
-        request: The request id in the ledger.
-        member: The project and analyst who pay.
-        dataset: The dataset.
-        version: The version of the dataset.
-        question: The question.
-        loss: The privacy loss.
-        state: Queued or paid.
-        worker: The lease holder.
+        id: The identifier that the question shares with its release (stored answer).
+        request: The id under which the ledger charges it, once.
+        member: The project and the analyst whose allowances pay.
+        dataset: Name of the dataset.
+        version: Version of the dataset.
+        question: The parsed question.
+        loss: The privacy loss of the answer.
+        state: `State.QUEUED` (not yet charged) or `State.PAID` (charged, not yet counted).
+        worker: Name of the lease holder.
     """
 
     id: str
@@ -97,13 +101,24 @@ class LeaseLost(InvalidArgument):
 
 
 class Queue:
-    """The worker's view of the queue: leases, and transitions from queued to paid to answered."""
+    """The queue as workers use it: leases, and changes of status from queued to paid to counted to answered.
+
+    Args:
+        archive: The server's database.
+    """
 
     def __init__(self, archive: Archive) -> None:
         self._database = archive
 
     def lease_next(self, worker: str, role: WorkerRole = WorkerRole.ALL) -> Job | None:
-        """Lease the next question to a worker (a unique name): queued before paid; None if all are leased."""
+        """Lease the next question to a worker, and return it; None if no question waits for a worker of this role.
+
+        Questions that are not yet charged come first, because charging is fast.
+
+        Args:
+            worker: Name of the worker, unique among all workers.
+            role: What the worker does.
+        """
         now = int(time.time())
         if self._database.read_snapshot(lambda connection: _select_next(connection, now, role)) is None:
             return None
@@ -121,12 +136,16 @@ class Queue:
 
     @staticmethod
     def require_lease(connection: Connection, job: Job) -> None:
-        """Refuse a question whose lease is no longer valid, within the transaction that charges it.
+        """Require that a worker still holds the lease of its question, within the transaction that charges it.
 
         A suspended worker may resume long after its lease was returned and its question withdrawn.
 
+        Args:
+            connection: The connection of this transaction.
+            job: The leased question.
+
         Raises:
-            LeaseLost: The worker no longer holds the lease.
+            LeaseLost: Another worker has the lease, or the question is neither queued nor paid.
         """
         if (
             connection.execute(
@@ -137,15 +156,20 @@ class Queue:
             raise LeaseLost("question", "another worker has this question, or it was withdrawn; take the next one")
 
     def mark_paid(self, job: Job) -> None:
-        """Record that the ledger has charged the question, if the job's lease is still valid."""
+        """Record that the ledger has charged a leased question. Without a valid lease, nothing changes."""
         self._update_queued(job, state=State.PAID.value)
 
     def mark_refused(self, job: Job, reason: str) -> None:
-        """Record that the question was refused, uncharged, with its reason."""
+        """Record that a leased question was refused without a charge. Without a valid lease, nothing changes.
+
+        Args:
+            job: The leased question.
+            reason: The reason in words, which analysts will see; it must not quote a record.
+        """
         self._update_queued(job, state=State.REFUSED.value, refusal=reason, worker=None)
 
     def return_lease(self, job: Job) -> None:
-        """Return the lease, so that another worker may continue."""
+        """Give a lease back, so that another worker may continue. Without a valid lease, nothing changes."""
         self._database.write(
             lambda connection: (
                 connection.execute(update(QUESTIONS).where(*_leased_by(job)).values(worker=None)).rowcount
@@ -154,7 +178,10 @@ class Queue:
 
     @write_transaction
     def schedule_retry(self, connection: Connection, job: Job) -> None:
-        """Record a failed count, and block the question until its next retry."""
+        """Record that counting a leased question failed, and block it for the next wait of `RETRY_SECONDS`.
+
+        Without a valid lease, nothing changes.
+        """
         is_leased = and_(*_leased_by(job))
         tries = connection.execute(select(QUESTIONS.c.tries).where(is_leased)).scalars().first()
         if tries is None:
@@ -167,7 +194,16 @@ class Queue:
 
     @write_transaction
     def store_answer(self, connection: Connection, id: str, curve: str, facts: Mapping[str, Any]) -> None:
-        """Store the answer, which is shown at the next publication time. A stored answer is never replaced."""
+        """Store the answer of a charged question, which is shown at the next publication time.
+
+        A stored answer is never replaced, so a second call changes nothing.
+
+        Args:
+            connection: A connection, which the decorator passes.
+            id: Identifier of the question.
+            curve: The released curve as JSON.
+            facts: Contents of its HTML summary.
+        """
         acquire_lock(connection, f"release {id}")
         if not has_row(connection, RELEASES, id=id):
             row = {"id": id, "curve": curve, "facts": json.dumps(facts), "svg": "", "csv": ""}
@@ -176,14 +212,14 @@ class Queue:
         connection.execute(update(QUESTIONS).where(*is_paid).values(state=State.COUNTED.value, worker=None))
 
     def find_undrawn(self) -> list[str]:
-        """Return answers without a picture that no worker is drawing, oldest first."""
+        """Return the identifiers of at most 50 answers without a picture that no worker is drawing, oldest first."""
         is_free = _is_unleased(int(time.time()))
         # answers considered at a time
         query = _UNDRAWN.where(RELEASES.c.svg == "", is_free).order_by(QUESTIONS.c.number).limit(50)
         return self._database.read_snapshot(lambda connection: [str(id) for id in connection.execute(query).scalars()])
 
     def lease_drawing(self, worker: str, id: str) -> bool:
-        """Lease the drawing of an answer; False if another worker holds it."""
+        """Lease the drawing of an answer's picture to a worker; return False if another worker holds the lease."""
         now = int(time.time())
         lease = update(QUESTIONS).where(QUESTIONS.c.id == id, _is_unleased(now)).values(worker=worker, claimed=now)
         return bool(self._database.write(lambda connection: connection.execute(lease).rowcount))
@@ -201,7 +237,14 @@ class Queue:
         connection.execute(update(QUESTIONS).where(QUESTIONS.c.id == id).values(worker=None))
 
     def publish_states(self) -> int:
-        """Publish all state changes since the last publication time. Returns the number of changed questions."""
+        """Publish all changes of status since the last publication time: counted questions become answered.
+
+        The server calls it on a fixed public schedule. So the moment at which an answer appears does not reveal how
+        long counting took, which may depend on records.
+
+        Returns:
+            The number of changed rows; 0 if nothing has changed.
+        """
         has_moved = QUESTIONS.c.shown != QUESTIONS.c.state
         if (
             self._database.read_snapshot(lambda reader: reader.execute(select(QUESTIONS.c.id).where(has_moved)).first())

@@ -1,10 +1,14 @@
-"""Releases, seen by their project and, once published, by all analysts; and the predictive models of projects.
+"""Access control for released answers (noisy results) and for stored predictive models of a verification server.
 
-What was answered is kept and shown by role:
+A release is the differentially private answer of one question, stored as JSON. Its picture (SVG) and table (CSV) are
+computed from this JSON alone, so they cost no privacy budget. A project is a group of analysts who share a dataset.
 
-    Answer       a released answer, with its picture and table: drawn by a worker, or here
-    Releases     by role: a project sees its own, all analysts see published ones; publishing cannot be undone
-    Models       predictive models of projects, stored once by their SHA-256 digest
+    Answer       a release with its question; picture and table as stored, or else drawn on access
+    Releases     lookup by role: a project sees its own releases, and all who may list datasets see published ones
+    Models       predictive models (such as a risk score) that analysts hand in for questions, one per SHA-256 digest
+
+Worker processes draw pictures when no question waits. Publishing a release is a steward's decision and cannot be
+undone.
 """
 
 from __future__ import annotations
@@ -35,61 +39,84 @@ from .questions import WITH_RELEASES, AskedQuestion, State, list_questions, ques
 from .store import Archive, format_now
 from .tables import MODELS, QUESTIONS, RELEASES
 
-# Picture and table of an answer: post-processing, which workers do when no question waits.
+# Picture and table of an answer. Both are functions of the released curve only, so they lose no privacy.
 LEVEL = 0.95
-"""Probability. Confidence level of intervals in tables."""
+"""Probability. Confidence level of the intervals in tables: the usual 95 %."""
 DRAWING = Lock()
 """One picture at a time: matplotlib's settings are global to the process."""
 
 
 def render_svg(curve: Any, title: str = "", **plot_options: Any) -> str:
-    """Return a standalone SVG of a curve, with the options of its `plot`, and a title if given."""
+    """Draw a released curve and return the picture as the text of a standalone SVG file.
+
+    One picture is drawn at a time in a process, because matplotlib's settings are global.
+
+    Args:
+        curve: The released curve, as `Session.ask` returns it.
+        title: Title above the axes; empty: no title is added.
+        plot_options: Options of the curve's `plot`.
+    """
     with DRAWING:
         axes = curve.plot(ax=display.headless_axes(getattr(curve, "SIZE", display.LANDSCAPE)), **plot_options)
         return display.svg_text(display.set_title(axes, title) if title else axes)
 
 
 def render_csv(curve: Any) -> str:
-    """Return the CSV of a curve with interval bounds at level 0.95. Spreadsheet formulas in texts are escaped."""
+    """Return a released curve as the text of a CSV file, with bounds of 95 % confidence intervals.
+
+    The intervals account for the privacy noise only, not for sampling from a population. Texts that a spreadsheet would
+    run as formulas are escaped.
+    """
     return str(curve.to_csv_text(level=LEVEL, population=False))
 
 
 def name_page(curve: Any) -> str:
-    """Return the title of a page in the reader's language: that of the curve."""
+    """Return the curve's title in the language in use (see `use_language`), as the title of its page."""
     return str(curve._translate_title())
 
 
 def render_page(curve: Any, svg: str) -> str:
-    """Return an HTML page of a curve around its picture, in the reader's language."""
+    """Return a complete HTML page of a released curve, in the language in use (see `use_language`).
+
+    Args:
+        curve: The released curve.
+        svg: Its picture, as `render_svg` returns it; embedded in the page.
+    """
     head = f'<meta charset="utf-8"><title>{escape(name_page(curve))}</title>'
     return f'<!doctype html>\n<html lang="{name_language()}">{head}\n{curve.render_html(svg)}\n</html>\n'
 
 
 def render_statement(curve: Any, language: str) -> str:
-    """Return the privacy statement of a curve in plain words, in a language."""
+    """Return the privacy statement of a curve in plain words: what is protected, and at which loss.
+
+    Args:
+        curve: The released curve.
+        language: Code of the language, as `use_language` takes it, such as ``en``.
+    """
     with use_language(language):
         return describe_results_privacy(dict(assign_file_names([(curve.KIND, curve)]))) + "\n"
 
 
 # Answers.
 DRAWN = frozenset({"svg", "csv", "html"})
-"""File formats that are drawn by workers or embed their drawings."""
+"""File formats that a worker draws or that embed its drawing, so that they may have to wait for it."""
 _HERE = BoundedSemaphore(1)
-"""At most one picture is drawn in the serving process."""
+"""At most one picture at a time is drawn in the serving process, so that drawing cannot occupy its threads."""
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """The released answer of a question.
+    """The released (noisy) answer of a question.
 
     Attributes:
-        asked_question: The question.
-        json: The curve, in the published format.
-        stored_svg: The picture; empty until a worker has drawn it.
-        stored_csv: The table; empty until a worker has drawn the picture.
-        facts: Contents of the HTML summary: ``title``, ``line``, ``summary`` (pairs), ``notes``, ``privacy`` (pairs).
-        published_at: Time of publication; None while only the project sees it.
-        published_by: The steward who published it.
+        asked_question: The question, with its project, dataset and author.
+        json: The released curve as JSON, in the published format.
+        stored_svg: The picture as SVG text; empty until a worker has drawn it.
+        stored_csv: The table as CSV text; empty until a worker has drawn the picture.
+        facts: Contents of the HTML summary: ``title``, ``line``, ``summary`` (pairs of label and value), ``notes``,
+            ``privacy`` (pairs of label and value).
+        published_at: Time of publication as ISO 8601 text in UTC; None while only the project sees the answer.
+        published_by: Name of the steward who published it; None while unpublished.
     """
 
     asked_question: AskedQuestion
@@ -102,17 +129,17 @@ class Answer:
 
     @property
     def id(self) -> str:
-        """The identifier of the question and of its release."""
+        """The identifier that a question and its release share."""
         return self.asked_question.id
 
     @property
     def is_drawn(self) -> bool:
-        """Return True if a worker has drawn the picture and the table."""
+        """Return True if the stored picture exists, so that `svg` and `csv` need no drawing."""
         return bool(self.stored_svg)
 
     @property
     def svg(self) -> str:
-        """Picture of the answer as SVG, stored or drawn now."""
+        """Picture of the answer as SVG text: as stored, or else drawn on each access."""
         return self.stored_svg or render_svg(self.load_curve())
 
     @property
@@ -122,7 +149,7 @@ class Answer:
 
     @property
     def csv(self) -> str:
-        """The table with interval bounds, stored or computed now."""
+        """Table of the answer as CSV text with interval bounds: as stored, or else computed on each access."""
         return self.stored_csv or render_csv(self.load_curve())
 
     def load_curve(self) -> Any:
@@ -131,16 +158,27 @@ class Answer:
 
 
 class Releases:
-    """Access to released answers, by role and publication time."""
+    """Access to released answers by role: members and overseers of a project, or all who list datasets once published.
+
+    A release that is hidden from the caller gives the same error as one that does not exist.
+
+    Args:
+        archive: The server's database.
+    """
 
     def __init__(self, archive: Archive) -> None:
         self._archive = archive
 
     def get(self, who: Principal, id: str) -> Answer:
-        """Look up a release.
+        """Return a release by its identifier.
+
+        Args:
+            who: The caller.
+            id: Identifier of the question and its release.
 
         Raises:
-            ProtocolError: The release does not exist, is hidden from the principal, or is not shown yet.
+            ProtocolError: The release does not exist, is hidden from the caller, or its publication time (a public
+                clock, see `questions`) has not come. The error is the same in all three cases.
         """
         answer = self._archive.read_snapshot(lambda connection: _find_answer(connection, id))
         if (
@@ -152,15 +190,22 @@ class Releases:
         return answer
 
     def is_drawn(self, id: str) -> bool:
-        """Return True unless the answer exists and its picture is still to be drawn."""
+        """Return True if no picture of this identifier waits to be drawn: it is stored, or there is no such answer."""
         query = select(RELEASES.c.id).where(RELEASES.c.id == id, RELEASES.c.svg == "")
         return self._archive.read_snapshot(lambda connection: connection.execute(query).first()) is None
 
     def get_with_drawing(self, who: Principal, id: str) -> Answer:
-        """Return a release with its picture and table, drawn here if no worker has drawn them, one at a time.
+        """Return a release with its picture and table; draw both in this process if no worker has done so.
+
+        A drawing made here is returned, not stored.
+
+        Args:
+            who: The caller.
+            id: Identifier of the question and its release.
 
         Raises:
-            ProtocolError: See `get`; or another picture is being drawn here.
+            ProtocolError: The release does not exist, is hidden, or is not shown yet (404); or this process is drawing
+                another picture (503).
         """
         answer = self.get(who, id)
         if answer.is_drawn:
@@ -173,19 +218,27 @@ class Releases:
             _HERE.release()
 
     def all(self, who: Principal, project: str) -> tuple[AskedQuestion, ...]:
-        """Return the answered questions of a project, newest first.
+        """Return the newest 500 answered questions of a project, newest first; empty if there is none.
+
+        Args:
+            who: The caller.
+            project: Name of the project.
 
         Raises:
-            ProtocolError: The project does not exist, or is hidden from the principal.
+            ProtocolError: The project does not exist, or is hidden from the caller.
         """
         find_project_for(self._archive, who, project, Right.SEE_RELEASES)
         return list_questions(self._archive, QUESTIONS.c.project == project, ANSWERED)
 
     def list_published(self, who: Principal, dataset: str) -> tuple[AskedQuestion, ...]:
-        """Return the questions of a dataset with published answers, newest first.
+        """Return the newest 500 questions of a dataset with published answers, newest first; empty if there is none.
+
+        Args:
+            who: The caller.
+            dataset: Name of the dataset; one that does not exist gives an empty result.
 
         Raises:
-            ProtocolError: The principal may not see published releases.
+            ProtocolError: The caller may not see published releases.
         """
         require(who, Right.SEE_PUBLISHED)
         return list_questions(
@@ -193,10 +246,17 @@ class Releases:
         )
 
     def publish(self, who: Principal, id: str) -> None:
-        """Publish a release to all who may list the datasets. This cannot be undone.
+        """Show a release to all who may list the datasets, and write an audit event. This cannot be undone.
+
+        Publishing a published release again does nothing.
+
+        Args:
+            who: The caller: a steward of the dataset, or the machine.
+            id: Identifier of the question and its release.
 
         Raises:
-            ProtocolError: The principal is not the dataset's steward, or the release does not exist.
+            ProtocolError: The caller is not a steward of the dataset, or the release does not exist or is not shown
+                yet.
         """
         answer = self._archive.read_snapshot(lambda connection: _find_answer(connection, id))
         if answer is None or answer.asked_question.state is not State.ANSWERED:
@@ -219,7 +279,7 @@ ANSWERS = WITH_RELEASES.add_columns(
 
 
 def _find_answer(connection: Connection, id: str) -> Answer | None:
-    """Return the answer of a question; None if it has none."""
+    """Return the answer of the question with this identifier; None if there is no such question, or no answer yet."""
     row = connection.execute(ANSWERS.where(QUESTIONS.c.id == id)).first()
     return None if row is None else _answer_from_row(row)
 
@@ -231,19 +291,19 @@ def _answer_from_row(row: Row[Any]) -> Answer:
 
 
 def _may_see(who: Principal, asked: AskedQuestion) -> bool:
-    """Return True if the principal may see a release: of the project, or published."""
+    """Return True if the caller may see a release: by a right on its project, or because it is published."""
     return may(who, Right.SEE_RELEASES, asked.subject) or (asked.is_published and may(who, Right.SEE_PUBLISHED))
 
 
 @dataclass(frozen=True, slots=True)
 class StoredModel:
-    """A model of a project.
+    """A predictive model that an analyst handed in, such as a logistic regression or a tree ensemble.
 
     Attributes:
-        digest: SHA-256 of the model.
+        digest: SHA-256 of the model, in hexadecimal digits.
         name: The name, unique in the project.
-        person: The analyst who added it; empty if the principal may not see it.
-        made_at: Time of adding.
+        person: The analyst who added it; empty if the caller may not see who it was.
+        made_at: Time of adding, as ISO 8601 text in UTC.
         text: The model as JSON.
     """
 
@@ -266,12 +326,12 @@ class StoredModel:
 
 @dataclass(frozen=True, slots=True)
 class ModelsByName(Mapping[str, Predictor]):
-    """Mapping of a project's model names to predictors, which are loaded on access.
+    """Mapping of a project's model names to predictors. A model is read from the database when its name is looked up.
 
     Attributes:
-        archive: The database.
-        project: The project.
-        names: The names in the order of adding.
+        archive: The server's database.
+        project: Name of the project.
+        names: The model names in the order of adding.
     """
 
     archive: Archive
@@ -294,17 +354,29 @@ class ModelsByName(Mapping[str, Predictor]):
 
 
 class Models:
-    """The predictive models of projects."""
+    """The predictive models that the analysts of projects handed in for questions about their scores.
+
+    Args:
+        archive: The server's database.
+    """
 
     def __init__(self, archive: Archive) -> None:
         self._archive = archive
 
     def add(self, who: Principal, project: str, text: str) -> StoredModel:
-        """Store a model, unless the project has it.
+        """Store a model in a project, and write an audit event. A model that the project already has is returned.
+
+        Args:
+            who: The caller, an analyst of the project.
+            project: Name of the project.
+            text: The model as JSON.
+
+        Returns:
+            The stored model.
 
         Raises:
-            ProtocolError: The principal is not an analyst of the project, the project has too many models, or the name
-                is in use.
+            ProtocolError: The caller is not an analyst of the project, the project has 1,000 models, or another of its
+                models has this name.
             ValueError: The text is not a valid model.
         """
         dataset_project = find_project_for(self._archive, who, project, Right.ASK)
@@ -342,7 +414,18 @@ class Models:
         )
 
     def get(self, who: Principal, project: str, digest: str) -> StoredModel:
-        """Return a model. Raises `ProtocolError` if it does not exist or is hidden from the principal."""
+        """Return the model of a project with this SHA-256 digest.
+
+        The name of who added it is left out if the caller may not see names of the project's people.
+
+        Args:
+            who: The caller.
+            project: Name of the project.
+            digest: SHA-256 digest in hexadecimal digits, in full.
+
+        Raises:
+            ProtocolError: The project or the model does not exist, or the project is hidden from the caller.
+        """
         subject = find_project_for(self._archive, who, project, Right.SEE_QUESTIONS).subject
         model = self._archive.read_snapshot(lambda connection: _find_model(connection, project, digest))
         if model is None:
@@ -350,10 +433,14 @@ class Models:
         return _redact_owner(who, model, subject)
 
     def index_by_name(self, who: Principal, project: str) -> ModelsByName:
-        """Return the models of a project by name, loaded on access.
+        """Return a mapping of a project's model names to predictors, each of which is read when it is looked up.
+
+        Args:
+            who: The caller.
+            project: Name of the project.
 
         Raises:
-            ProtocolError: The project does not exist, or is hidden from the principal.
+            ProtocolError: The project does not exist, or is hidden from the caller.
         """
         find_project_for(self._archive, who, project, Right.SEE_QUESTIONS)
         names = select(MODELS.c.name).where(MODELS.c.project == project).order_by(MODELS.c.made_at, MODELS.c.digest)
@@ -361,10 +448,14 @@ class Models:
         return ModelsByName(self._archive, project, tuple(dict.fromkeys(map(str, model_names))))
 
     def all(self, who: Principal, project: str) -> tuple[StoredModel, ...]:
-        """Return the models of a project in the order of adding.
+        """Return the models of a project in the order of adding; empty if there is none.
+
+        Args:
+            who: The caller.
+            project: Name of the project.
 
         Raises:
-            ProtocolError: The project does not exist, or is hidden from the principal.
+            ProtocolError: The project does not exist, or is hidden from the caller.
         """
         subject = find_project_for(self._archive, who, project, Right.SEE_QUESTIONS).subject
         query = select(MODELS).where(MODELS.c.project == project).order_by(MODELS.c.made_at, MODELS.c.digest)
@@ -385,7 +476,7 @@ def _find_model(connection: Connection, project: str, digest: str) -> StoredMode
 
 
 def _redact_owner(who: Principal, model: StoredModel, subject: Subject) -> StoredModel:
-    """Return the model, without its owner if the principal may not see them."""
+    """Return the model, with an empty `person` if the caller may not see names of the project's people."""
     return replace(model, person=redact_person(who, model.person, subject))
 
 

@@ -1,7 +1,8 @@
-"""Client of a verification server for programs: the same questions and curves as `Session`.
+"""Python client of a verification server: the same questions and results as with a local `Session`.
 
-`Remote` asks like `Session`, but the server charges, counts and answers; plans are made here from the public schema.
-The server's one-line refusals become the same exceptions that a session raises.
+A `Session` counts a local table and charges a local privacy budget ledger. With `Remote`, the server does both, and the
+table stays there. Plans (cost and expected error) are made by the client from the dataset's public schema. Refusals of
+the server are raised as the same exceptions that a session raises.
 """
 
 from __future__ import annotations

@@ -1,8 +1,12 @@
-"""The renderer: draws sketches, comparisons and files of released answers, in a process of its own.
+"""Rendering service of a verification server: pictures and files of released noisy answers, drawn in a child process.
 
-`Renderer` has the cache and the queue of requests. `draw` makes one picture or file.
+Three things are drawn: sketches of what an answer could look like, from a plan and a synthetic or dummy table;
+comparisons of a released answer with the exact one of a synthetic table; and files of released answers to download.
+Drawing takes seconds and uses settings that are global to a process, so it must not run in the serving process.
+`Renderer` has the cache and the queue of requests; `draw` makes one picture or file.
 
-Formal guarantees: post-processing; only released answers and public facts are drawn.
+Formal guarantees: only released answers and public facts are drawn, and no record is read. Such post-processing loses
+no further privacy.
 """
 
 from __future__ import annotations

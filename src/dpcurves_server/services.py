@@ -1,11 +1,12 @@
-"""The services of a verification server, which its pages, its API and its commands share.
+"""Service layer of a verification server, which its pages, its API and its commands share.
 
     people, sessions, tokens           accounts and roles, browser sessions, API tokens
     datasets, projects, synthetic      data sets with their budgets, projects with their allowances, synthetic tables
     questions, stewardship, releases   plans and the queue, waiting questions, released answers
     models, audit, studio              predictive models, the audit log, pictures
 
-Each method checks the rights of its caller. Services open no records; workers do, after the charge (`worker`).
+Each method takes the caller first and checks the caller's rights. Services open no confidential records. Worker
+processes do, after the privacy loss of a question was charged (`worker`).
 """
 
 from __future__ import annotations

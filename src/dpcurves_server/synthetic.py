@@ -1,12 +1,17 @@
-"""Synthetic tables, on which analysts try questions, with their privacy statements; and an LRU cache.
+"""Synthetic data of a dataset: tables that stewards upload for analysts to try questions on, approved by two people.
 
-    propose_table    one person proposes a table for a version of a dataset
-    confirm_table    another person confirms it; then all who see the dataset may download it
-    dummy_csv        independent, uniform values of the declared columns, which need no confirmation
+A synthetic table has the declared columns of a confidential table and made-up rows. Its author states in words how it
+was made and how private it is. The server cannot check that statement, so a second person must approve the table:
 
-A proposed table that equals the confidential one is refused, and one with many of its rows unless the proposer insists.
+    propose_table    a steward uploads a table for a version of a dataset
+    confirm_table    another person confirms it; then all who may list the dataset may download it
+    dummy_csv        rows of independent, uniform values of the declared columns; they need nobody's approval
 
-Formal guarantees: none. Its author alone answers for what a synthetic table reveals; nothing is charged.
+Each upload is compared with the confidential table, because a steward may pick the wrong file. An upload that equals
+the confidential table is refused. An upload that shares many of its rows is refused unless the steward insists.
+`LruCache` holds parsed tables, and is used by other modules.
+
+Formal guarantees: none. The author alone answers for what a synthetic table reveals, and no budget is charged.
 """
 
 from __future__ import annotations
@@ -39,7 +44,10 @@ Result = TypeVar("Result")
 
 @dataclass
 class LruCache(Generic[Result]):
-    """Cache of computed results that drops the least recently used one (LRU).
+    """Thread-safe cache of computed results that drops the least recently used one (LRU) when it is full.
+
+    Attributes:
+        capacity: Largest number of cached results.
 
     >>> squares = LruCache[int](capacity=1)
     >>> [squares.get_or_compute(key, lambda: value) for key, value in ((3, 9), (3, 0), (4, 16), (3, 0))]
@@ -51,7 +59,7 @@ class LruCache(Generic[Result]):
     _lock: Lock = field(default_factory=Lock)
 
     def peek(self, key: Hashable) -> Result | None:
-        """Return the cached value of a key and mark it as used; None if it is not cached."""
+        """Return the cached value of a key and mark it as the most recently used; None if the key is not cached."""
         with self._lock:
             if key not in self._entries:
                 return None
@@ -59,7 +67,15 @@ class LruCache(Generic[Result]):
             return self._entries[key]
 
     def get_or_compute(self, key: Hashable, compute: Callable[[], Result]) -> Result:
-        """Return the cached value of a key, computed if it is absent."""
+        """Return the cached value of a key, or else compute and cache it.
+
+        No lock is held during the computation, so two threads may compute the same value at once. A result of None is
+        computed again at each call.
+
+        Args:
+            key: The key, any hashable value.
+            compute: Function that returns the value. Its exceptions are passed on, and nothing is cached.
+        """
         cached = self.peek(key)
         if cached is not None:
             return cached
@@ -76,12 +92,12 @@ _READ = LruCache[Any](capacity=2)
 
 @dataclass(frozen=True, slots=True)
 class SyntheticTable:
-    """A synthetic table of a dataset.
+    """A confirmed synthetic table of a dataset version.
 
     Attributes:
-        statement: The privacy statement of its author.
-        parquet_bytes: The table as Parquet.
-        digest: SHA-256 of `parquet_bytes`.
+        statement: Its author's words on how the table was made and how private it is.
+        parquet_bytes: The table as the bytes of a Parquet file.
+        digest: SHA-256 of `parquet_bytes`, in hexadecimal digits.
     """
 
     statement: str
@@ -93,21 +109,21 @@ class SyntheticTable:
 
     @property
     def table(self) -> Any:
-        """The table as an Arrow table, parsed from `parquet_bytes`."""
+        """The table as an Arrow table, parsed from `parquet_bytes`; the last two parsed tables are cached."""
         return _READ.get_or_compute(self.digest, lambda: parquet.read_table(BytesIO(self.parquet_bytes)))
 
     def to_csv(self) -> bytes:
-        """Return the table as CSV."""
+        """Return the table as the bytes of a CSV file with a header line."""
         return _table_to_csv(self.table)
 
 
 @dataclass(frozen=True, slots=True)
 class SyntheticDescription:
-    """Description of a synthetic table.
+    """What is shown of a confirmed synthetic table before it is downloaded.
 
     Attributes:
-        statement: The privacy statement of its author.
-        made_at: Time of the upload.
+        statement: Its author's words on how the table was made and how private it is.
+        made_at: Time of the confirmation, as ISO 8601 text in UTC.
     """
 
     statement: str
@@ -116,14 +132,14 @@ class SyntheticDescription:
 
 @dataclass(frozen=True, slots=True)
 class SyntheticProposal:
-    """A table that waits for a second person.
+    """A synthetic table that waits for the confirmation of a second person.
 
     Attributes:
-        statement: The privacy statement of its author.
-        made_at: Time of the upload.
-        person: The person who sent it.
-        resemblance: How it resembles the confidential table.
-        digest: The first 16 digits of its SHA-256.
+        statement: Its author's words on how the table was made and how private it is.
+        made_at: Time of the upload, as ISO 8601 text in UTC.
+        person: Name of the person who uploaded it.
+        resemblance: How similar its rows are to the confidential table's, in one of a few words.
+        digest: The first 16 hexadecimal digits of the SHA-256 of the packed table.
     """
 
     statement: str
@@ -139,10 +155,14 @@ DESPITE = "despite-equal-rows"
 
 
 class SyntheticTables:
-    """The synthetic tables, at most one per version of a dataset: one person proposes a table, another confirms it.
+    """The synthetic tables: for each version of a dataset, at most one confirmed table and one proposal.
 
     Formal guarantees: none. The author alone answers for what a table reveals of records, and nothing here is charged.
-    Two people are needed to show a table to analysts, and a copy of the registered table is refused.
+    Two people are needed to show a table to analysts, and a copy of the registered (confidential) table is refused.
+
+    Args:
+        archive: The server's database.
+        datasets: The registered datasets, for the location of the confidential records.
     """
 
     def __init__(self, archive: Archive, datasets: Datasets) -> None:
@@ -152,19 +172,24 @@ class SyntheticTables:
     def propose_table(
         self, who: Principal, dataset: Dataset, table: bytes, statement: str, *, despite_equal_rows: bool = False
     ) -> None:
-        """Store a synthetic table that another person confirms, in place of the earlier proposal.
+        """Store an uploaded synthetic table until another person confirms it. It replaces an earlier proposal.
+
+        The upload is compared with the confidential table. The audit log records the proposal, or its refusal for
+        equal rows.
 
         Arguments:
-            who: The machine, or the dataset's steward.
-            dataset: The version of the dataset.
-            table: A CSV or Parquet file.
-            statement: How the table was made, and how private it is.
-            despite_equal_rows: Propose it although many of its rows are rows of the confidential table.
+            who: The caller: the machine, or a steward of the dataset.
+            dataset: The version of the dataset that the table belongs to.
+            table: Bytes of a CSV or Parquet file with the declared columns.
+            statement: In words, how the table was made and how private it is; not empty.
+            despite_equal_rows: True: accept it although many of its rows are rows of the confidential table. A copy of
+                the whole table is refused in any case.
 
         Raises:
-            ProtocolError: The principal is not the dataset's steward, or the table is too large.
-            ValueError: The statement is missing, the table does not fit the schema, or it resembles the confidential
-                one.
+            ProtocolError: The caller is not a steward of the dataset, the file is too large, or this server is parsing
+                another upload.
+            ValueError: The statement is missing, the table does not fit the schema, it equals the confidential one, or
+                it shares many rows with it and `despite_equal_rows` is False.
         """
         require(who, Right.PUT_SYNTHETIC, Subject(dataset.name))
         require_name("statement", statement)
@@ -191,10 +216,15 @@ class SyntheticTables:
         self._archive.run_logged(event, insert_table)
 
     def describe_proposal(self, who: Principal, dataset: str, version: int) -> SyntheticProposal | None:
-        """Return the table that waits for a second person, or None.
+        """Return the description of the table that waits for a second person's confirmation; None if none waits.
+
+        Args:
+            who: The caller: a steward of the dataset, an auditor, or the machine.
+            dataset: Name of the dataset.
+            version: Number of the version.
 
         Raises:
-            ProtocolError: The principal may not confirm tables of the dataset.
+            ProtocolError: The caller may not confirm tables of the dataset.
         """
         require(who, Right.CONFIRM_SYNTHETIC, Subject(dataset))
         row = self._archive.read_snapshot(lambda connection: _find_proposed(connection, dataset, version))
@@ -204,15 +234,18 @@ class SyntheticTables:
         return SyntheticProposal(row.statement, row.made_at, row.person, resemblance, _short_digest(row.packed))
 
     def confirm_table(self, who: Principal, dataset: Dataset, digest: str) -> None:
-        """Show a proposed table to all who see the dataset, in place of the earlier one.
+        """Confirm the proposed table: from now on, all who may list the dataset may download it.
+
+        It replaces the earlier confirmed table, and the audit log records it.
 
         Arguments:
-            who: The confirming person, not the proposer: a steward of the dataset, or an auditor.
+            who: The caller: a steward of the dataset or an auditor, but not the person who proposed the table.
             dataset: The version of the dataset.
-            digest: The digest of the proposal that the principal has seen.
+            digest: `SyntheticProposal.digest` of the proposal that the caller has looked at.
 
         Raises:
-            ProtocolError: The principal may not confirm it, proposed it, or has seen another proposal.
+            ProtocolError: The caller may not confirm tables of the dataset, or proposed this one; or no proposal has
+                this digest, because there is none or a newer one.
         """
         require(who, Right.CONFIRM_SYNTHETIC, Subject(dataset.name))
         version = {"dataset": dataset.name, "version": dataset.version}
@@ -236,10 +269,18 @@ class SyntheticTables:
         self._archive.run_logged(event, move_table)
 
     def download(self, who: Principal, dataset: str, version: int) -> bytes | None:
-        """Return the synthetic table of a version as CSV, and log who has it; None if it has no table.
+        """Return the confirmed synthetic table of a version as CSV, and write the download to the audit log.
+
+        Args:
+            who: The caller.
+            dataset: Name of the dataset.
+            version: Number of the version.
+
+        Returns:
+            Bytes of a CSV file; None if the version has no confirmed table, and then nothing is logged.
 
         Raises:
-            ProtocolError: The principal may not list datasets.
+            ProtocolError: The caller may not list datasets.
         """
         table = self.find(who, dataset, version)
         if table is None:
@@ -249,10 +290,17 @@ class SyntheticTables:
         return table.to_csv()
 
     def describe(self, who: Principal, dataset: str, version: int) -> SyntheticDescription | None:
-        """Return the description of a version's synthetic table, without reading the table; None if it has no table.
+        """Return the description of a version's confirmed synthetic table; None if the version has none.
+
+        The table itself is not read from the database.
+
+        Args:
+            who: The caller.
+            dataset: Name of the dataset.
+            version: Number of the version.
 
         Raises:
-            ProtocolError: The principal may not list datasets.
+            ProtocolError: The caller may not list datasets.
         """
         require(who, Right.SEE_DATASETS)
         query = select(SYNTHETIC.c.statement, SYNTHETIC.c.made_at).filter_by(dataset=dataset, version=version)
@@ -260,14 +308,30 @@ class SyntheticTables:
         return None if row is None else SyntheticDescription(row.statement, row.made_at)
 
     def find(self, who: Principal, dataset: str, version: int) -> SyntheticTable | None:
-        """Return the synthetic table of a version, or None. Raises `ProtocolError` without the right to it."""
+        """Return the confirmed synthetic table of a version; None if the version has none. Nothing is logged.
+
+        Args:
+            who: The caller.
+            dataset: Name of the dataset.
+            version: Number of the version.
+
+        Raises:
+            ProtocolError: The caller may not list datasets.
+        """
         require(who, Right.SEE_DATASETS)
         query = select(SYNTHETIC).filter_by(dataset=dataset, version=version)
         row: Row[Any] | None = self._archive.read_snapshot(lambda connection: connection.execute(query).first())
         return None if row is None else SyntheticTable(row.statement, row.packed)
 
     def dummy_csv(self, dataset: Dataset) -> bytes:
-        """Return rows of a dataset's dummy table, at most 1,000, as CSV in bytes."""
+        """Return a dummy table of a dataset as the bytes of a CSV file: independent, uniform values of its columns.
+
+        It has as many rows as the dataset has public privacy units, but at most 1,000; 1,000 if that number is
+        confidential.
+
+        Args:
+            dataset: The version of the dataset.
+        """
         rows = min(dataset.units or USUAL_ROWS, 1000)  # rows of a downloaded dummy table
         return _table_to_csv(dummy_table(dataset.columns, rows))
 
@@ -283,12 +347,16 @@ def _short_digest(packed: bytes) -> str:
 
 
 def count_trial_rows(dataset: Dataset) -> int:
-    """Return the number of rows of a trial table: the number of units if public, within `MOST_ROWS`."""
+    """Return how many rows the dummy table has on which a question is tried before it is asked.
+
+    The result is the public number of privacy units, but at most `MOST_ROWS`; `USUAL_ROWS` if the number is
+    confidential.
+    """
     return min(dataset.units or USUAL_ROWS, MOST_ROWS)
 
 
 def _table_to_csv(table: Any) -> bytes:
-    """Return an Arrow table as CSV in bytes."""
+    """Return an Arrow table as the bytes of a CSV file with a header line."""
     buffer = BytesIO()
     csv.write_csv(table, buffer)
     return buffer.getvalue()

@@ -1,4 +1,7 @@
-"""Database tables of a verification server (SQLAlchemy), in the same database as its ledger.
+"""Database schema of a verification server (SQLAlchemy tables), in the same database as its privacy budget ledger.
+
+A person (analyst of a project) asks a question about a dataset; its noisy answer is a release. Synthetic tables are
+made-up data for practice, shown after a second person has confirmed them.
 
     PEOPLE, ROLES, SUBJECTS, SESSIONS, TOKENS, ADDRESSES     who signs in, by password or by an identity provider
     DATASETS, PROJECTS, MEMBERS, MODELS                      what is asked about, and by whom

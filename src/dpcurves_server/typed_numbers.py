@@ -1,4 +1,4 @@
-"""Numbers that people type into forms, with a point or a comma before the decimals.
+"""Parsing of numbers typed into forms, with a decimal point or a decimal comma.
 
 Browsers of many languages type a decimal comma. So a comma is read as one wherever it cannot separate thousands. A text
 that may mean two numbers, such as 1,250, is refused, and the error names both. Touches no records.

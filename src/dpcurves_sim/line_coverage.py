@@ -1,7 +1,15 @@
-"""Lines of protocol modules that simulated schedules execute.
+"""Line coverage of deterministic simulation tests: which lines of the protocol code they execute.
 
-A protocol module is covered if simulated schedules execute each line of its functions, except those that cannot run
-there (`NOT_SIMULATED`, with the reasons). Lines of modules and classes run at the import and do not count.
+A simulation test runs a protocol, such as the storage of a ledger or a secure sum, in one process. Network, clock and
+disk are simulated. A schedule is one run of it: an order of messages, delays and crashes that is derived from a seed.
+The coverage shows code of the protocol that no schedule has reached, and so no simulated crash has tested.
+
+    PROTOCOLS              the modules that each scenario (kind of simulation) must cover
+    NOT_SIMULATED          functions that no schedule can reach, with the reason; their lines do not count
+    measure_lines          run schedules under a trace function, and return the coverage of each module
+    list_function_lines    the lines of a file that count: those inside functions
+
+Lines of modules and of class bodies run at the import, not in a schedule, and do not count.
 """
 
 from __future__ import annotations
@@ -31,7 +39,8 @@ PROTOCOLS = {
         "dpcurves_parties.shares.aggregation",
     ),
 }  # fmt: skip
-"""Protocol modules by scenario. Command lines, and servers of sockets and TLS, are no protocol modules."""
+"""Import names of the modules that the schedules of a scenario must cover, by the scenario's name. Modules of command
+lines, sockets and TLS are left out, because the simulation replaces them."""
 NOT_SIMULATED = {
     "PostgreSQL, which runs in the kill tests": (
         "ServerStorage.", "_make_server_engine", "_create_once", "_has_ledger", "acquire_lock",
@@ -47,17 +56,18 @@ NOT_SIMULATED = {
         "require_same_file", "close_when_unused", "_dispose_without_closing", "Resources.",
     ),
 }  # fmt: skip
-"""Functions of protocol modules that no schedule can run, by the reason: beginnings of their names. They do not count.
-"""
+"""Functions of protocol modules that no schedule can run, by the reason. Each text is the beginning of qualified names
+(``Class.method``), so ``Resources.`` stands for all methods of that class. Their lines do not count."""
 
 
 class Coverage(NamedTuple):
-    """Executed lines of a module.
+    """Line coverage of one module.
 
     Attributes:
-        executed: Number of executed lines in functions.
-        lines: Number of lines in functions that a schedule can run.
-        missed: Numbers of lines that were not executed, by function.
+        executed: How many lines were executed, of those that count.
+        lines: How many lines count: lines inside functions that a schedule can run.
+        missed: How many lines were not executed, by the qualified name of their function; functions without a missed
+            line are absent.
     """
 
     executed: int
@@ -66,21 +76,33 @@ class Coverage(NamedTuple):
 
 
 def measure_lines(scenario: str, run: Callable[[], object]) -> dict[str, Coverage]:
-    """Call `run`; return the executed lines by protocol module of the scenario."""
+    """Call `run` once under a trace function and return the line coverage of a scenario's modules.
+
+    The trace function (`sys.settrace`) sees the calling thread only and replaces a debugger's. It is removed at the
+    end, also if `run` raises; the exception is passed on.
+
+    Args:
+        scenario: A key of `PROTOCOLS`.
+        run: Function without arguments that runs the schedules; its result is dropped.
+
+    Returns:
+        The coverage by the module's import name, in the order of `PROTOCOLS`.
+
+    Raises:
+        KeyError: there is no such scenario.
+    """
     files = {module: str(getattr(find_spec(module), "origin", "")) for module in PROTOCOLS[scenario]}
     lines = {file: dict(list_function_lines(Path(file))) for file in files.values()}
     executed: dict[str, set[int]] = {file: set() for file in lines}
 
     def trace_line(frame: FrameType, event: str, _: Any) -> Any:
-        """Record the line that a frame executes: the local trace function of `sys.settrace`."""
+        """Record the line that a frame executes, and return itself: a local trace function of `sys.settrace`."""
         if event == "line":
             executed[frame.f_code.co_filename].add(frame.f_lineno)
         return trace_line
 
     def trace_call(frame: FrameType, event: str, _: Any) -> Any:
-        """Return the function that traces the lines of a call; None outside of the protocol modules. For
-        `sys.settrace`.
-        """
+        """Return `trace_line` for a call in one of the modules; None for other calls, whose lines are not traced."""
         return trace_line if frame.f_code.co_filename in executed else None
 
     sys.settrace(trace_call)
@@ -96,12 +118,17 @@ def measure_lines(scenario: str, run: Callable[[], object]) -> dict[str, Coverag
 
 
 def list_function_lines(file: Path) -> Iterator[tuple[int, str]]:
-    """Yield the numbers of the lines that schedules can run, each with the name of its function.
+    """Yield the lines of a Python file that count for the coverage: those inside functions that a schedule can run.
 
-    Only lines inside functions are listed; lines of modules and classes run at the import.
+    The file is compiled, not run. A function's first line (``def`` or its first decorator) is left out, and so are the
+    functions of `NOT_SIMULATED`.
 
     Args:
-        file: A Python file.
+        file: Path of a Python file.
+
+    Yields:
+        Pairs of a line number, from 1, and the qualified name of its function (``Class.method``). Lines ascend within a
+        function.
     """
     left_out = tuple(name for names in NOT_SIMULATED.values() for name in names)
     pending = [compile(file.read_text(encoding="utf-8"), str(file), "exec")]

@@ -1,9 +1,12 @@
-"""SENSITIVE. The columns of a federation's task, which the table of each site must have.
+"""SENSITIVE. Schema validation in a federation: each site's table must have the columns that all sites agreed on.
+
+A federation is a group of sites (such as hospitals) that answer questions about all their records together. Its task is
+the public document that they agreed on; among other facts, it lists columns and types.
 
     parse_schema             columns and types of a task, as in ``age:number,sex:category``
-    require_known_columns    refuses a question on other columns, or on categories as numbers
+    require_known_columns    refuses a question on other columns, or one that takes categories for numbers
     require_task_columns     refuses a site's table that lacks a column of the task
-    count_used_rows          the number of records that a site uses; SECRET
+    count_used_rows          SECRET: the number of a site's records after at most the agreed number of rows per unit
 
 Formal guarantees: all functions but `count_used_rows` read schemas only, so their errors reveal no record.
 """
@@ -24,7 +27,7 @@ Axes = Sequence[Axis | Categories]
 
 
 class ColumnKind(Enum):
-    """The type of a task's column."""
+    """The type of a column that the sites of a federation agreed on: numbers, or categories."""
 
     NUMBER = "number"
     CATEGORY = "category"
@@ -42,13 +45,13 @@ Schema = Mapping[str, ColumnKind]
 
 
 def parse_schema(text: str) -> Schema:
-    """Parse the columns and types of a task.
+    """Parse the columns and types of a task, and return the type of each column by its name.
 
     Args:
         text: Entries NAME:TYPE separated by commas, as in ``age:number,sex:category``.
 
     Raises:
-        ValueError: the form is wrong, or a column is repeated.
+        ValueError: the text is empty, an entry has another form or type, or a column is repeated.
     """
     schema: dict[str, ColumnKind] = {}
     kinds = {kind.value: kind for kind in ColumnKind}
@@ -63,14 +66,16 @@ def parse_schema(text: str) -> Schema:
 
 
 def require_known_columns(schema: Schema, axes: Axes) -> None:
-    """Refuse axes on columns that the task does not have, or numeric axes on categories.
+    """Require that a question reads columns of the task only, and reads as numbers only columns of numbers.
+
+    No record is read. Columns in filters and expressions, and inputs of models, are checked too.
 
     Args:
-        schema: Columns of the task; empty: any column is allowed.
-        axes: Axes of a question.
+        schema: Columns of the task by name; empty: any column is allowed.
+        axes: Axes of a question: the columns that it counts by, with their grids or categories.
 
     Raises:
-        ValueError: names the column.
+        ValueError: a column is not of the task, or has categories but is read as numbers; the message names it.
     """
     if not schema:
         return
@@ -117,17 +122,18 @@ def require_task_columns(records: Records, schema: Schema) -> None:
 
 
 def count_used_rows(records: Records, schema: Schema, unit: Unit) -> int:
-    """SECRET. Return the number of records that the site uses.
+    """SECRET. Return the exact number of records that a site uses.
 
-    These are all records; under a contribution bound, those that remain after bounding.
+    If each record is a privacy unit, all records are used. Otherwise at most the contribution bound of rows is used of
+    each unit (such as a person).
 
     Args:
         records: The site's table.
-        schema: Columns of the task.
-        unit: The unit and its contribution bound.
+        schema: Columns of the task by name.
+        unit: The privacy unit, with its contribution bound.
 
     Raises:
-        ValueError: no column can count the records.
+        ValueError: the table has no column of the task, nor the unit's, by which its records can be counted.
     """
     if unit == EACH_RECORD:
         return records.units()

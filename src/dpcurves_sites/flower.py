@@ -1,11 +1,16 @@
-"""Transport of a federation's messages by Flower: a ServerApp beside the coordinator, a ClientApp beside each site.
+"""Flower app that carries a federation's messages: a ServerApp beside the coordinator, a ClientApp beside each site.
 
-This file and `transport.py` are the app; `dpcurves federation app flower` writes both to a folder. SuperNodes do not
-have dpcurves installed, so it imports only Flower and the standard library. The site's process listens at a socket, set
-by ``--node-config 'dpcurves="/run/site.sock"'``.
+A federation is a group of sites that keep their records and reveal only noisy sums of their counts. Its sites usually
+send HTTPS requests to a coordinator, which passes messages on. Where Flower already connects the machines, this app
+carries the same requests and answers instead, as opaque bytes.
+
+This file and `transport.py` are the whole app; `dpcurves federation app flower` writes both to a folder. Flower's nodes
+(SuperNodes) do not have dpcurves installed, so this file imports only Flower and the standard library. The process of
+the site listens at a local socket, whose path is given by ``--node-config 'dpcurves="/run/site.sock"'``.
 
 Formal guarantees: the app reads no records, holds no keys, and stores nothing in its context. All secrets stay in the
-site's process. Messages bring their own masks, signatures and ids; Flower's secure aggregation is not used.
+site's process. Messages are masked, signed and numbered there, so a transport that reads or changes them learns no
+count and forges no answer. Flower's own secure aggregation is not used.
 """
 
 from __future__ import annotations

@@ -1,10 +1,15 @@
-"""Transport of a federation's messages by NVFlare: a Controller beside the coordinator, an Executor beside each site.
+"""NVFlare job that carries a federation's messages: a Controller beside the coordinator, an Executor beside each site.
 
-`dpcurves federation app --by nvflare` writes a job that names both. The site's process listens at a socket; the
-environment variable ``DPCURVES_SOCKET`` has its path, in which ``{site}`` stands for NVFlare's name of the site. This
-file imports only NVFlare, `transport.py` and the standard library.
+A federation is a group of sites that keep their records and reveal only noisy sums of their counts. Its sites usually
+send HTTPS requests to a coordinator, which passes messages on. Where NVFlare already connects the machines, this job
+carries the same requests and answers instead, as opaque bytes.
 
-Formal guarantees: both classes read no records and hold no keys. All secrets stay in the site's process.
+`dpcurves federation app --by nvflare` writes a job that names both classes. The process of the site listens at a local
+socket. Its path is in the environment variable ``DPCURVES_SOCKET``, in which ``{site}`` stands for NVFlare's name of
+the site. This file imports only NVFlare, `transport.py` and the standard library.
+
+Formal guarantees: both classes read no records and hold no keys. All secrets stay in the site's process, where messages
+are masked and signed, so a transport that reads or changes them learns no count and forges no answer.
 """
 
 from __future__ import annotations

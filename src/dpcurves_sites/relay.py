@@ -1,8 +1,15 @@
-"""The coordinator of a federation: a message board for sites and analysts.
+"""Coordinator of secure aggregation: an HTTPS message board for the sites of a federation and its analysts.
 
-It passes signed messages on, stage by stage. It holds no secret keys of sites and reads no records. Each holder of a
-ticket has limits: of waiting polls, of rounds, and of bytes, which follow from the plan of a round. Waiting holds no
-thread, and messages lie in files of a temporary folder, not in memory.
+A federation is a group of sites (such as hospitals) that keep their records and reveal only noisy sums of their counts.
+An analyst posts a signed request. It begins a round of the secure aggregation protocol (`secure_sum`), which has five
+stages: in each one, every site posts a message and gets the messages of the other sites in the stage before. The
+coordinator stores messages and hands them out. It closes a stage when all sites have answered, or a quorum and a short
+grace period have passed.
+
+The coordinator holds no secret key of a site and reads no records. It can delay or drop messages, but not forge them,
+because each one is signed. Sites and analysts sign in with a ticket (bearer token). Each ticket has limits of waiting
+requests, rounds and bytes, so that one holder cannot use up the server. Waiting requests (long polls) hold no thread,
+and messages lie in files of a temporary folder, not in memory.
 """
 
 from __future__ import annotations
@@ -48,14 +55,13 @@ from .task import FederationTask
 from .transport import pack_parts, unpack_parts
 
 POLL_SECONDS = 20.0
-"""Seconds that a long poll waits at most before it returns nothing."""
+"""Seconds that a long poll waits at most before it returns nothing: less than proxies usually allow for a request."""
 GRACE_SECONDS = 0.5
-"""Seconds that a stage stays open after a quorum has signed or revealed shares."""
+"""Seconds that a stage stays open after a quorum has signed or revealed shares, so that slower sites are heard too."""
 LARGEST_WITHOUT_VECTOR = 2**16
-"""Bytes: the largest message of a site besides its vector. Shares for 100 sites take 20 KiB."""
+"""Bytes: the largest message of a site without its vector of masked counts. Key shares for 100 sites take 20 KiB."""
 MOST_POLLS = 4
-"""Largest number of long polls of one ticket that wait: an honest guest has one, and another after a lost
-connection."""
+"""Largest number of waiting long polls of one ticket: an honest holder has one, and another after a lost connection."""
 MOST_ROUNDS_OF_ONE = 64
 """Largest number of rounds of one analyst on the message board; with more, the oldest is dropped."""
 MOST_BYTES = 2**32
@@ -65,7 +71,7 @@ MOST_ROUNDS = 2**12
 
 
 def unpack_messages(octets: bytes) -> list[bytes]:
-    """Unpack the messages of a board. Raises `ProtocolError` if they are truncated."""
+    """Return the messages that a coordinator's response contains, in order. Raises `ProtocolError` if it is cut off."""
     try:
         return unpack_parts(octets)
     except ValueError:
@@ -76,17 +82,17 @@ def unpack_messages(octets: bytes) -> list[bytes]:
 
 @dataclass(slots=True)
 class OpenRound:
-    """A round on the board.
+    """A round of secure aggregation on the message board, from an analyst's request to the last stage.
 
     Attributes:
-        name: SHA-256 of the signed request.
+        name: SHA-256 of the signed request, in hexadecimal digits.
         signed_request: The analyst's message.
         analyst: The number of the analyst.
         vector_length: Integers per vector, from the plan of the round; 0 if the request has no plan.
         messages: Messages by stage and site.
         closed_stages: The sites of each stage whose messages were handed out; later messages are refused.
-        stage_starts: Start time of each stage.
-        quorum_times: Time at which each stage had enough messages.
+        stage_starts: Start time of each stage, in seconds of the monotonic clock.
+        quorum_times: Time at which each stage had enough messages, in seconds of the same clock.
         refusal: Reason why the round ended, in one line.
         request_id: The request id; a site left out of a sum stays out in later rounds of the request.
     """

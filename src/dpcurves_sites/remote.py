@@ -1,4 +1,11 @@
-"""A site as a process, the approval of questions by its officer, and an analyst's client of the federation."""
+"""Network clients of a federation: the process of a site with its approval policy, and the client of an analyst.
+
+A federation is a group of sites (such as hospitals) that keep their records and reveal only noisy sums of their counts.
+Sites and analysts exchange signed messages through a coordinator (`relay`). The process of a site waits for requests
+there and answers them with `site.Site`. Before it answers, somebody at the site (the officer) must approve the
+question: at a prompt, or in advance by a file of approved questions with the largest loss of each (`ApprovedList`).
+An analyst's client asks like a `Session`, and combines the messages of the sites into the noisy sum.
+"""
 
 from __future__ import annotations
 
@@ -37,7 +44,7 @@ from .trust import build_release, derive_round
 
 
 def fingerprint_question(question: Any) -> str:
-    """Return the SHA-256 of a question's JSON, in 64 hexadecimal digits."""
+    """Return the SHA-256 of a question's canonical JSON, in 64 hexadecimal digits, by which officers approve it."""
     return sha256(
         to_canonical_json(["dpcurves federation question", 1, question_to_json(question)]).encode()
     ).hexdigest()

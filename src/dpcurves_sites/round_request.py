@@ -1,9 +1,15 @@
-"""The request of a round in a federation: an analyst's signed message, from which every site computes the same plan.
+"""Signed query request of a federation: an analyst's message, from which every site computes the same query plan.
 
-    request = the question, the answers of earlier rounds, the round, and the analyst's signature
+A federation is a group of sites that keep their records and reveal only noisy sums of their counts. A question may take
+several rounds, that is, queries of which each depends on the released answers before it. Each round begins with
 
-Formal guarantees: every recipient computes the plan itself (`RoundRequest.plan_round`), and trusts the signature alone.
-So a coordinator cannot change what sites count, and the loss is that of the plan.
+    request = the question, the released answers of earlier rounds, the number of the round, the analyst's signature
+
+The plan of a round says what is counted, with which noise and at which privacy loss. It is a deterministic function of
+the request and of public facts, so it need not be sent.
+
+Formal guarantees: every site computes the plan itself (`RoundRequest.plan_round`) after it has verified the analyst's
+signature. So a coordinator that passes the request on can change neither what is counted nor the loss that is charged.
 """
 
 from __future__ import annotations

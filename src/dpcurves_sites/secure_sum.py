@@ -110,7 +110,7 @@ class Roster:
 
     @property
     def threshold(self) -> int:
-        """The number of shares that reconstruct a mask key."""
+        """The number of secret shares that reconstruct the key of a site's masks (Shamir's threshold)."""
         return (self.degree + 1 + self.collusion_threshold) // 2 + 1
 
     @property
@@ -135,13 +135,13 @@ class Roster:
 
 @dataclass(frozen=True)
 class SumRound:
-    """One secure sum of a roster. Every message is bound to it.
+    """A run of the protocol: a single sum of the vectors of a roster's sites. Every message names its run.
 
     Attributes:
-        roster: The participating sites.
-        number: The number of the round in its task.
-        plan_digest: Digest of the plan that is answered, 32 bytes.
-        vector_length: Integers per vector.
+        roster: The participating sites, by their public keys.
+        number: The number of the round in its task, from 0 to 2**64 - 1.
+        plan_digest: SHA-256 of the query plan that the sum answers, 32 bytes.
+        vector_length: Number of integers in each site's vector, and in the sum.
     """
 
     roster: Roster
@@ -151,7 +151,10 @@ class SumRound:
 
     @cached_property
     def header(self) -> bytes:
-        """The prefix of every message, and the context of every derived key."""
+        """Bytes with which every message of the round begins, and from which every key is derived.
+
+        They contain task, number, vector length, plan and roster, so a message or a key fits no other round.
+        """
         numbers = self.number.to_bytes(8, "little") + self.vector_length.to_bytes(8, "little")
         return b"dpsum 1\n" + self.roster.task + numbers + self.plan_digest + self.roster.fingerprint
 
@@ -577,7 +580,12 @@ def mask_vector(sum_round: SumRound, signer: Signer, state: bytes, shares: Itera
 
 
 def cut_receipt(sum_round: SumRound, masked: bytes) -> bytes:
-    """Return the receipt in front of a masked vector, the only part that other sites need."""
+    """Return the receipt (signed digests) in front of a masked vector, the only part that other sites need.
+
+    Args:
+        sum_round: The round, which knows the length of the vector.
+        masked: A site's message of stage `MASKED`: the receipt, then 8 bytes for each integer.
+    """
     return masked[: max(0, len(masked) - 8 * sum_round.vector_length)]
 
 
@@ -683,7 +691,7 @@ def _open_sealed_share(sum_round: SumRound, site: int, state: SiteState, message
 
 
 class RoundMessages(NamedTuple):
-    """The messages of a round by stage."""
+    """All messages of a round, by stage: for each stage, the signed messages of its sites as bytes."""
 
     keys: Sequence[bytes]
     shares: Sequence[bytes]
@@ -693,12 +701,20 @@ class RoundMessages(NamedTuple):
 
 
 def sum_vectors(sum_round: SumRound, messages: RoundMessages) -> Vector:
-    """Return the sum modulo 2**64 of the vectors of the sites in the round.
+    """Return the sum modulo 2**64 of the vectors of the sites that a quorum signed as included.
 
-    Every message is verified, so the transport cannot alter the sum.
+    The masked vectors are added, and the masks that remain are removed with the shares that the sites opened. Every
+    message is verified, so a transport cannot alter the sum.
+
+    Args:
+        sum_round: The round.
+        messages: All messages of the round, by stage.
+
+    Returns:
+        Unsigned 64-bit integers of shape ``(vector_length,)``.
 
     Raises:
-        ProtocolError: A message is missing, altered or of another round.
+        ProtocolError: A message is missing, altered or of another round; or too few sites signed or opened shares.
     """
     roster = sum_round.roster
     bundles = {

@@ -1,4 +1,7 @@
-"""Distributed noise: shares of several parties that sum to a curator's noise.
+"""Distributed noise generation: shares of several parties that sum to discrete Laplace or discrete Gaussian noise.
+
+With a single trusted party (a curator), that party would draw the noise. Here no party knows the whole noise, so none
+can subtract it from the released sum.
 
     discrete Laplace     each of n parties adds A - B, both Polya (negative binomial) of shape 1 / n and ratio
                          exp(-1 / scale): the sum of all is exactly discrete Laplace, because shapes add up

@@ -1,10 +1,17 @@
-"""SECRET. A site of a federation, which answers round by round; and the federation as analysts see it.
+"""SECRET. Site of a federated query: it charges its own privacy budget, counts its records, adds noise, and masks.
 
-    Site          checks a plan, charges its ledger, counts, adds its shares of noise, and masks (`Site.answer`)
-    RoundStore    stores each state before its message is sent, so that a repeated request gets the stored message
-    Federation    asks questions of many sites
+A federation is a group of sites (such as hospitals) that keep their records and reveal only noisy sums of their counts.
+A question takes one or more rounds; a round is one run of the secure aggregation protocol (`secure_sum`), whose five
+stages exchange one message of each site.
 
-Formal guarantees: each site charges its own ledger for a round before it counts, and answers a round once.
+    Site          one site: checks the query plan, charges its ledger, counts, adds its share of the noise, and masks
+    RoundStore    stores state and message of each stage before the message is sent, so that a repeated request gets
+                  the stored message
+    Federation    many sites in one process without a network, asked like a `Session`
+
+Formal guarantees: a site charges its own ledger for a round before it counts, and answers each stage of a round once.
+The second matters because two answers with fresh noise would reveal more than the charge covers, and two lists of sites
+under one charge would reveal the difference of two sums.
 """
 
 from __future__ import annotations
@@ -100,12 +107,12 @@ class RoundStore:
         vector: Callable[[], Vector],
         payment: str,
     ) -> bytes:
-        """Return the site's message of a stage.
+        """Return the site's message of a stage: computed once and stored, and from then on the stored one.
 
         Arguments:
-            sum_round: The round.
-            stage: From `KEYS` to `OPENED`.
-            previous_messages: The messages of all sites in the previous stage.
+            sum_round: The round of secure aggregation.
+            stage: Number of the stage, from `KEYS` to `OPENED`.
+            previous_messages: The messages of all sites in the previous stage; empty in the first.
             vector: SECRET. Computes the site's summand; called once, in stage `MASKED`.
             payment: Request id of the charge in the site's ledger; rounds under one charge may share noise.
 
@@ -138,7 +145,7 @@ class RoundStore:
         return ""
 
     def has_answered(self, sum_round: SumRound, stage: int) -> bool:
-        """Return True if this site has stored an answer to a stage of a round."""
+        """Return True if this site has stored its message of a stage of a round, so that a request repeats it."""
         return self._database.run_read(lambda connection: stage in _load_steps(connection, sum_round))
 
     def _store_vector(self, sum_round: SumRound, vector: Callable[[], Vector]) -> None:
@@ -271,7 +278,7 @@ Curve = TypeVar("Curve")
 
 @dataclass(frozen=True, slots=True)
 class FederationTerms:
-    """The public facts of a task on which all sites agreed.
+    """The public facts on which all sites of a federation agreed, parsed and checked (its task).
 
     Attributes:
         model: The trust model: numbers of sites, of tolerated and of absent ones.
@@ -323,7 +330,12 @@ class FederationTerms:
         return plans
 
     def plan_query(self, query: Query, loss: PrivacyLoss) -> Plan:
-        """Return the plan of one round. Reads no records. Raises as `plan_question`."""
+        """Return the plan of the query of one round: mechanism, noise and loss. No record is read.
+
+        Raises:
+            UnsupportedQuery: No mechanism for secure sums can answer the query.
+            ValueError: The query uses a column that the task does not have.
+        """
         require_known_columns(self.columns, query.axes)
         return self.model.plan_query(query, loss, self.adjacency)
 
@@ -401,7 +413,7 @@ class Site:
         """Check before the first round of a question that the site can pay for all rounds and has all columns.
 
         Arguments:
-            plans: The plans of all rounds, from a rehearsal.
+            plans: The plans of all rounds, from a rehearsal, that is a simulated run of the question on made-up counts.
             request: The request id; a repeated request is not charged again.
 
         Raises:

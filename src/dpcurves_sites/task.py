@@ -1,10 +1,15 @@
-"""The task of a federation: the public document on which sites, coordinator and analysts agree.
+"""Public configuration of a federation, signed by all sites: who takes part, what is protected, and the budget.
 
-    Member            the public facts of a site, with its verification key
-    FederationTask    model, sites, adjacency, unit, budget, columns and row bound; it never changes
+A federation is a group of sites (such as hospitals) that keep their records and reveal only noisy sums of their counts.
+Sites, coordinator and analysts agree on a document that never changes, the task:
+
+    Member            the public facts of a site, with the key that verifies its signatures
+    FederationTask    trust model, sites, neighbouring relation, privacy unit, budget, columns, and the contribution
+                      bound (largest number of rows of a unit that a site uses)
     consent           a site's signature of the task's hash
 
-A site takes part by signing the hash of a document that it has read. Nothing is answered before all sites have signed.
+A site takes part by signing the hash of a task that it has read. Nothing is answered before all sites have signed, so
+no site answers under terms that another one has not seen.
 """
 
 from __future__ import annotations

@@ -1,12 +1,18 @@
-"""Transport of sites' messages by another system, such as Flower or NVFlare.
+"""Message transport between sites and coordinator of a federation over another system, such as Flower or NVFlare.
 
-A site that uses another transport does not connect to its coordinator. A process beside the site fetches its requests
-in batches (`exchange_batch`). A process beside the coordinator forwards them and returns the answers (`Forwarder`).
-Batches are numbered and kept until the next one, so lost batches are repeated, and duplicates do no harm.
+A federation is a group of sites that keep their records and reveal only noisy sums of their counts. A site usually
+sends HTTPS requests to the coordinator, which passes messages on between sites. Where a site may not connect, another
+system carries the requests and answers in batches:
+
+    site's process  <- local socket ->  `exchange_batch`  <- Flower, NVFlare ->  `Forwarder`  <- HTTPS ->  coordinator
+
+Batches are numbered, and each side keeps its last batch until the next one arrives. So a lost batch is sent again, and
+a batch that arrives twice is answered without being handled twice.
 
 This file runs where dpcurves is not installed, so it imports the standard library only.
 
-Formal guarantees: it holds no keys and reads no records; messages are signed and masked before they get here.
+Formal guarantees: this file holds no keys and reads no records. Messages are signed and masked before they get here, so
+it can delay them but not read counts or forge answers.
 """
 
 from __future__ import annotations

@@ -1,10 +1,14 @@
-"""Transport of a site's messages by Flower or NVFlare: a local socket, and the apps that these systems run.
+"""Flower and NVFlare integration of a federation: a local socket at the site, and writers of the apps to deploy.
 
-    SocketTransport      a site's requests over a local socket, in numbered batches
-    write_flower_app     an app for Flower that passes the batches on
-    write_nvflare_job    a job for NVFlare that does the same
+A federation is a group of sites that keep their records and reveal only noisy sums of their counts. Its messages
+usually go by HTTPS. Where Flower or NVFlare already connects the machines, they carry the messages in batches:
 
-Formal guarantees: those of the site, whatever the transport does: answers are verified by their signatures.
+    SocketTransport      the site's end: gives its requests to an app on the same machine over a local socket
+    write_flower_app     writes an app for Flower to a folder, which passes the batches on
+    write_nvflare_job    writes a job for NVFlare to a folder, which does the same
+
+Formal guarantees: those of the site (`site`), whatever the transport does. Messages are signed, so a changed one is
+refused, and counts are masked before they are sent.
 """
 
 from __future__ import annotations

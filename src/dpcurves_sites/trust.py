@@ -1,4 +1,16 @@
-"""SECRET. Secure sums: sites count their own records and add shares of the noise; only the noisy sum is revealed."""
+"""SECRET. Secure aggregation as a trust model of differential privacy: sites add noise shares, only the sum is shown.
+
+Instead of one trusted curator with all records, each site (such as a hospital) counts its own records. It adds a share
+of the noise (`shares`) and masks the result, so that only the noisy sum over all sites can be computed (`secure_sum`).
+
+    SecureSum         the trust model: plans queries with the noise that it needs; its guarantee is proved there
+    SiteHolder        interface of a site that answers the rounds of a plan (implemented by `site.Site`)
+    derive_round      parameters of the secure aggregation for one charged query
+    build_release     the released noisy numbers, from the messages of the sites
+
+Only linear queries can be answered, because sums of the sites' results are the result for all records. That includes
+counts in cells, regions and prefixes, and sums of values.
+"""
 
 from __future__ import annotations
 
@@ -65,12 +77,12 @@ LARGEST_SUM = 2**62
 """Largest exact sum over all sites: half of the signed range of the ring, so that noise cannot wrap around."""
 LINEAR_QUERIES = (CountQuery, SumQuery, PartitionQuery, RegionQuery)
 LARGEST_DEVIATION = 2**50
-"""Largest standard deviation of the noise: sums of 64 bits must not wrap around."""
+"""Largest standard deviation of the noise. It is so far below the modulus 2**64 that noisy sums do not wrap around."""
 
 
 @dataclass(frozen=True, slots=True)
 class Tuning:
-    """Numbers that steer the groups of sites."""
+    """Numbers that steer how score groups (bins of predicted values) are cut by a first, less accurate query."""
 
     pilot_intervals: int = 64
     """Even intervals of the pilot query after which groups are cut."""
@@ -448,12 +460,15 @@ def groups_from_pilot_query(workload: ScoreGroupWorkload, setting: Setting) -> S
 
 
 def derive_round(roster: Roster, plan: Plan, allotment: Allotment) -> SumRound:
-    """Return the round that answers a plan, a function of the plan, the request and the paid step.
+    """Return the round of secure aggregation that answers a plan; all sites and the analyst derive the same one.
+
+    Its number and digest are a hash of the plan, the request id and the number of the charged step. So messages of one
+    round are valid in no other.
 
     Args:
         roster: The sites and their public keys.
-        plan: Plan of the query.
-        allotment: Proof that the loss of the plan was charged.
+        plan: Plan of the query: what is counted, with which noise, at which loss.
+        allotment: The part of a charged budget that pays for this plan, with request id and number of the step.
     """
     facts = f"{plan.fingerprint}\n{allotment.part}\n{allotment.request}".encode()
     digest = sha256(b"dpcurves sites turn 1\n" + facts).digest()
@@ -462,16 +477,17 @@ def derive_round(roster: Roster, plan: Plan, allotment: Allotment) -> SumRound:
 
 
 def build_release(plan: Plan, sum_round: SumRound, messages: RoundMessages, allotment: Allotment) -> Release:
-    """Unmask the sum of a round's messages and return it as a release.
+    """Add up the masked vectors of a finished round, remove the masks, and return the noisy sum as a release.
 
     Args:
-        plan: Plan of the query.
-        sum_round: The round that answers the plan.
+        plan: Plan of the query: what is counted, with which noise, at which loss.
+        sum_round: The round that answers the plan, from `derive_round`.
         messages: All messages of the round, by stage.
-        allotment: Proof that the loss of the plan was charged.
+        allotment: The part of a charged budget that pays for this plan.
 
     Raises:
         ProtocolError: A message is missing, altered or of another round.
+        ValueError: The allotment is for another loss than the plan's.
     """
     require_charged(allotment, plan)
     counts = sum_vectors(sum_round, messages).view(np.int64).tolist()

@@ -1,12 +1,15 @@
-"""Distributions of stream releases, which `dpcurves` reads to compute intervals, and stores with each release.
+"""Noise distributions of stream releases: the variance of every released number, and unbiased estimators of counts.
+
+A stream mechanism releases noisy integers at every time step. The distribution of their noise is public. It is stored
+with each release, and confidence intervals are computed from it.
 
     GroupedCounts                      counts of groups of steps (PeGaSus)
-    HierarchyCounts, PrunedCounts      counts of a forest of states, whole or pruned
+    HierarchyCounts, PrunedCounts      counts of states and of nested sets of states (a forest), whole or pruned
     TreeCounts, BufferedPrefixes       running totals, by trees or by buffers
     PIdentityPrefixes                  running totals of a matrix mechanism
-    CountsAndUncountedTotals           any of these, with totals of uncounted tuples
+    CountsAndUncountedTotals           any of these, with running totals of tuples in no declared state, by reason
 
-Each class has the variance of every released number, and an estimator of counts. Touches no data.
+This file touches no data.
 """
 
 from __future__ import annotations

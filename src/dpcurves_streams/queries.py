@@ -1,14 +1,20 @@
-"""Queries of streams: counts at every time step, in groups and in hierarchies, and hierarchies of categories.
+"""Queries of streams under continual observation: counts at every time step, also along a hierarchy of categories.
+
+A stream is a sequence of timestamped tuples (rows). Each tuple falls into one time step, and into one state: a category
+or a cell of a grid, such as the access point that a phone used. A query says what is counted at every step, and how the
+counts will be read. The mechanism and its noise are chosen from it.
 
     TimeStepQuery           counts of tuples in each state, at every step
-    GroupedTimeStepQuery    also which successive steps have similar counts (PeGaSus)
-    HierarchyQuery          counts of states and of the aggregations of a `Forest`
-    PrunedQuery             the same, with details only where there are many tuples
+    GroupedTimeStepQuery    also which successive steps have similar counts, so that they can be averaged (PeGaSus)
+    HierarchyQuery          counts of states and of the aggregations (sets of states) of a `Forest`
+    PrunedQuery             the same, but an aggregation of few tuples is counted as a whole
 
-Aggregations of a forest are disjoint, or one contains the other, so the nodes that contain a state are a path.
+Aggregations of a forest are disjoint, or one contains the other. So the aggregations that contain a state are nested,
+and form a path from a root of the forest down to the state.
 
-Formal guarantees: queries are public facts. A tuple is counted at one step, in one state and in the nodes of its path;
-tuples in no state are counted by reason (`uncounted_query`).
+Formal guarantees: a query is a public fact and holds no data. A tuple is counted at one step, in one state and in the
+aggregations on its path, which bounds its effect on the counts (sensitivity). Tuples in no declared state are counted
+by reason, such as "late" (`uncounted_query`).
 
 Reference: Chen 2018, Definition 6.
 
@@ -68,7 +74,15 @@ class Forest:
 
     @classmethod
     def from_sets(cls, sets: Mapping[str, Iterable[str]]) -> Self:
-        """Return the forest of aggregations given by the names of their states."""
+        """Return the forest of some aggregations.
+
+        Args:
+            sets: For each aggregation, the names of the states in it, by the aggregation's name. States are numbered in
+                the order in which they are named first.
+
+        Raises:
+            ValueError: two aggregations overlap without nesting, an aggregation is empty, or names are not different.
+        """
         named = {name: require_sequence("hierarchy", states, "a list of states") for name, states in sets.items()}
         states = tuple(dict.fromkeys(state for members in named.values() for state in members))
         index_of = {state: index for index, state in enumerate(states)}
@@ -77,14 +91,20 @@ class Forest:
 
     @classmethod
     def from_json(cls, stored: Any) -> Self:
-        """Parse an object that maps each name to a list of states, or to an object of the aggregations that it
-        contains.
+        """Parse nested JSON objects: each name maps to a list of its states, or to an object of the aggregations in it.
+
+        Args:
+            stored: The outermost object, as ``json.loads`` returns it; at most 64 levels.
+
+        Raises:
+            TypeError: a part is neither a list of texts nor a nonempty object.
+            ValueError: a name is used twice, or an aggregation is empty.
         """
         return cls.from_sets(_flatten_hierarchy(stored, 0))
 
     @property
     def parents(self) -> tuple[int, ...]:
-        """Index of the smallest aggregation that contains each aggregation, then each state; -1 at the top."""
+        """For each aggregation, then for each state: the index of the smallest aggregation that contains it, or -1."""
         innermost = [-1] * len(self.states)
         parents = list[int]()
         for number, states in enumerate(self.members):
@@ -101,7 +121,7 @@ class Forest:
 
     @property
     def depths(self) -> tuple[int, ...]:
-        """Number of aggregations that contain each aggregation, then each state."""
+        """For each aggregation, then for each state: the number of aggregations that contain it, from 0."""
         depths: list[int] = []
         for parent in self.parents:
             depths.append(0 if parent < 0 else depths[parent] + 1)
@@ -143,7 +163,7 @@ def _flatten_hierarchy(node: Any, depth: int) -> dict[str, list[str]]:
 
 
 MOST_TIME_STEPS = 2**40
-"""Steps. Largest number of steps of a stream."""
+"""Largest number of steps of a stream, above 10**12: with steps of one second, 35,000 years."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,7 +199,7 @@ class TimeStepQuery(Query):
 
     @property
     def keys(self) -> int:
-        """Number of counts of a time step."""
+        """Number of counts of a time step, one for each combination of states of the axes."""
         return self.rows * self.cells
 
 
@@ -220,12 +240,17 @@ class GroupedTimeStepQuery(TimeStepQuery):
 
     @property
     def nodes(self) -> int:
-        """Number of counts that are grouped: states, and aggregations if there is a forest."""
+        """Number of counts of a step that are grouped, each by itself: one for each state, and for each aggregation."""
         return self.keys if self.forest is None else len(self.forest.parents)
 
     @property
     def levels(self) -> int:
-        """Largest number of grouped counts that one tuple is in: 1, or the levels of the forest."""
+        """Largest number of grouped counts that one tuple (row of the stream) adds 1 to.
+
+        Without a forest it is 1, because a tuple is in one state only. With a forest, a tuple is counted in its state
+        and in each aggregation that contains this state. The result is then the number of nodes on the longest path
+        from a root to a state, the state included.
+        """
         return 1 if self.forest is None else self.forest.levels
 
 
@@ -301,13 +326,23 @@ TUPLE_REASONS = tuple(reason for reason in UncountedReason if reason is not Unco
 
 
 def released_reasons(is_capped: bool) -> tuple[UncountedReason, ...]:
-    """Return the reasons that a stream releases, in order; `BEYOND_CAP` is last and needs a cap of tuples per user."""
+    """Return the reasons for not counting a tuple whose numbers a stream releases, in order.
+
+    Args:
+        is_capped: Whether the used tuples of a user in a step are capped. Then `BEYOND_CAP` is released too, as the
+            last one.
+    """
     return tuple(UncountedReason) if is_capped else TUPLE_REASONS
 
 
 @lru_cache(maxsize=64)  # a pure function of public facts
 def uncounted_query(reasons: tuple[UncountedReason, ...], time_steps: int | None) -> TimeStepQuery:
-    """Return the query for running totals of uncounted tuples, one for each reason.
+    """Return the query for the running totals of uncounted tuples (tuples in no declared state), one for each reason.
+
+    Args:
+        reasons: The reasons, in the order of the released totals.
+        time_steps: Public number of time steps of the stream; None: without end. Above 4,096 steps, the noise is
+            planned as for a stream without end.
 
     >>> uncounted_query(TUPLE_REASONS, 12).keys
     4
@@ -321,7 +356,7 @@ def uncounted_query(reasons: tuple[UncountedReason, ...], time_steps: int | None
 
 
 def require_states(axes: tuple[Axis | Categories, ...], forest: Forest) -> None:
-    """Refuse axes other than the single axis of a forest's states. Raises `ValueError`."""
+    """Raise `ValueError` unless there is exactly one axis, whose categories are the states of a forest in its order."""
     (axis,) = axes if len(axes) == 1 else (None,)
     if not isinstance(axis, Categories) or axis.values != forest.states:
         raise InvalidArgument(

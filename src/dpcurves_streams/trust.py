@@ -1,4 +1,7 @@
-"""The central model of streams: a curator sees the tuples, and adds noise to their counts at every time step.
+"""Central differential privacy for streams: a trusted curator sees the tuples, and releases noisy counts at each step.
+
+Each tuple (row) of a stream falls into one time step. A step's window closes when no more tuples are accepted for it;
+then its exact counts are known, and are released with noise.
 
     plan           public: noise distribution and loss of all steps, before any tuple
     open_stream    the state before the first step, or a stored state
@@ -51,9 +54,9 @@ class CentralStream:
         """Return the curator's plan for a query of a stream. Touches no data.
 
         Args:
-            query: What is asked of the records.
-            loss: The loss of all steps together.
-            adjacency: Which tables the loss is about.
+            query: What is counted at each time step.
+            loss: The privacy loss of all steps together.
+            adjacency: The neighbouring relation: which two streams the loss is about.
 
         Raises:
             UnsupportedQuery: the mechanism cannot answer the query.
@@ -83,7 +86,7 @@ class CentralStream:
         return StreamMechanismState(state)
 
     def require_next(self, stream_state: StreamMechanismState, time_step: int) -> None:
-        """Refuse a window that is not the next one, because its counts would be released under another step.
+        """Require that a window is the next one to release: its counts would otherwise appear under another step.
 
         Args:
             stream_state: State after the last released step.
@@ -102,13 +105,15 @@ class CentralStream:
         allotment: Allotment,
         randomness: Randomness,
     ) -> tuple[Release, StreamMechanismState]:
-        """Release the next time step. The caller must store the release and the state together.
+        """Release the next time step: add noise to its exact counts, and return the state for the step after it.
+
+        The caller must store the release and the state in one transaction before anything is shown.
 
         Args:
             plan: Plan of the stream.
             stream_state: SECRET. State after the step before.
             table: SECRET. Exact count of each cell in the window.
-            allotment: The charge for the plan's loss.
+            allotment: The part of a charged budget that pays for the plan, once for all steps.
             randomness: Source of the noise.
 
         Returns:

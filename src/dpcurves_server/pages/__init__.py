@@ -1,1 +1,1 @@
-"""The pages of the verification server: HTML that works without scripts and loads nothing from other hosts."""
+"""HTML pages of the verification server: they work without scripts and load nothing from other hosts."""

@@ -1,4 +1,7 @@
-"""Routes of all pages, public or signed in, and the error page."""
+"""URL routing of the verification server's HTML pages: which handler serves which path, and the error page.
+
+Some pages are public; all others need a signed-in person.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Follow streams: tuples in, windows that close at their watermark, noisy counts out."""
+"""Stream processing under differential privacy: tuples in, windows that close at a watermark, noisy counts out."""
 
 from .files import CsvFile, CsvLines, JsonLines, JsonLinesTuples
 from .follow import FollowedStream, Source, follow

@@ -1,4 +1,10 @@
-"""SENSITIVE. Sources of tuples: complete files and tables, pipes, live iterables, and a synthetic day of a campus."""
+"""SENSITIVE. Input sources of a stream: complete files and tables, pipes and live iterables, and a synthetic example.
+
+A source reads tuples (rows with a timestamp) and returns the exact counts of one closed time step after the other. A
+complete file or table is counted at once, because no tuple can be late. From a pipe or an iterable, a tuple arrives
+when it is read, and a step closes at its watermark (the end of the step plus a grace period). Errors never quote a
+tuple.
+"""
 
 from __future__ import annotations
 

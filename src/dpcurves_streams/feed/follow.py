@@ -1,10 +1,11 @@
-"""The loop that follows a stream: close a window, add noise, store release and state together, then show the
-release.
+"""Main loop of a private stream, safe against crashes: close a window, add noise, store, then show the release.
 
-`follow` yields the reading of each time step. After a crash it continues where it was; a step that was stored is shown
-again with the same numbers.
+`follow` reads tuples (timestamped rows) and yields the released result of each time step. The noisy counts of a step
+and the state of the mechanism are stored in one transaction before anything is shown. After a crash, stored steps are
+shown again with the same numbers, and the loop goes on from the stored state.
 
-Formal guarantees: all steps together lose the loss of the stream's plan (see `CentralStream`).
+Formal guarantees: all steps together lose at most the privacy loss of the stream's plan, which is charged once before
+the first tuple is read (proof at `CentralStream`). A restart costs nothing, because no step gets noise twice.
 """
 
 from __future__ import annotations

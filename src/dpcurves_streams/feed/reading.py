@@ -1,13 +1,21 @@
-"""Released time steps of a stream: what a step shows, a file of all steps, and plots.
+"""Output of a differentially private stream: the released result of each time step, a JSON Lines file, and a plot.
 
-    StepReading      counts, windows, events, uncounted tuples and drift of a step, from released integers
-    JsonLinesFile    a sink that writes one JSON object a line, for each step and state
-    plot             draws the stream over time, with intervals
+A stream is a sequence of timestamped tuples (rows). They are counted in time steps of fixed length and in declared
+states, such as the wards of a hospital. At the end of each step, noisy integer counts are released. A `StepReading` is
+what is computed from them:
 
-After a crash, a step may be handed to a sink a second time. The file then has its lines already, perhaps with an
-unfinished one at the end. The sink compares, cuts the file off at the first difference, and writes on.
+    counts        estimated counts of the states in this step, or running totals
+    windows       sums over the last steps (sliding windows)
+    events        conditions that hold at this step, such as a jump of a count
+    uncounted     running totals of tuples that are counted in no state, by reason (unreadable, late, ...)
+    drift         distance of a finished window's distribution from a reference
 
-Formal guarantees: post-processing of released integers.
+`JsonLinesFile` writes one JSON object a line, for each step and state. After a crash, a step may be handed to it a
+second time, and the last line of the file may be unfinished. So `JsonLinesFile` compares first, cuts the file off at
+the first step that differs, and writes on from there. `plot` draws the stream over time with intervals.
+
+Formal guarantees: all results are functions of released integers and public facts alone, and see no tuple. Such
+post-processing loses no further privacy.
 """
 
 from __future__ import annotations
@@ -45,22 +53,23 @@ if TYPE_CHECKING:
 
 
 KINDS = ("uncounted", "drift")
-"""Field names of lines that are not counts."""
+"""Fields that mark lines of `StepReading.to_dicts` that hold no count of a state: uncounted tuples, and drift."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class StepReading:
-    """One released time step, and what was computed from its numbers.
+    """The released result of a time step, and what was computed from its noisy numbers.
 
     Attributes:
         stream: Name of the stream.
-        start_timestamp: Start of the step, in microseconds since 1970.
-        states: State of each count, as values of its fields.
-        values: Released noisy integers, from which everything else is computed.
-        reading: Counts or totals; windows, events and intervals.
-        uncounted: Running totals of uncounted tuples by reason, and notes about them.
-        privacy: Privacy unit, loss of all steps, and trust model.
-        drift: Distance of the window that this step closes from a reference, as in `WindowDrift.to_dicts`.
+        start_timestamp: Start of the step, in microseconds since 1970 (UTC).
+        states: For each key (number of a count, from 0): the values of the state's fields, by field name.
+        values: Released noisy integers of this step, from which everything else is computed.
+        reading: Estimates of the step: counts or running totals (keys,), windows, events and intervals.
+        uncounted: Running totals of the tuples that are counted in no state, by reason, and notes about them.
+        privacy: Privacy unit, privacy loss of all steps together, and trust model.
+        drift: If this step closes a window, one dict for each statistic: its distance from the reference, as
+            `WindowDrift.to_dicts` returns it. Otherwise empty.
     """
 
     stream: str
@@ -84,14 +93,16 @@ class StepReading:
 
     @property
     def counts(self) -> FloatArray:
-        """Estimated counts of this step, or running totals, (keys,)."""
+        """Estimated counts of this step, or running totals up to it, as the question asks: (keys,) in tuples."""
         return self.reading.counts
 
     def to_dicts(self) -> list[dict[str, Any]]:
-        """Return the lines of this step: one for each count, each reason of uncounted tuples, and each statistic of
-        drift.
+        """Return the lines that `JsonLinesFile` writes for this step, as dicts that `json.dumps` takes.
 
-        A field of a state whose name is taken is written as ``state:name``.
+        The order is: one line for each count, one for each reason of uncounted tuples, one for each statistic of drift.
+        Each line has ``stream``, ``step`` and ``start``, and the trust model in ``where`` if it is stated. A line has
+        ``seeded`` if the noise came from a fixed seed, so that it protects nobody. A field of a state whose name is
+        already used in the line is written as ``state:name``.
         """
         head = {"stream": self.stream, "step": self.step, "start": self.start}
         tail: dict[str, Any] = {"where": self.privacy.where} if self.privacy.where else {}
@@ -108,16 +119,17 @@ class StepReading:
 
 
 class JsonLinesFile:
-    """A file with one JSON object per line, for each step and state.
+    """A JSON Lines file of a stream: one JSON object a line, for each step and state. A context manager.
 
-    Existing content stays. A step that is written again is compared with the content. From the first difference on,
-    such as a line that a killed process left unfinished, the rest of the file is cut off.
+    An existing file is continued. Steps that are written again are compared with its content, from its start on. At the
+    first step that differs, such as one with a line that a killed process left unfinished, the rest of the file is cut
+    off; this step and later ones are appended.
 
     Args:
         path: The file; created if missing.
 
     Raises:
-        ValueError: the file cannot be written.
+        ValueError: the file cannot be opened for writing.
     """
 
     def __init__(self, path: str | PathLike[str]) -> None:
@@ -142,10 +154,13 @@ class JsonLinesFile:
         self._file.close()
 
     def write(self, reading: StepReading) -> None:
-        """Append the lines of one step, unless the file has them already.
+        """Append the lines of one step, unless the file has them already at this place.
 
         Args:
-            reading: The step; steps must come in order.
+            reading: The step. Steps must come in order, without gaps, from the step with which the file begins.
+
+        Raises:
+            OSError: the file cannot be written, such as on a full disk.
         """
         lines = "".join(json.dumps(line) + "\n" for line in reading.to_dicts()).encode()
         if self._is_behind:
@@ -158,18 +173,22 @@ class JsonLinesFile:
 
 
 def plot(readings: Iterable[StepReading], *, window: int | None = None, ax: Axes | None = None) -> Axes:
-    """Plot a stream over time: its first 8 states, with intervals for these records if at most 4 lines are drawn.
+    """Plot a stream over time: one line for each of its first 8 states.
 
-    Without `window` the lines are counts of steps, or running totals, over points of the released values. Triangles
-    mark steps in which an event has happened.
+    Without `window`, the lines are the estimated counts of steps (or running totals), over points of the released noisy
+    values. If at most 4 lines are drawn, each has 95 % intervals, which account for the privacy noise only. Triangles
+    mark steps in which an event of the question has happened.
 
     Arguments:
-        readings: Steps of `follow` to be drawn.
-        window: Width of the sliding window to draw, which the question must have; None: counts.
-        ax: Axes to draw on; None: a new figure.
+        readings: The released steps to draw, in order, as `follow` yields them; at least one.
+        window: Width in steps of the sliding window whose sums are drawn, one of the question's; None: counts.
+        ax: Axes to draw on; None: axes of a new figure, with a title.
+
+    Returns:
+        The axes that were drawn on.
 
     Raises:
-        ValueError: the reading has no step, or the question lacks this window.
+        ValueError: there is no reading, or the question has no window of this width.
         ImportError: matplotlib is not installed.
     """
     steps = list(readings)
@@ -224,7 +243,16 @@ def plot(readings: Iterable[StepReading], *, window: int | None = None, ax: Axes
 
 
 def _interval_bounds(readings: Sequence[StepReading], window: int | None) -> list[Interval]:
-    """Return lower and upper bounds of all intervals, (steps, keys), if there are intervals."""
+    """Return 95 % intervals of the counts, or of sums over a window, of all steps.
+
+    Args:
+        readings: The steps, at least one.
+        window: Width of the window in steps; None: counts.
+
+    Returns:
+        A list with one pair of arrays, lower and upper bounds, (steps, keys) each; an empty list if the mechanism has
+        no intervals.
+    """
     if not readings[0].reading.has_intervals:
         return []
     intervals = [
@@ -242,7 +270,7 @@ def _describe_quantity(first: StepReading, window: int | None) -> str:
 
 
 def _has_any_event(reading: StepReading) -> BoolArray:
-    """Return True for each count with an event at this step."""
+    """Return a mask (keys,): True for each count for which at least one event has happened at this step."""
     happened: BoolArray = np.zeros(len(reading.counts), dtype=np.bool_)
     for event in reading.reading.events.values():
         happened |= event

@@ -1,4 +1,7 @@
-"""Redis Streams as a source that loses no tuple in a crash, and as a sink that holds each time step once.
+"""Redis Streams adapter: a source of tuples that loses none in a crash, and a sink that holds each time step once.
+
+The source reads tuples (timestamped rows) from entries of a Redis stream. The sink writes the released noisy counts of
+each time step to another Redis stream.
 
     source    a consumer group: entries are acknowledged when their step is stored, so a crash loses none
     sink      an entry for each step, whose id is the step's number; an existing one is never overwritten
@@ -31,7 +34,8 @@ _TROUBLE = (
 )
 
 LEASE_SECONDS = 10.0
-"""Seconds. Lease timeout of a reader, after which another process may take over."""
+"""Seconds after which the lease of a reader expires, so that another process may take over. A living reader renews it
+with each batch, so a short time is enough."""
 _HOLD = """
 local holder = redis.call('get', KEYS[1])
 if holder and holder ~= ARGV[1] then return 0 end
@@ -74,7 +78,15 @@ class RedisStream:
         return f"RedisStream({self._stream!r})"
 
     def windows(self, intake: StreamSpec) -> Windows:
-        """Return the windows that count the entries of the stream; nothing is read yet."""
+        """Return the windows that will count the entries of the stream; no entry is read yet.
+
+        Args:
+            intake: Declared states and schedule of the stream.
+
+        Raises:
+            ImportError: the redis client is not installed.
+            ValueError: the URL is invalid.
+        """
         return RedisWindows(_GroupConsumer(_connect(self._url), self._stream, self._group, self._consumer), intake)
 
 
@@ -97,10 +109,13 @@ class RedisWindows:
         self._entries.create_group()
 
     def windows_after(self, time_step: int) -> Iterator[Sequence[Window]]:
-        """Iterate over later windows, as they close.
+        """Yield the windows of all steps after `time_step`, in order, as they close by the server's clock.
+
+        The first window waits until this process holds the lease, which one process has at a time. Entries that an
+        earlier process read and did not store are counted first.
 
         Raises:
-            ValueError: another process has taken over.
+            ValueError: another process has taken over the lease, or Redis cannot be reached.
         """
         while not self._entries.acquire_lease():
             sleep(0.25)  # seconds between attempts to acquire the lease
@@ -110,7 +125,10 @@ class RedisWindows:
             self._entries.release_lease()
 
     def commit_windows(self, time_step: int) -> None:
-        """Acknowledge the entries of windows up to this step, and the dropped entries."""
+        """Acknowledge the entries of windows up to this step, and the dropped entries, so that none is delivered again.
+
+        Call it after the releases of these steps were stored.
+        """
         settled = self._dropped
         self._dropped = []
         for step in [step for step in self._unsettled if step <= time_step]:
@@ -168,10 +186,13 @@ class RedisSink:
         self._stream = stream
 
     def write(self, reading: StepReading) -> None:
-        """Write one step, unless the stream has it.
+        """Add the entry of a time step, with its lines as JSON, unless the stream has the same entry.
+
+        Args:
+            reading: The released result of the step; steps come in order, because ids must increase.
 
         Raises:
-            ValueError: the stream has another entry for this step.
+            ValueError: the stream has another entry for this step, or Redis cannot be reached.
         """
         fields = {"lines": json.dumps(reading.to_dicts())}
         stored = self._find_entry(reading.step)
@@ -194,7 +215,7 @@ class RedisSink:
 
 
 class _GroupConsumer:
-    """A consumer of a consumer group."""
+    """A consumer of a Redis consumer group, with the lease that lets a single process read the group at a time."""
 
     def __init__(self, client: Any, stream: str, group: str, consumer: str) -> None:
         self._client = client

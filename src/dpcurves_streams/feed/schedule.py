@@ -1,7 +1,15 @@
-"""Time steps of a stream in event time, and the fields of a tuple.
+"""Event-time schedule of a stream: time steps, watermarks, parsing of timestamps, and the state of a tuple.
 
-A step closes when the clock passes its end plus the grace period, which is its watermark. Tuples that arrive behind the
-watermark are late data and are counted as late.
+A tuple (row) has a timestamp, which puts it into a time step of fixed length. A step closes when the clock passes its
+end plus a grace period; that moment is its watermark. A tuple that arrives after the watermark of its step is late
+data: it is not counted in the step, but in the number of late tuples. All times are whole microseconds since 1970 in
+UTC.
+
+    Schedule      start, length, end and grace period of the steps
+    Fields        which fields of a tuple hold the timestamp and the user, and how many tuples of a user are used
+    CellFinder    finds the declared state (category or cell of a grid) of a tuple
+
+The schedule and the clock are public and depend on no tuple, so the moment at which a step closes reveals nothing.
 """
 
 from __future__ import annotations
@@ -49,10 +57,15 @@ _LATEST = datetime(9999, 12, 31, tzinfo=UTC)
 
 
 def parse_span(name: str, value: Any) -> int:
-    """Parse a length of time: a `timedelta`, text such as ``5m`` (ms, s, m, h, d), or a number of seconds.
+    """Parse a length of time, and return it in microseconds.
+
+    Args:
+        name: Name of the argument, for the error.
+        value: A `timedelta`; a text such as ``5m`` with one of the units ms, s, m, h and d; or a number of seconds,
+            also as a text.
 
     Raises:
-        ValueError: the length is invalid, or not in whole microseconds.
+        ValueError: the length is invalid, or is not a whole number of microseconds.
 
     >>> parse_span("every", "5m"), parse_span("every", 300), parse_span("every", timedelta(minutes=5))
     (300000000, 300000000, 300000000)
@@ -67,7 +80,12 @@ def parse_span(name: str, value: Any) -> int:
 
 
 def parse_timestamp(name: str, value: Any) -> int:
-    """Parse a timestamp: a `datetime`, ISO 8601 text (UTC unless a zone is named), or seconds since 1970.
+    """Parse a timestamp, and return it in whole microseconds since 1970 (UTC).
+
+    Args:
+        name: Name of the argument, for the error.
+        value: A `datetime` or a `date`; an ISO 8601 text; or seconds since 1970, also as a text. A time without a zone
+            is in UTC.
 
     Raises:
         ValueError: the text is not a timestamp.
@@ -260,7 +278,13 @@ def find_stream_filter(axes: Sequence[Axis | Categories]) -> str:
 
 
 def read_timestamp(value: Any) -> int | None:
-    """Parse the timestamp of a field; None if it is unreadable. It never raises."""
+    """Return the timestamp of a tuple's field in microseconds since 1970; None if it is unreadable.
+
+    It never raises, because an error would reveal a tuple. A number is in seconds; a text may also be ISO 8601.
+
+    Args:
+        value: Value of the field, of any type.
+    """
     number = _as_number(value)
     try:
         timestamp = parse_timestamp("time", value) if number is None else round(number * SECOND_MICROSECONDS)

@@ -1,9 +1,12 @@
-"""SECRET. Windows of a stream: tuples are counted into open windows, and a closed window has the exact counts of a
-step.
+"""SECRET. Windowing of a stream with contribution bounding: exact counts of time steps, before noise is added.
+
+A tuple (timestamped row) belongs to the time step of its timestamp. While a step is open, its tuples are counted by
+declared state, such as a ward. At most a fixed number of tuples of a user in a step are used (contribution bound, here
+the cap). After the step has closed, its counts no longer change and are handed to the noise mechanism.
 
     OpenWindows    counts tuples as they arrive, under the cap on tuples per user
-    Window         the exact counts of one closed step
-    DropCounts     exact numbers of dropped tuples, by reason; never released
+    Window         the exact counts of one closed step, and its exact numbers of uncounted tuples by reason
+    DropCounts     exact numbers of dropped tuples, by reason, for the operator; never released
     StreamSpec     the declared states and the schedule of a stream
 """
 
@@ -43,9 +46,14 @@ class Window:
     uncounted: IntArray
 
     def clip_counts(self, cells: int, reasons: int) -> IntArray:
-        """Return counts and uncounted numbers, (cells + reasons,), clipped to 0 and 2**60.
+        """Return the exact counts, then the exact uncounted numbers, as one int64 array (cells + reasons,).
 
-        Clipping increases no difference.
+        All are clipped to the range from 0 to 2**60, so that 64-bit sums with noise do not wrap around. Clipping
+        increases no difference between neighbouring streams, so the sensitivity stays.
+
+        Args:
+            cells: Expected number of counts.
+            reasons: Expected number of uncounted numbers.
 
         Raises:
             ValueError: the counts do not have an integer type, or have the wrong shape. (A fraction would survive the
@@ -81,7 +89,10 @@ class Windows(Protocol):
         ...
 
     def windows_after(self, time_step: int) -> Iterator[Sequence[Window]]:
-        """Iterate over all later windows in order, as they close; several at once if several have closed."""
+        """Yield the windows of all steps after `time_step`, in order, as they close; several at once if several have.
+
+        The iterator blocks until a window closes. It ends with the stream.
+        """
         ...
 
     def commit_windows(self, time_step: int) -> None:
@@ -144,7 +155,14 @@ class DropCounts:
         return {reason.value: self._counts[reason] for reason in DropReason}
 
     def write(self, time_step: int) -> None:
-        """Append the counts up to a step. It writes exactly once per step, also without tuples."""
+        """Append one JSON line to the file, with a step's number and the exact counts of dropped tuples so far.
+
+        Without a file, nothing is done. Times of writing must not depend on tuples, so call it also for a step without
+        any.
+
+        Raises:
+            ValueError: the file cannot be written.
+        """
         if self._file is None:
             return
         try:
@@ -258,7 +276,7 @@ class OpenWindows:
         return None if step is None else self._count_in_slot(step, given, self._size + PLACE_OF[RELEASED[time_step]])
 
     def close_windows(self, last: int) -> list[Window]:
-        """Close all windows up to this step; return them and drop their counts."""
+        """Close all open windows up to step `last`, and return them in order; empty if they were closed before."""
         time_steps = range(self._after + 1, last + 1)
         self._after = max(self._after, last)
         return [self._close_window(time_step) for time_step in time_steps]
@@ -420,7 +438,10 @@ class StreamSpec:
         )
 
     def batch_time_steps(self, first: int, last: int) -> list[range]:
-        """Split steps into consecutive batches that are stored together."""
+        """Split the steps from `first` to `last`, both included, into consecutive batches that are stored together.
+
+        A batch has at most 1,024 steps, and fewer if a step has many counts. There is none if `first` is after `last`.
+        """
         # 2**20: counts that are stored together
         size = max(1, min(1024, 2**20 // self.cells))  # steps stored together
         return [range(start, min(start + size, last + 1)) for start in range(first, last + 1, size)]

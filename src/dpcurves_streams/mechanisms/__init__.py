@@ -1,8 +1,10 @@
 """Mechanisms that release counts of a stream step by step (continual counting), and the choice among them.
 
-`STREAMS` chooses the mechanism of a question from public facts. `Sequential` is the interface to implement.
+`STREAMS` chooses the mechanism of a question from its query and its privacy loss. `Sequential` is the interface that a
+mechanism implements: it takes the exact counts of one time step after the other, and returns noisy integers.
 
-Formal guarantees: each mechanism proves its own; the choice depends on query and loss only, not on data.
+Formal guarantees: each mechanism has its own proof, at its class. The choice depends on query and loss only, so it
+reveals nothing about data.
 """
 
 from __future__ import annotations

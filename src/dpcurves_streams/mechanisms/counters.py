@@ -1,7 +1,13 @@
-"""Running totals of a stream: by trees, and in constant memory.
+"""Continual counting: private running totals of a stream, by the tree (binary) mechanism or a matrix factorization.
 
-Also called: continual observation (continual counting), by the binary mechanism (tree aggregation) or by matrix
-factorizations.
+At each time step t, the exact counts of the step come in, and the totals over the steps 1 to t are released with noise.
+Independent noise on each step would add up to a variance that grows like t. Two mechanisms need much less:
+
+    TreeCounter        adds noise to sums over blocks of steps (tree aggregation). A total is the sum of few blocks, so
+                       its variance grows with a power of log t
+    BufferedCounter    correlates the noise of successive steps by a matrix factorization that needs constant memory
+
+Both guarantee the privacy loss of the plan for all time steps together; proofs stand at the classes.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
-"""Independent noise at every time step: on counts of states, on sums of them, and on pruned hierarchies.
+"""Stream mechanisms with independent noise at every time step: on counts of states, and along a hierarchy of them.
 
-A tuple is counted at one step, in one state, and in the aggregations that contain this state:
+A tuple (timestamped row) is counted at one step, in one state such as a ward, and in the aggregations (nested sets of
+states, such as a hospital) that contain this state:
 
     Perturber          counts of states, each with the whole loss
     Hierarchy          counts of states and aggregations; a level has a fraction s of the loss, and the fractions along

@@ -1,6 +1,8 @@
 """Running totals of a stream with a public horizon, by a matrix mechanism (p-Identity) that was optimised numerically.
 
-A strategy has the counts x of all steps and a few weighted sums Q x of them. All get integer Laplace noise z:
+The horizon is the number of time steps. In a matrix mechanism, a strategy is the set of linear queries that get noise,
+from which the wanted totals are estimated. Here a strategy has the counts x of all steps and a few weighted sums Q x of
+them (p-Identity). All get integer Laplace noise z:
 
     released at step t  =  x_1 + ... + x_t  +  (L z)_t,  rounded       L (x, Q x) = (x_1, x_1 + x_2, ...)
 

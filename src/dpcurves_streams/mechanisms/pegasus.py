@@ -1,14 +1,16 @@
-"""PeGaSus: noisy counts of a stream, and groups of successive steps with similar counts.
+"""PeGaSus: noisy counts of a stream at every time step, and groups of successive steps with similar counts.
 
-At every step and for each key, with the deviation ``dev(G) = sum over steps of |count - mean|`` of a group G of steps:
+Counts that change slowly can be averaged over a group of steps, which reduces their noise. Which steps are similar must
+itself be found privately. At every step and for each key (one of the counts, such as a ward's), with the deviation
+``dev(G) = sum over steps of |count - mean|`` of a group G of steps:
 
     Perturber     releases the count of the step plus independent noise
     Grouper       the step joins the open group G if    dev(G with the step) + noise < noisy threshold of G
                   else it closes G, and is a closed group by itself
 
-Decisions are sparse-vector tests: a group pays for its threshold and for the one step that does not join. Estimates
-from counts of one group are post-processing (`readings.groups`). `decide_groups` finds a deviation in logarithmic time
-in the largest count (Fenwick trees).
+Decisions are sparse-vector tests: a group pays for its threshold and for the one step that does not join, however many
+steps join. The averages over a group are functions of released numbers, so they lose nothing (`readings.groups`).
+`decide_groups` finds a deviation in logarithmic time in the largest count (Fenwick trees).
 
 Formal guarantees: the Grouper loses its fraction of the epsilon, the Perturber the rest; proof at `Pegasus`. Streams
 may be chosen after releases.

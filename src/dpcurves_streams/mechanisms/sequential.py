@@ -1,4 +1,7 @@
-"""The interface of mechanisms that answer time step by time step, and of their state between steps.
+"""Interface of continual-release mechanisms, which answer time step by time step, and storage of their state.
+
+A mechanism adds noise to the exact counts of a stream. Its plan is public: the query, the noise and the privacy loss of
+all steps together.
 
 Steps are released in order. Each one depends on its exact counts and on the state that the step before left:
 

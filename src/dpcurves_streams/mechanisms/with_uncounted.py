@@ -1,4 +1,8 @@
-"""Counts of a stream, with running totals of the tuples that could not be counted, by reason.
+"""Privacy budget split of a stream: counts of states, and running totals of tuples that could not be counted.
+
+A tuple (row) of a stream is counted in one declared state, or it is uncounted for one reason: unreadable, outside of
+the time span, late, or in another state. K is the largest number of tuples of a privacy unit that are used in a step;
+further ones are dropped, and the users who had more are counted ("users beyond the cap").
 
 A step releases three parts. With f = `BEYOND_FRACTION` if tuples per user are capped, and f = 0 without a cap:
 

@@ -1,4 +1,4 @@
-"""Readings of a stream: estimates of counts, windows and events from released integers. They cost no loss."""
+"""Estimates from a stream's released noisy counts: counts, sliding windows, events and drift. They cost no budget."""
 
 from lazy_loader import attach_stub
 

@@ -1,4 +1,7 @@
-"""Consistent integer totals of a stream: they never decrease, and add up along a tree.
+"""Consistency of noisy running totals: projection on integers that never decrease and that add up along a hierarchy.
+
+Noisy totals of a stream may fall, and those of parts may not add up to that of the whole. The exact totals never do
+that. Here "slack" is an allowance for noise, which is subtracted from a noisy total before a shown total is raised.
 
     shown total of a root     max(shown before, round(noisy total - slack))
     increases of children     integers from 0 that add up to the increase of the parent, nearest to the noisy increases
@@ -8,7 +11,8 @@ Without the slack, the shown total would follow the largest noise so far where f
 totals grow faster than their noise (`Tuning`). "Nearest" is by least squares (`allocate_integers`), a projection onto a
 simplex.
 
-Formal guarantees: post-processing; all results are deterministic functions of released numbers.
+Formal guarantees: all results are deterministic functions of released numbers, and see no tuple. Such post-processing
+loses no further privacy.
 
 >>> totals = MonotoneTotals([-1, 0, 0])  # a root with two children
 >>> noisy = np.array([10.2, 7.1, 3.4]), np.array([9.0, 6.0, 3.0])

@@ -1,10 +1,14 @@
-"""Counts of a stream at every time step, and smoothers that use earlier steps to reduce their noise.
+"""Counts of a stream at every time step, and causal smoothing (filters) of the noisy counts over earlier steps.
 
-    Counts               counts of single states
-    AggregatedCounts     counts of states and of aggregations of states
+At every time step, a noisy integer count of the tuples (rows) in each state, such as a ward, is released. Counts often
+change slowly, so an average with earlier steps has less noise.
+
+    Counts               question: counts of single states
+    AggregatedCounts     question: counts of states, and of aggregations (sets of states, nested or disjoint)
     smooth_counts        smooths released counts; `AdaptiveSmoother` chooses among smoothers at each step
 
-Formal guarantees: smoothing is post-processing of released integers.
+Formal guarantees: smoothing is a function of released integers and public facts, and sees no tuple. Such
+post-processing loses no further privacy.
 """
 
 from __future__ import annotations

@@ -1,15 +1,18 @@
-"""Drift of a column between a reference and windows of a stream, with few false alarms in a year of windows.
+"""Drift detection on a stream under differential privacy: each window's distribution against a reference's.
 
-A window raises an alarm if a statistic of its counts and those of the reference (population stability index,
-Kolmogorov- Smirnov, Wasserstein, area under the ROC curve) exceeds a threshold:
+A stream is a sequence of timestamped tuples (rows); noisy counts of a column's cells are released at every time step. A
+window is the sum over some successive steps, and the reference is the window that the others are compared with. A
+window raises an alarm if a statistic of both (population stability index, Kolmogorov-Smirnov, Wasserstein, area under
+the ROC curve) exceeds a threshold. The thresholds limit the probability of any false alarm in a year of windows:
 
     rate of one window    1 - (1 - false_alarm_rate)**(1 / windows_per_year)
     threshold             upper quantile of the statistic, simulated without drift, at 3/4 of that rate
 
-The factor 3/4 allows for a null distribution that is estimated from noisy counts. Shares of uncounted tuples are
-watched as well.
+The factor 3/4 allows for a null distribution that is estimated from noisy counts. Uncounted tuples are those that are
+unreadable, late, or in no declared state; their shares of all tuples are watched as well.
 
-Formal guarantees: post-processing of released counts and simulation from public numbers.
+Formal guarantees: all results are functions of released counts, and of simulations from public numbers; no tuple is
+read. Such post-processing loses no further privacy.
 
 >>> level, draws = alarm_level_and_draws(Grid(0, 4, cells=4), windows_per_year=52, false_alarm_rate=0.05)
 >>> round(1 - level, 5)
@@ -84,7 +87,7 @@ class WindowDrift:
     """Distances of a window from the reference.
 
     Attributes:
-        time_step: Step that closes the window.
+        time_step: Number of the step that closes the window, from 1.
         statistics: By statistic (psi, ks, wasserstein, auc; of categories psi, chi_squared, tv; and the changes of the
             shares of uncounted tuples): value, threshold and p-value under no drift.
     """
@@ -118,8 +121,7 @@ class DriftWatch:
     `false_alarm_rate`: each window has false-alarm probability ``1 - (1 - false_alarm_rate) ** (1 /
     windows_per_year)``, times 3/4 because the null distribution is estimated from noisy counts. Thresholds are
     simulated: the reference and a window of equal size are drawn from the estimated distribution of the reference, with
-        the noise of
-    both. Tuples are assumed independent.
+    the noise of both. Tuples are assumed independent.
 
     With readings of uncounted tuples, the share of each of `UNCOUNTED` among all used tuples is watched too: tuples
     without a value, or in a state that nobody listed, are "uncounted: other state".
@@ -178,11 +180,11 @@ class DriftWatch:
         self._uncounted_before = None if uncounted is None else _find_uncounted_window(uncounted, reference_width)
 
     def compare_window(self, reading: TimeStepReading, uncounted: UncountedReading | None = None) -> WindowDrift:
-        """Return the drift of the window that ends with this reading.
+        """Return the statistics of the window that ends with this step, each with its threshold and alarm.
 
         Args:
-            reading: Reading of the counts.
-            uncounted: Reading of the uncounted tuples of the same step; needed if they are watched.
+            reading: Estimated counts of the step, with the sums over its windows.
+            uncounted: Totals of uncounted tuples of the same step; needed if their shares are watched, else ignored.
 
         Raises:
             ValueError: a reading lacks the window, or has other cells.

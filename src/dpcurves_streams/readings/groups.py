@@ -1,9 +1,14 @@
-"""Readings of streams that group similar time steps (PeGaSus), running totals, and sliding windows.
+"""Estimates of stream counts from groups of similar time steps (PeGaSus), and running totals with sliding windows.
 
-    Groups    counts within groups of similar steps, by a `Smoother`
+At every time step, noisy counts of the tuples (rows) in each state are released. Two kinds of questions are answered
+from them here:
+
+    Groups    counts per step, averaged over a group of successive steps that the mechanism found similar; `Smoother`
+              says how (median, mean, or James-Stein shrinkage)
     Totals    running totals, with sums over sliding windows
 
-Formal guarantees: post-processing of released integers.
+Formal guarantees: all results are functions of released integers (noisy counts and group marks) and public facts, and
+see no tuple. Such post-processing loses no further privacy.
 """
 
 from __future__ import annotations
@@ -36,10 +41,10 @@ LENGTH, MEAN, SQUARES, MEDIAN = range(4)
 
 
 class OpenGroups:
-    """The open group of each key, to which values are added.
+    """The open group of each key, that is the newest group of similar steps of each count, to which values are added.
 
     Args:
-        keys: Number of keys.
+        keys: Number of keys (counts of a step).
     """
 
     __slots__ = ("_halves", "_heaps", "_kept")
@@ -50,12 +55,15 @@ class OpenGroups:
         self._heaps = np.zeros((keys, 2, 64))  # initial capacity of the heaps
 
     def add_values(self, values: FloatArray, joined: IntArray) -> FloatArray:
-        """Add each value to its group; return the groups' summaries after it, (time_steps, keys, 4): `LENGTH` to
-        `MEDIAN`.
+        """Add the noisy counts of several steps, and return the summary of each count's group after it was added.
 
         Args:
-            values: Noisy counts, (time_steps, keys).
-            joined: 1 if the value joins the open group, (time_steps, keys).
+            values: Noisy counts, (time_steps, keys), in the order of the steps.
+            joined: For each count, 1 if it joins the open group of its key, 0 if it begins a new group; same shape.
+
+        Returns:
+            Length, mean, sum of squared deviations and median (columns `LENGTH` to `MEDIAN`) of the group, (time_steps,
+            keys, 4).
         """
         summaries = np.empty((*values.shape, 4))
         update_moments(values, joined, self._kept, summaries)
@@ -205,7 +213,12 @@ class GroupEstimator:
         self._smoother = smoother
 
     def estimate_next(self, counts: Sequence[float]) -> FloatArray:
-        """Return the estimates, (keys,), after the counts and decisions of the next step."""
+        """Return the estimated counts of the next step, (keys,), not below 0.
+
+        Args:
+            counts: Released integers of the step: the noisy counts, then for each whether it joins its open group
+                (1) or not (0).
+        """
         values, summaries, _ = self._groups.update_groups(counts)
         estimates: FloatArray = np.maximum(smooth_in_groups(values, summaries, self._noise, self._smoother), 0.0)
         return estimates
@@ -232,7 +245,12 @@ class GroupWindowEstimator:
         self._last = np.zeros((distribution.keys, 4))
 
     def estimate_next(self, counts: Sequence[float]) -> FloatArray:
-        """Return the estimates of the sums, (keys,), after the counts and decisions of the next step."""
+        """Return the estimated sums over the window that ends with the next step, (keys,), not below 0.
+
+        Args:
+            counts: Released integers of the step: the noisy counts, then for each whether it joins its open group
+                (1) or not (0).
+        """
         _, summaries, joined = self._groups.update_groups(counts)
         for key in np.flatnonzero(joined == 0):
             self._closed[key].appendleft((int(self._last[key, 0]), float(self._last[key, 3])))

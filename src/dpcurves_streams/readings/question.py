@@ -1,13 +1,19 @@
-"""Questions about a stream: base class, interfaces of readers, events, and intervals of unbiased numbers.
+"""Interfaces of stream questions: sliding windows, event detection, and confidence intervals of noisy counts.
 
-    StreamQuestion        base of questions, with windows and events
-    TimeStepReader        takes the released integers of one step after the other, and returns `TimeStepNumbers`
+A stream is a sequence of timestamped tuples (rows). At the end of every time step, noisy integer counts of its states
+(such as wards) are released. A question says what is wanted of them, and its reader computes that from the released
+integers, one step after the other.
+
+    StreamQuestion        base class of questions, with windows (sums over the last steps) and events
+    TimeStepReader        interface: takes the integers of the next step, and returns `TimeStepNumbers`
     NoisyValues           unbiased numbers with noise of a known distribution; `NoisySums` over sliding windows
     Jump, Low, Event      events of estimated counts: a change, a low sum, or any function of the last steps
 
-Intervals are for these records: estimate +- quantile of the noise, not below 0.
+Intervals account for the noise only, not for sampling from a population: estimate +- quantile of the noise, and not
+below 0.
 
-Formal guarantees: post-processing of released integers.
+Formal guarantees: all results are functions of released integers and public facts, and see no tuple. Such
+post-processing loses no further privacy.
 
 Reference: Chen 2018, section 5.2.2 (events).
 """
@@ -96,7 +102,7 @@ def _noise_quantile(family: Family, level: float) -> float:
 
 
 def _laplace_reach(deviations: FloatArray, level: float) -> FloatArray:
-    """Return the integer that one discrete Laplace draw does not exceed in absolute value with probability `level`.
+    """Return the least integer that one discrete Laplace draw exceeds in absolute value with probability <= 1 - level.
 
     If the ratio of successive probabilities is r, the variance is ``2 r / (1 - r)**2``, and the probability of
     exceeding m is ``2 r**(m + 1) / (1 + r)``.
@@ -182,19 +188,25 @@ class TimeStepNumbers(Protocol):
 
     @property
     def has_intervals(self) -> bool:
-        """True if there are intervals."""
+        """True if the numbers have confidence intervals, so that `interval` and `window_interval` may be called."""
         ...
 
     def interval(self, level: float) -> Interval:
-        """Return confidence intervals of the numbers, for these records."""
+        """Return a confidence interval at `level` for each number: lower and upper bounds, (keys,) each.
+
+        The intervals account for the privacy noise only.
+        """
         ...
 
     def window_interval(self, width: int, level: float) -> Interval:
-        """Return intervals like `interval`, over a window of the question."""
+        """Return a confidence interval at `level` for each sum over a window: lower and upper bounds, (keys,) each.
+
+        `width` is the width of the window in steps, one of the question's.
+        """
         ...
 
     def to_json(self, key: int) -> dict[str, Any]:
-        """Return the numbers of one key (by its index) as a plain object."""
+        """Return the numbers of one count, given its index from 0, as an object for JSON."""
         ...
 
 
@@ -202,7 +214,7 @@ class TimeStepReader(Protocol):
     """Interface of the reader of a question, which takes the integers of one step after the other."""
 
     def read_next(self, values: Sequence[int], /) -> TimeStepNumbers:
-        """Return the reading after the integers of the next step."""
+        """Return the reading after the next time step, given its released integers; steps come in order."""
         ...
 
 

@@ -1,13 +1,16 @@
-"""Running totals of a stream's uncounted tuples by reason, and notes if they are a large share.
+"""Data quality of a stream under differential privacy: how many tuples could not be counted, and for which reason.
 
-A used tuple is in one state, or it is uncounted for one reason. `UncountedReader` turns the released running totals
-into
+A stream is a sequence of timestamped tuples (rows), which are counted by time step and by declared state. A tuple that
+cannot be counted so has one reason: it is unreadable, outside of the time span, late, or in a state that was not
+declared. If the tuples of a user in a step are capped, users beyond the cap are counted as well. Noisy running totals
+of the reasons are released at every step. `UncountedReader` turns them into
 
-    totals     integers that never decrease, with intervals
+    totals     integers that never decrease, with confidence intervals
     windows    unbiased numbers of the last steps
-    notes      where a reason has a large share of the used tuples (`Tuning`)
+    notes      texts for reasons that have a significantly large share of the tuples (thresholds in `Tuning`)
 
-Formal guarantees: post-processing of released integers and public facts.
+Formal guarantees: all results are functions of released integers and public facts, and see no tuple. Such
+post-processing loses no further privacy.
 """
 
 from __future__ import annotations
@@ -34,7 +37,7 @@ from .question import LEVEL, STATED, Interval, NoisyValues
 
 @dataclass(frozen=True, slots=True)
 class Tuning:
-    """When a note is made."""
+    """Thresholds for notes. A note says that many tuples are uncounted for some reason, so that counts are too low."""
 
     least_share: float = 0.05
     """Share of the used tuples: a note is made of a reason for which significantly more were left uncounted."""
@@ -145,7 +148,10 @@ class UncountedReading:
         return self.noisy.interval(level, self.totals)
 
     def to_dicts(self) -> list[dict[str, Any]]:
-        """Return a plain object for each reason, with its note if there is a note."""
+        """Return one plain object for each reason, in order, for JSON.
+
+        It has the reason, the total with its 95 % interval, the unbiased total, and the note if there is one.
+        """
         low, high = self.interval(LEVEL)
         return [
             {
@@ -211,7 +217,12 @@ class UncountedReader:
         self.time_step = 0
 
     def read_next(self, counts: Sequence[int], uncounted: Sequence[int]) -> UncountedReading:
-        """Return the reading after the integers of the next step: its counts, then its uncounted totals."""
+        """Return the reading after the next time step; steps are read in order from the first one.
+
+        Args:
+            counts: Released integers of the step's counts of states.
+            uncounted: Released noisy running totals up to this step, (reasons,).
+        """
         self.time_step += 1
         self._variances_known = {}
         totals = np.array(uncounted, dtype=np.float64)
