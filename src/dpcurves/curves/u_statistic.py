@@ -151,9 +151,9 @@ def u_statistic(curve: CDF | Histogram, kernel: Function | MidpointKernel | Cell
         The mean, in the unit of the kernel, with `resolution`, `interval` and `notes`.
 
     Raises:
-        TypeError: `curve` is neither a `CDF` nor a `Histogram`.
-        ValueError: values outside the grid of a `CDF` were counted apart; or the kernel is no function, not symmetric,
-            or not finite on the grid.
+        TypeError: `curve` is neither a `CDF` nor a `Histogram`, or the kernel is no function.
+        ValueError: values outside the grid of a `CDF` were counted apart; or the kernel is not symmetric, or not finite
+            on the grid.
 
     >>> import dpcurves as dp
     >>> import numpy as np
@@ -228,13 +228,17 @@ def collision_probability(curve: CDF | Histogram) -> UStatistic:
     """Return the probability that two people's values lie in one cell of the grid: most accurate from a histogram.
 
     Cells that were counted together are assumed to hold equal counts; `resolution` bounds the error of this assumption.
-    Raises the errors of `gini_mean_difference`.
 
     Args:
         curve: A released histogram, or a distribution function.
 
     Returns:
         The probability, between 0 and 1, as a `UStatistic` with `value`, `resolution` and `interval`.
+
+    Raises:
+        TypeError: `curve` is neither a `CDF` nor a `Histogram`.
+        ValueError: values outside the grid of a `CDF` were counted apart; or devices rounded the values of a histogram
+            at random, so that counts of single cells are unknown.
 
     >>> import dpcurves as dp
     >>> bars = dp.histogram([1, 2] * 5000, grid=dp.Values(range(4)), epsilon=10, adjacency=dp.REPLACE_ONE)
@@ -404,8 +408,8 @@ class _MeasuredCells:
     def edges(self) -> FloatArray:
         """Smallest and largest possible value of each interval, in units of the column.
 
-        Edges of neighbouring intervals, (intervals + 1,); or pairs, (intervals, 2), if values are declared, are taken to
-        be points of a lattice, or zero has a separate cell. `cell_endpoints` reads both forms.
+        Edges of neighbouring intervals, (intervals + 1,); or pairs, (intervals, 2), if values are declared, are taken
+        to be points of a lattice, or zero has a separate cell. `cell_endpoints` reads both forms.
         """
         return self._points if self.uses_lattice else self._ends
 
