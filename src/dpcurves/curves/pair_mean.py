@@ -12,7 +12,7 @@ records, with c_i the count of cell i and g_ij the kernel of two cells,
 - *Intervals*: basic intervals from simulated noise and, for the population, sampling. In the local model they use the
   exact variance of Bell, Bellet, Gascon and Kulkarni (2019), Lemma 1.
 
-Formal guarantees: post-processing of released counts, which costs no budget.
+Formal guarantees: each statistic is a function of released counts, so it costs no budget (post-processing).
 
 References: Hoeffding 1948 (U-statistics); Bell, Bellet, Gascon and Kulkarni 2019, Algorithm 1; Davison and Hinkley
 1997, section 5.2 (basic intervals).

@@ -1,6 +1,8 @@
-"""Shares of records below edges, sums between edges, and quantiles from a private search; with their noise.
+"""Empirical distribution function from noisy counts: shares of records below the edges of a grid, with their noise.
 
-`PrefixShares` holds the releases of one row of counts along a grid and turns them into
+A *round* is one release of noisy counts of intervals of cells; later rounds may count intervals that earlier answers
+chose. `PrefixShares` holds the releases of all rounds of one row of counts (one category) along a grid, and turns them
+into
 
     shares           E[count below edge | all rounds] / total      displayed: smoothed, non-decreasing
     unbiased_shares  (noisy count below edge, last round) / total  for bands and intervals: noise of a known
@@ -15,7 +17,7 @@ draws the noise of the unbiased shares; a ratio of two noisy counts c / t has th
 known distribution and is independent of them, so the coverage given these answers is `level`, and hence the coverage
 too.
 
-Formal guarantees: post-processing of released counts.
+Formal guarantees: shares and quantiles are functions of released counts, so they lose nothing more (post-processing).
 
 >>> evenly_spaced_edges(4, cells=10)  # edges of a grid at which records are counted
 (2, 5, 7, 10)

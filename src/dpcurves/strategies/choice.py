@@ -1,10 +1,11 @@
-"""Choice of the strategy for each type of workload; also intervals that cover a share, and unlisted categories.
+"""Strategy selection: a table from each type of workload to the strategy, a sequence of noisy queries, that answers it.
 
-A workload states what a question needs. A strategy states which queries answer it, in which order and with which
-fractions of the loss. The tables `AT_ONCE` (trust models that answer once) and `ADAPTIVELY` (several rounds) map each
-type of workload to its strategy; `choose_one_round` and `choose_adaptive` look it up.
+A *workload* states the counts or sums that a question needs. A *strategy* is a generator of queries with fractions of
+the loss, which receives the noisy answers and returns the counts. The tables `AT_ONCE` (trust models that answer once)
+and `ADAPTIVELY` (several rounds) map each type of workload to its strategy; `choose_one_round` and `choose_adaptive`
+look it up.
 
-Two smaller strategies are in this file:
+Two smaller strategies, which need no file, are here as well:
 
 - *Coverage.* The first interval around the middle of a grid that covers a share p of n records. It is found by noisy
   comparisons of ``inside - p * n`` with 0 (`compare_intervals`), or read from noisy counts (`count_intervals`).
@@ -12,9 +13,9 @@ Two smaller strategies are in this file:
   (`build_category_query`); the question spends the rest on them. A category gets a note if its count is far below the
   selected number of its units.
 
-Formal guarantees: the choice depends on the workload and the setting, that is on public facts alone. Fractions of
-rounds add up to the granted loss. Composition is basic; with selected categories it is adaptive, because the categories
-are released before the question is asked.
+Formal guarantees: the choice depends on the workload and the setting (loss and adjacency), that is on public facts
+alone. Fractions of all rounds add up to 1, so the rounds lose the granted loss (basic composition). With selected
+categories composition is adaptive, because the categories are released before the question is asked by them.
 
 >>> from dpcurves.data import Axis, Grid
 >>> from dpcurves.privacy import EACH_RECORD, AddRemove, PrivacyLoss

@@ -1,5 +1,6 @@
-"""Counts of two classes above thresholds, for ROC curves; and counts of groups of similar scores, for calibration.
+"""Adaptive binning of scores for ROC curves and calibration: which cells of the score the two classes are counted in.
 
+For a ROC curve, positives and negatives are counted above thresholds; for calibration, in groups of similar scores.
 Counts show the order of two classes only between cells, and noise adds up over cells. So cells should be few and hold
 similar numbers of records. How they are chosen depends on the signal-to-noise ratio (`signal_to_noise`)
 
@@ -13,10 +14,12 @@ similar numbers of records. How they are chosen depends on the signal-to-noise r
 Declared values, and points of a lattice on which nearly all scores lie, are counted one by one. If records are many,
 finer cells are counted too, only to narrow the interval of the area under the curve (`choose_finer_cells`).
 
-`count_chosen_thresholds` and `ask_groups` are the two strategies; both yield several rounds.
+`count_chosen_thresholds` (ROC) and `ask_groups` (calibration) are strategies: generators that yield queries with
+fractions of the loss in several rounds, receive the noisy answers, and return counts.
 
-Formal guarantees: each round loses its fraction of the loss. Its query is a function of earlier answers and public
-facts, and for all answers the fractions add up to the whole loss (adaptive composition).
+Formal guarantees: a record lies in one cell of each query, so each round loses its fraction of the loss. Its query is a
+function of earlier answers and public facts, and for all answers the fractions add up to the whole loss (adaptive
+composition).
 
 References: Smith 2011, Kaplan, Schnapp and Stemmer 2022 (private quantiles); James and Stein 1961 (shrinkage).
 
