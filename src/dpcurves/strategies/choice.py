@@ -69,19 +69,32 @@ from . import prefixes, range_search, ranks
 
 
 def compare_intervals(workload: CoverageWorkload, setting: Setting) -> Strategy[CoverageInterval]:
-    """Ask for the interval that covers the share; the sparse vector technique finds it by noisy comparisons."""
+    """Yield one query with the whole loss for the first interval that covers the share; return the interval.
+
+    The sparse vector technique finds it by noisy comparisons: it costs the same for any number of intervals.
+
+    Args:
+        workload: The intervals around the middle of a grid, and the share of the records to cover.
+        setting: Loss and adjacency; not read, because the query is fixed.
+    """
     release = yield Step(workload.query, ALL)
     (interval,) = release.values
     return CoverageInterval(release, interval, release.plan.distribution.alpha)
 
 
 def count_intervals(workload: CoverageWorkload, setting: Setting) -> Strategy[CoverageInterval]:
-    """Count the cells, and return the first interval whose noisy count covers the share.
+    """Yield one query that counts all cells; return the first interval whose noisy count covers the share.
 
-    Trust models use it that can add up but not compare privately. The counts are unbiased, and noise may choose another
-    interval: `comparison_error` bounds the error.
+    For trust models that can add up but not compare privately. Noise may choose another interval than the exact counts:
+    `comparison_error` bounds how many records it lacks. If no interval covers the share, the last one is returned,
+    which holds all cells.
 
-    Formal guarantees: those of the counts. The interval is post-processing of released numbers.
+    Formal guarantees: a record lies in one cell, so the counts lose the whole loss. The interval is a function of the
+    released counts (post-processing).
+
+    Args:
+        workload: The intervals around the middle of a grid, and the share of the records to cover.
+        setting: Loss and adjacency; not read, because the query is fixed.
     """
     query = workload.query
     release = yield Step(CountQuery(query.axes, CountUse.PREFIXES), ALL)
@@ -107,8 +120,10 @@ def mark_inside(query: CoverageQuery) -> BoolArray:
 
 
 def excess_weights(query: CoverageQuery) -> FloatArray:
-    """Return weights of cells that give the records of an interval in excess of the share; shape
-    ``(intervals - 1, cells)``.
+    """Return the matrix, (intervals - 1, cells), whose product with the cells is each interval's excess over the share.
+
+    The excess is the number of records inside the interval minus coverage times all records. The last interval holds
+    all cells and is left out.
     """
     return np.subtract(mark_inside(query), float(query.coverage), dtype=np.float64)
 
@@ -145,7 +160,8 @@ def comparison_error(release: Release, query: CoverageQuery, beta: float) -> flo
 Question = TypeVar("Question")
 
 SELECTION_FRACTION = Fraction(1, 4)
-"""Budget fraction that partition selection spends, together with the whole delta; the question gets the other 3/4."""
+"""Fraction of the loss that partition selection spends, together with the whole delta; the question gets the other
+3/4, because its counts are the result."""
 
 
 EXAMPLE_LETTERS = 8
@@ -154,7 +170,11 @@ selected. Longer names need more units."""
 
 
 def build_category_query(unlisted: UnlistedCategories) -> Query:
-    """Return the query that selects unlisted categories: with a delta, or among all names of a public universe."""
+    """Return the query of partition selection for unlisted categories.
+
+    With a public universe, the set of all possible names, it selects among these under pure DP. Without one it needs a
+    loss with a delta.
+    """
     return (
         PartitionSelectionQuery.from_column(unlisted.column)
         if unlisted.universe is None
@@ -206,7 +226,11 @@ def _by_columns(question: object) -> tuple[object, ...]:
 
 
 def parse_names(release: Release) -> tuple[str, ...]:
-    """Return the names of the categories that a release selected, in the order of the release."""
+    """Return the names of the categories that a partition selection released, in the order of the release.
+
+    Released values are pairs: a name as an integer (its UTF-8 bytes after a leading byte), and its noisy number of
+    units.
+    """
     numbers = release.values[::2]
     return tuple(number.to_bytes((number.bit_length() + 7) // 8)[1:].decode() for number in numbers)
 
@@ -240,7 +264,7 @@ def describe_found_categories(release: Release, unlisted: UnlistedCategories, na
 
 @dataclass(frozen=True, slots=True)
 class Tuning:
-    """Numbers that steer the notes on uncounted categories."""
+    """Threshold of the notes on uncounted categories."""
 
     certain_z: float = 8.0
     """Standard deviations of the noise of a count. Laplace noise, the widest here, exceeds 8 of them with probability

@@ -661,9 +661,10 @@ def _count_on_cells(
     *,
     atoms_searched: bool,
 ) -> Strategy[TableCounts]:
-    """Ask the final count on the chosen cells, after a search for atoms in all of them if there seem to be any.
+    """Yield the final count on the chosen cells with all remaining loss; return the counts of all rounds.
 
-    Neighbours that seem empty are counted together, and so are all values from one multiple of a step to the next.
+    If single cells seem to hold most records (atoms), one more pilot query searches for them first. Neighbours that
+    seem empty are counted together, and so are all values from one multiple of a step to the next.
 
     Arguments:
         pilot_state: All pilot queries, on the cells of the pilot queries.
@@ -721,10 +722,10 @@ def _all_cells_if_single(tilings: Tilings, slots: int) -> Tilings:
 
 
 def refuse_range_search(workload: AutomaticRangeWorkload, setting: Setting) -> Strategy[TableCounts]:
-    """Refuse a range search under a trust model with a single round.
+    """Raise for a range search under a trust model that can count only once; takes the place of a strategy.
 
     Raises:
-        UnsupportedQuery: always.
+        UnsupportedQuery: always. The message asks for a grid.
     """
     raise UnsupportedQuery(
         "grid",
@@ -737,7 +738,13 @@ def refuse_range_search(workload: AutomaticRangeWorkload, setting: Setting) -> S
 
 
 def allocate_cells(counts: FloatArray) -> FloatArray:
-    """Allocate shares of the cells to intervals: more to intervals that hold records, and to those near them.
+    """Return the share of new cells that each interval gets, (intervals,): more where and near where records lie.
+
+    Shares are proportional to the counts, but at least a fraction of the counts up to three intervals away
+    (`Tuning.neighbour_weights`), and add up to 1. If all counts are 0, they are equal.
+
+    Args:
+        counts: Estimated counts of the intervals, (intervals,), at least 0.
 
     >>> allocate_cells(np.array([0.0, 0.0, 10.0, 0.0, 0.0])).round(2).tolist()
     [0.05, 0.15, 0.6, 0.15, 0.05]
@@ -757,7 +764,7 @@ def refine_edges(
     singletons: SingletonRule = SingletonRule.ZERO,
     step: float = 0.0,
 ) -> tuple[float, ...]:
-    """Add about `cells` edges at round numbers.
+    """Return the edges with about `cells` more at round numbers, increasing, in units of the column.
 
     Arguments:
         edges: The edges of the intervals.
@@ -848,7 +855,10 @@ def multiples_between(low: float, high: float, cells: float, step: float) -> lis
 
 
 def are_whole_multiples(numbers: FloatArray, step: float) -> NDArray[np.bool_]:
-    """Mark multiples of the step up to rounding; numbers too large for digits of this size are marked."""
+    """Return a mask of the numbers that are multiples of the step up to rounding errors.
+
+    True also for numbers above 2**53 steps, whose doubles have no digits of this size.
+    """
     with np.errstate(over="ignore"):
         steps = np.clip(numbers / step, -(2.0**53), 2.0**53)
     return np.asarray(np.abs(steps - np.rint(steps)) < INTEGER_TOLERANCE)
@@ -875,7 +885,10 @@ def _decimal_multiples_between(low: float, high: float, cells: float) -> list[fl
 
 @dataclass(frozen=True, slots=True)
 class Tuning:
-    """Numbers that steer the search. Unless another unit is stated, they are signal-to-noise ratios or z-scores."""
+    """Constants of the range search: signal-to-noise ratios or z-scores, unless another unit is stated.
+
+    All were chosen on the distributions of `benchmarks/unknown.py` under add-remove.
+    """
 
     atoms_fraction: Fraction = Fraction(1, 10)
     """Fraction of the loss. Pilot query for single cells that seem to hold most records, before the final count."""
