@@ -123,7 +123,7 @@ class PrefixShares:
         evidence: Counts of one row of cells: of the last round, if there were several.
         grid: The grid of the cells.
         earlier_evidence: Counts of the same cells in the rounds before.
-        pilot_queries: The number of these that chose the cells: see `combine_rounds`.
+        pilot_queries: The number of earlier rounds that searched for the range and so chose the cells.
         step: The number whose multiples the values seem to be; 0: none. See `range_search.find_value_step`.
         uses_all_rounds: Whether the intervals of all rounds determine how cells are halved: see `combine_rounds`.
         declared: The grid of the question, if zero was counted in a cell of its own: see `split_at_zero`. None: `grid`.
@@ -225,8 +225,11 @@ class PrefixShares:
         return tuple(self.declared_edges[list(edges)].tolist())
 
     def round_to_step(self, values: FloatArray) -> FloatArray:
-        """Return the values rounded down to multiples of the step, or up, within the same counted interval;
-        unchanged if there is no step or no multiple."""
+        """Return values rounded down to multiples of the step, or up if the lower multiple lies in another interval.
+
+        Values, in units of the column, of any shape. Unchanged if no step was found, or if their counted interval
+        contains no multiple.
+        """
         if not self.step:
             return values
         ends = self.grid.edge(np.flatnonzero(self.measured_edges))
@@ -284,7 +287,11 @@ class PrefixShares:
         return self.grid.value_range(np.arange(self.grid.slots)[:, None] + np.arange(2))
 
     def shares_at_boundaries(self, shares: FloatArray) -> FloatArray:
-        """Return shares of records below each boundary, given the shares below each edge of the grid."""
+        """Return shares of records below each boundary of counted cells, given the shares below each edge of the grid.
+
+        If outside values were counted apart, 0 and 1 are added for the boundaries at minus and plus infinity; else the
+        shares are returned unchanged.
+        """
         return np.concatenate([[0.0], shares, [1.0]]) if self.grid.outside is Outside.APART else shares
 
     @property
