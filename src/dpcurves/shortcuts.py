@@ -190,11 +190,7 @@ def add_privacy_arguments(function: Call) -> Call:
 
     @wraps(function)
     def call_function(*args: Any, **keywords: Any) -> Any:
-        """Check the arguments, put a column of a table in place of values, and call the function.
-
-        Raises:
-            TypeError: an argument is unknown or missing.
-        """
+        """Check the arguments, put a column of a table in place of values, and call the function."""
         unknown = next((name for name in keywords if name not in full_signature.parameters), None)
         if unknown is not None:
             hint = BOTH_BOUNDS if unknown in ("lower", "upper") and "bounds" in full_signature.parameters else ""
@@ -222,12 +218,10 @@ TABLE_PARAMETERS = tuple(
 
 
 class ColumnOfTable(dict[str, Any]):
-    """A column of a table in place of values: a mapping whose only key is the column's name or expression.
-
-    The value of the key is None, because records are read by the session alone.
+    """A column of a table in place of values: a mapping from the column's name or expression to None.
 
     Attributes:
-        table: The table, in any form that `Session` takes.
+        table: The table, in any form that `Session` takes, which alone reads its records.
         where: Filter of its rows; None: all rows.
     """
 
@@ -238,15 +232,10 @@ class ColumnOfTable(dict[str, Any]):
 
 
 def _select_column(args: tuple[Any, ...], keywords: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
-    """Return positional and keyword arguments of a call in which a `ColumnOfTable` replaces the table.
-
-    Args:
-        args: Positional arguments; the first one, if any, is the table.
-        keywords: Keyword arguments, with `column` or `where`, and with the table as `values` if `args` is empty.
+    """Return both kinds of arguments with a `ColumnOfTable` as the first of `args`, or else as the keyword `values`.
 
     Raises:
         ValueError: `where` is given without `column`, or `label` is given besides `column`.
-        TypeError: `column` is neither a text nor an expression.
     """
     column = keywords.get(COLUMN)
     where = keywords.get(WHERE)

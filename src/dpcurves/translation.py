@@ -64,7 +64,7 @@ class Message:
     Attributes:
         pattern: Matches the English texts that are instances of the message; fields with free text are as short as
             possible.
-        longest: As `pattern`, with fields of free text as long as possible.
+        longest: Matches the same texts as `pattern`, with fields of free text as long as possible.
         translation: The text in the other language, with the same fields.
         constant: The longest English text between fields, which is searched first.
         kinds: Kind of each field, by its name.

@@ -290,7 +290,7 @@ def _weighted_rank_error(
 ) -> float:
     """Return the mean absolute rank error of the requested quantiles, or of a curve's deciles, in shares of the weight.
 
-    As `_rank_error`, with the weight of the records below the estimate in place of their number.
+    The rank error is that of `_rank_error`, with the weight of the records below the estimate in place of their number.
     """
     values = np.asarray(records[question.column], dtype=np.float64)
     steps = weight_steps(question, records)

@@ -290,9 +290,9 @@ class SquareScatter(NamedTuple):
 
 
 class Moments(NamedTuple):
-    """Noisy sums over the records of 1, x and x**2, each of shape (); or draws of their noise, each (draws,).
+    """Noisy sums over the records of 1, x and x**2; or simulated noise of these sums, each of shape (draws,).
 
-    Values x were shifted and scaled to between -1 and 1 before they were summed.
+    Released sums have the shape (). Values x were shifted and scaled to between -1 and 1 before they were summed.
 
     Attributes:
         records: Sum of 1: the number of records with a value.
@@ -328,7 +328,9 @@ class Moments(NamedTuple):
 
 
 class ReleasedMoments(NamedTuple):
-    """Released sums of 1, x and x**2 with draws of their noise, and the confidence intervals computed from them.
+    """Released sums with their simulated noise, and the intervals that follow from them.
+
+    The sums are of 1, x and x**2 over records with values x from -1 to 1.
 
     Attributes:
         released_moments: The released sums, unbiased, each of shape ().

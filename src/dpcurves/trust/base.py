@@ -40,7 +40,10 @@ Curve = TypeVar("Curve", covariant=True)
 
 
 class Planner(Protocol):
-    """The public part of a trust model: it plans which queries are asked and how each is answered. Reads no records."""
+    """The public part of a trust model: it plans which queries are asked and how they are answered.
+
+    A planner reads no records.
+    """
 
     def plan(self, workload: Workload[Answer], loss: PrivacyLoss, adjacency: Adjacency) -> Strategy[Answer]:
         """Return the strategy for a workload: a generator of steps that receives releases and returns the answer.
