@@ -1,8 +1,15 @@
-"""Review sheet of a ledger: reviewers' questions on differential privacy, answered from the ledger and its results.
+"""Privacy review of a deployment: reviewers' questions on differential privacy, answered from the ledger, as Markdown.
 
-`write_review` writes ``REVIEW.md`` for somebody who must judge a deployment. It reads the ledger and released results,
-never records. Facts that only people know stay open, or come from an `About`. The sheet names people, requests and
-purposes, so it lies in a folder of its own and never in a published one.
+The *ledger* is the log of all privacy losses that were charged to the budgets (*accounts*) of data sets, in a chain of
+entries sealed with a key. `write_review` writes ``REVIEW.md`` for somebody who must judge a deployment:
+
+    in     ledger (who asked what, at which loss), released results, facts of the office (`About`)
+    out    per account: a table of releases and their sums, audit events, reviewers' questions with answers
+
+Facts that only people know stay open, with space for an answer by hand, or come from an `About`. The sheet names
+people, requests and purposes, so it lies in a separate folder and never in a published one.
+
+Formal guarantees: no confidential record is read, so no budget is spent. The sheet is not protected and not public.
 
 The questions are worded afresh after the topics of two guides: NIST SP 800-226, *Guidelines for Evaluating Differential
 Privacy Guarantees*, March 2025 (privacy loss, unit of privacy, trust model, algorithms and their implementation, data
@@ -33,7 +40,7 @@ from .translation import translate
 
 SHEET = "REVIEW.md"
 BLANK = "______________________________"
-"""Space for an answer by hand."""
+"""Space for an answer by hand, in Markdown."""
 NIST, W3C = "NIST SP 800-226", "W3C draft note"
 BOTH = (NIST, W3C)
 SOURCES = (
@@ -42,7 +49,7 @@ SOURCES = (
     "- W3C draft note: *Considerations for Reviewing Differential Privacy Systems*, W3C Group Draft Note, 12 February "
     "2026."
 )
-"""The guides, by their own titles in all languages."""
+"""Markdown list of the guides. Titles are not translated, so that readers can find the documents."""
 
 
 class ReviewQuestion(NamedTuple):
@@ -71,19 +78,25 @@ def write_review(
     about: About | None = None,
     results: Mapping[str, ReleasedResult] | None = None,
 ) -> Path:
-    """Write ``REVIEW.md`` of a ledger into a folder of its own, and return its path. Reads no confidential data.
+    """Write the review sheet ``REVIEW.md`` of a ledger into a folder, and return the path of the file.
 
-    The sheet is in the language of `use_language`; the words of audit events stay as the ledger has them.
+    Only the ledger and released results are read, no confidential records. An earlier ``REVIEW.md`` is overwritten. The
+    file can be read by its owner alone, because it names people. The sheet is in the language of `use_language`; the
+    words of audit events stay as the ledger has them.
 
     Args:
-        ledger: The ledger. Its whole chain is verified first.
-        folder: A folder that is new, empty, or holds an earlier review; not a published folder, nor inside one.
-        datasets: Accounts to review; empty: all.
-        about: Facts that the ledger does not know.
-        results: Released results by name, for mechanism and trust model of the requests that they answer.
+        ledger: The ledger. Its whole chain of entries is verified first.
+        folder: A folder that is new (it is created), empty, or holds an earlier review alone; not a folder that
+            `publish` wrote, nor inside one.
+        datasets: Names of the accounts to review; empty: all. A name without an account is left out of the sheet.
+        about: Facts that the ledger does not know, such as purposes; None: they stay open, with space for an answer.
+        results: Released results by a name that the caller chooses, such as the file name. The sheet shows this name at
+            the request whose charge paid for the result, with its mechanism and trust model; a result that no request
+            of the ledger paid for is left out. None: no result is shown.
 
     Raises:
-        ValueError: the folder is published or holds other files, or the ledger was changed without its key.
+        ValueError: the folder is published, holds other files, or cannot be written; or an entry of the ledger was
+            changed without its key.
     """
     place = Path(folder)
     require_unpublished(place)
@@ -100,10 +113,11 @@ def write_review(
 
 
 def require_unpublished(folder: Path) -> None:
-    """Refuse a folder with files of other origin, and a folder that `publish` wrote or that lies inside one.
+    """Check that a review may be written into a folder; drafts of a review that was killed are removed from it.
 
     Raises:
-        ValueError: names a folder of its own as the way out.
+        ValueError: the path is a file; the folder holds other files than ``REVIEW.md``; `publish` wrote it, or it lies
+            inside a folder that `publish` wrote.
     """
     if folder.exists() and not folder.is_dir():
         raise InvalidArgument("out", "this path is a file; name a folder")
@@ -125,13 +139,19 @@ def _is_published(folder: Path) -> bool:
 def describe_review(
     ledger: Ledger, datasets: Sequence[str], about: About, results: Mapping[str, ReleasedResult]
 ) -> str:
-    """Return the review sheet as Markdown. Equal ledgers and results give equal text.
+    """Return the review sheet as Markdown, in the language of `use_language`.
+
+    Equal ledgers and results give equal text. Neither records nor files are read.
 
     Args:
-        ledger: The ledger, which is verified first.
-        datasets: Names of the accounts; empty: all.
-        about: What the office knows and no ledger does.
-        results: Released results by name.
+        ledger: The ledger. Its whole chain of entries is verified first.
+        datasets: Names of the accounts to review; empty: all. A name without an account is left out.
+        about: Facts that the ledger does not know, such as purposes; what is missing stays open in the sheet.
+        results: Released results by a name that the caller chooses. The sheet shows this name at the request whose
+            charge paid for the result.
+
+    Raises:
+        ValueError: an entry of the ledger was changed without its key.
     """
     verified = ledger.verify()
     names = [account.dataset for account in ledger.accounts() if not datasets or account.dataset in datasets]

@@ -1,15 +1,20 @@
-"""Sessions: ask questions of one data set under one budget. A session plans, charges, releases, and returns the result.
+"""Sessions: interactive queries on one data set under one privacy budget, with accounting by a ledger.
+
+A *question* asks for a curve or a number; its *loss* (epsilon, or rho for zero-concentrated DP) is charged to an
+account of a *ledger*, the log of all charges. `Session.ask` does four things in order:
 
     plan      question + loss + adjacency -> plans of all rounds         public, free
     charge    the loss, in one transaction of the ledger                 before any record is read
     release   the trust model counts, adds noise, returns integers       at most the charged loss
     curve     the question computes its result from the integers         post-processing
 
-A repeated question under the same request returns its stored answer and costs nothing. If the analyst states no
-contribution bound, or asks by unlisted categories, earlier rounds of the same grant find these.
+A *grant* is the record of one charge, under a *request*, a name of the analyst's choice: the same question under the
+same request returns its stored answer and costs nothing. If the analyst states no contribution bound (largest number of
+records used per unit), or asks by unlisted categories (partition selection), first rounds of the same grant find these.
 
-Formal guarantees: the losses of all answers add up to at most the budget of the session, and of the ledger's account if
-it has one (basic composition; adaptive questions included).
+Formal guarantees: the losses of all answers add up to at most the budget of the account. *Why*: a charge is refused if
+it exceeds what remains, it is committed before any record is read, and each answer loses at most its charge. This holds
+for questions that depend on earlier answers (basic adaptive composition, Dwork and Roth 2014, section 3.5).
 
 >>> import dpcurves as dp
 >>> table = {"age": [20, 30, 40, 70] * 500}
@@ -91,7 +96,7 @@ few milliseconds."""
 
 
 class _AllRoundsPlanned(Exception):
-    """Ends a rehearsal after its last round, whose blank answer would be large."""
+    """Ends the planning of a question at its last round, whose placeholder release would be large."""
 
 
 def plan_question(
@@ -178,19 +183,25 @@ def ask_with_contribution_bound(
     *,
     store_bound: Callable[[int], int] = int,
 ) -> Curve:
-    """Return the curve of a question: a contribution bound is found if the adjacency has none, and then it is asked
-    as `ask_with_partition_selection` does.
+    """Return the curve of a question, after a private choice of the contribution bound if the adjacency has none.
 
-    `reply` answers a step under the adjacency of its round. `store_bound` stores the bound that was found and returns
-    the bound that was stored first for this request. Formal guarantees: see `strategies.contribution_bounds`.
+    The contribution bound is the largest number of records of one unit that are used. It is chosen from noisy numbers
+    of units by size, with `PILOT_FRACTION` of the loss; the question is asked with the rest, as by
+    `ask_with_partition_selection`.
 
     Args:
         question: The question.
         adjacency: Add-remove or replace-one, perhaps without a contribution bound.
         trust: The trust model, which plans the queries.
         budget: The charged loss, which pays for each step.
-        reply: Function that answers a paid step under the adjacency of its round.
-        store_bound: Function that stores the bound, and returns the one that was stored first for this request.
+        reply: Function of a step, the allotment that proves its payment, and the adjacency of its round; returns the
+            release. A placeholder release, without an allotment, gives the bound 1.
+        store_bound: Function that stores the chosen bound, and returns the bound that was stored first for this
+            request, so that a repeated request uses the same bound.
+
+    Formal guarantees: a unit counts once in the first round, for any number of its records, so this round loses its
+    fraction. For each bound that it may choose, the question loses the rest, so both add up to the granted loss
+    (adaptive composition; the proof is in `strategies.contribution_bounds`).
     """
     if not isinstance(adjacency, AdjacencyWithoutBound):
         bounded = adjacency
@@ -254,19 +265,23 @@ def ask_with_partition_selection(
     *,
     budget_fraction: Fraction = ALL,
 ) -> Curve:
-    """Return the curve of a question: partitions are selected if it has unlisted categories, and then it is asked as
-    `ask_with_budget` does.
+    """Return the curve of a question, after partition selection if its categories are not listed.
+
+    Partition selection is a first query that releases the names of categories with enough units. The question is then
+    asked by these names, as by `ask_with_budget`. If the question cannot be planned with so many names, only the
+    largest are used, and the others count as "other".
 
     Args:
         question: The question, perhaps with unlisted categories.
         adjacency: Add-remove or replace-one, with a contribution bound.
         trust: The trust model, which plans the queries.
         budget: The charged loss, which pays for each step.
-        reply: Function that answers a paid step with a release.
+        reply: Function of a step and the allotment that proves its payment; returns the release.
         budget_fraction: Fraction of the grant that selection and question get together.
 
-    Formal guarantees: see `mechanisms.partition_selection`. Selected names are public; the question by them has the
-    remaining loss, without delta.
+    Formal guarantees: the selection gets `SELECTION_FRACTION` of the loss and the whole delta
+    (`mechanisms.partition_selection` has its proof). Selected names are released and so public; the question by them
+    gets the remaining loss, without delta. Both add up to the granted loss for all names (adaptive composition).
     """
     unlisted = find_unlisted(question)
     if unlisted is None:
@@ -369,18 +384,18 @@ def ask_with_budget(
     *,
     budget_fraction: Fraction = ALL,
 ) -> Curve:
-    """Return the curve of a question: each step is paid for from the budget and gets its reply. Planning and asking
-    share this loop.
+    """Return the curve of a question: pay for each of its steps from a budget, and answer it by `reply`.
 
-    The question gets `budget_fraction` of the grant.
+    A step is one query with its fraction of the question's loss. Planning (placeholder replies), rehearsals (public
+    records) and sessions share this loop.
 
     Args:
         question: The question.
         adjacency: Add-remove or replace-one, with a contribution bound.
         trust: The trust model, which plans the queries.
-        budget: The charged loss, which pays for each step.
-        reply: Function that answers a paid step with a release.
-        budget_fraction: Fraction of the grant that the question gets.
+        budget: The charged loss, which pays for each step and raises if all steps would exceed it.
+        reply: Function of a step and the allotment that proves its payment; returns the release.
+        budget_fraction: Fraction of the charged loss that the question gets; earlier rounds spent the rest.
 
     Raises:
         ValueError: the question has unlisted categories, which `ask_with_partition_selection` selects.
@@ -398,7 +413,7 @@ def ask_with_budget(
 
 
 def answer_steps(steps: Generator[Step, Release, Curve], reply: Callable[[Step], Release]) -> Curve:
-    """Return the curve at the end of a conversation: the reply of each step is sent until the generator returns."""
+    """Run a generator of steps to its end: send the reply to each step, and return the curve that it returns."""
     try:
         step = next(steps)
         while True:
@@ -419,13 +434,15 @@ def make_request_id(
 ) -> str:
     """Return the request id of a project's question. It is equal for all analysts of the project.
 
+    So two analysts of one project who ask the same question pay for it once and get the same answer.
+
     Args:
         member: Project and analyst.
         question: The question.
         loss: Loss of the question.
-        adjacency: What is protected.
-        dataset: Dataset whose budget pays.
-        about: Further text that tells requests apart.
+        adjacency: Neighbouring relation, with unit and contribution bound.
+        dataset: Name of the account that is charged.
+        about: Further text that tells otherwise equal requests apart, such as the version of the table.
     """
     loss = loss.as_single_release()
     return member.request(dataset, loss, hash_request(question, loss, adjacency, dataset, about))
@@ -434,15 +451,16 @@ def make_request_id(
 def hash_request(
     question: object, loss: PrivacyLoss, adjacency: Adjacency | AdjacencyWithoutBound, dataset: str, about: str = ""
 ) -> str:
-    """Return the hash of all that a request identifies: question, loss, adjacency and data set; `about`
-    distinguishes otherwise equal requests.
+    """Return the hash, in hexadecimal digits, of all that a request name is bound to in the ledger.
+
+    Questions that read one charged query have equal hashes, so that they may share a request.
 
     Args:
         question: The question.
         loss: Loss of the question.
-        adjacency: What is protected.
-        dataset: Dataset whose budget pays.
-        about: Further text that tells requests apart.
+        adjacency: Neighbouring relation, with unit and contribution bound.
+        dataset: Name of the account that is charged.
+        about: Further text that tells otherwise equal requests apart, such as the version of the table.
     """
     paid_object = find_charged_query(question) or question  # the query whose counts it reads, if there is one
     return fingerprint(paid_object, loss, dataset, adjacency, about)
@@ -636,7 +654,10 @@ class Session:
         return self._ledger.balance(self._dataset)
 
     def is_charged(self, request: str) -> bool:
-        """Return whether `request` was charged; asking the same question under it again costs nothing."""
+        """Return True if a charge was made under this request name in the session's account.
+
+        Asking the same question under it again costs nothing.
+        """
         return self._ledger.find_grant(self._dataset, request) is not None
 
     @property
@@ -745,27 +766,32 @@ class Session:
         *,
         rows_per_unit: int | None = None,
     ) -> Curve:
-        """Return the curve of a question, which is planned, charged and answered. Repeating it under the same
-        `request` gives the same curve and costs nothing.
+        """Plan, charge and answer a question; return its curve.
 
-        Questions that read the same release, such as a distribution function at some edges of a grid and quantiles
-        searched along it, may share a request: the first charge covers all, and a count keeps its first answer.
+        A request is bound to the question, the loss, the adjacency, the account and the session's `source`. Repeating
+        all of these under the same request returns the same curve and costs nothing. If any of them differs, the
+        request is refused before anything is charged: choose another name, which is charged anew.
+
+        One exception: questions that read the same release may share a request with the same loss, such as a
+        distribution function at some edges of a grid and quantiles searched along the grid. The first charge covers
+        all, and a count keeps its first answer.
 
         Args:
             question: The question.
             loss: The loss to charge.
-            request: Name of this request, for repeating it. None: a random name. A question on another `source`, such
-                as a later version of the table, is another request.
-            rows_per_unit: Contribution bound, if the session has none: a public number, such as
-                ``curve.privacy.rows_per_unit`` of an earlier answer. None: a sixth of the loss finds one.
+            request: Name of this request, by which it can be repeated. None: a random name, charged in any case.
+            rows_per_unit: Contribution bound, if the session was opened with a unit but without a bound: a public
+                number, such as ``curve.privacy.rows_per_unit`` of an earlier answer. None: a sixth of the loss finds
+                one. Leave it out if the session has a bound.
 
         Warns:
             CurveWarning: each of the curve's `notes`, such as the noisy number of clipped or missing values.
 
         Raises:
-            UnsupportedQuery, BudgetExceeded: nothing was charged.
-            ValueError: a column is missing or has the wrong type, or `request` was used for another question; nothing
-                was charged.
+            UnsupportedQuery: the trust model cannot answer the question; nothing was charged.
+            BudgetExceeded: the loss exceeds the remaining budget; nothing was charged.
+            ValueError: a column is missing or has the wrong type; `request` was used for another question, loss or
+                `source`; or `rows_per_unit` is given although the session has a bound. Nothing was charged.
             TypeError: `loss` is not a `PrivacyLoss`, or `question` not a question; nothing was charged.
             Exception: an error after the charge has a note with the request, possibly a generated one; the same
                 question under it is answered at no further loss.

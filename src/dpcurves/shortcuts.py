@@ -1,6 +1,13 @@
-"""Questions in one call, on arrays in memory: the shortest way to a private curve.
+"""One-call functions for differentially private statistics of arrays in memory: CDF, quantiles, histogram, mean, ROC.
 
-Each call opens a separate ledger in memory, so **losses of several calls are not added up**. Two calls on the same
+    curve = dp.cdf(ages, grid=dp.Grid(0, 100, cells=100), epsilon=1, adjacency=dp.ADD_REMOVE)
+
+Each function takes the values of records as arrays (or a table and the name of a column), public settings such as a
+grid, and the privacy loss: `epsilon` (pure DP) or `rho` (zero-concentrated DP) and the adjacency, none of which has a
+default. It returns a result with estimates, intervals and plots.
+
+Formal guarantees: each call loses at most its loss, with one record as the privacy unit. Each call opens a separate
+ledger (the log of charged losses) in memory, so **losses of several calls are not added up**. Two calls on the same
 records lose the sum of their losses, which you must track yourself. For more than one question open a `Session`.
 """
 
@@ -73,10 +80,10 @@ Call = TypeVar("Call", bound=Callable[..., Any])
 Values: TypeAlias = Any
 """One-dimensional values: a list, a NumPy or Arrow array, or a series of pandas or Polars."""
 NOISELESS_EPSILON = 10**9
-"""Epsilon at which integer noise is 0 with all but negligible probability; only for public rows."""
+"""Epsilon at which integer noise is 0 except with negligible probability (about exp(-10**9)); only for public rows."""
 ARGUMENT_RANKS = {"adjacency": 1, "groups": 2, "bins": 2, "epsilon": 3, "rho": 3, "randomness": 5}
-"""Ranks of arguments in the signature of a shortcut, lowest first. Arguments without a default have rank 0, all other
-arguments rank 4."""
+"""Order of arguments in the signature of a one-call function, lowest rank first. Arguments without a default have rank
+0, all other arguments rank 4."""
 
 NO_RANGE = "weights are summed along public cells: give a grid"
 WEIGHTED_HINT = "sums of weights use no hint: leave it out"
@@ -110,10 +117,22 @@ def ask_once(
     column: str | Expression | None = None,
     where: str | Expression | None = None,
 ) -> Curve:
-    """Return the answer to one question about a table, from a ledger in memory whose budget is the loss of the
-    question.
+    """Return the result of one question about a table, in a session whose whole budget is the loss of the question.
 
-    `column` and `where` are arguments of a call; `add_privacy_arguments` has put them into the table.
+    The ledger is in memory, so the loss is not added to losses of other calls.
+
+    Args:
+        question: The question.
+        table: Columns of equal length by name, or a `ColumnOfTable`.
+        adjacency: `ADD_REMOVE` or `REPLACE_ONE`, with one record as unit.
+        epsilon: The loss under pure differential privacy; None: `rho` is given.
+        rho: The loss under zero-concentrated differential privacy; None: `epsilon` is given.
+        randomness: Source of noise; None: the system's. Results with noise from a seed are marked as not private.
+        column, where: Ignored here. They are in the signature of each call, and `add_privacy_arguments` has put them
+            into the table already.
+
+    Raises:
+        ValueError: both or neither of `epsilon` and `rho` are given, or the question does not fit the table.
     """
     return _ask_with_loss(question, table, parse_loss(epsilon, rho), adjacency=adjacency, randomness=randomness)
 
@@ -127,8 +146,10 @@ def _ask_with_loss(
     randomness: Randomness | None = None,
     **_parsed: Any,
 ) -> Curve:
-    """Return the answer to one question for this loss, from a ledger in memory; `_parsed` arguments are in the loss and
-    the table already."""
+    """Return the result of one question at this loss, in a session with a ledger in memory.
+
+    `_parsed` takes arguments of a call that are in `loss` and `table` already, and ignores them.
+    """
     if isinstance(table, ColumnOfTable):
         question = replace(cast("Any", question), where=table.where)
         table = table.table
@@ -139,8 +160,11 @@ def _ask_with_loss(
 
 
 def add_privacy_arguments(function: Call) -> Call:
-    """Return the function with a signature that lists the arguments of `ask_once` too, and that rejects unknown and
-    missing arguments."""
+    """Decorate a one-call function: add the privacy arguments of `ask_once` to its signature, and check each call.
+
+    If the first parameter of the function is `values`, it also gets `column` and `where`, by which a column of a table
+    can be passed in place of values. The decorated function raises `TypeError` for an unknown or a missing argument.
+    """
     parameters: Iterable[Parameter] = (
         parameter
         for parameter in signature(function).parameters.values()
@@ -166,7 +190,7 @@ def add_privacy_arguments(function: Call) -> Call:
 
     @wraps(function)
     def call_function(*args: Any, **keywords: Any) -> Any:
-        """Call the function after the check of its arguments. Raises `TypeError` for an unknown or a missing one."""
+        """Check the arguments, put a column of a table in place of values, and call the function."""
         unknown = next((name for name in keywords if name not in full_signature.parameters), None)
         if unknown is not None:
             hint = BOTH_BOUNDS if unknown in ("lower", "upper") and "bounds" in full_signature.parameters else ""
@@ -190,15 +214,15 @@ TABLE_PARAMETERS = tuple(
     Parameter(name, Parameter.KEYWORD_ONLY, default=None, annotation="str | Expression | None")
     for name in (COLUMN, WHERE)
 )
-"""Parameters of calls about one column, which can be a column of a table."""
+"""Parameters that functions of one column get in addition: name and filter of a column of a table."""
 
 
 class ColumnOfTable(dict[str, Any]):
-    """A column of a table as the only item of a mapping, whose name is the text of an expression.
+    """A column of a table in place of values: a mapping from the column's name or expression to None.
 
     Attributes:
-        table: The table.
-        where: The filter of its rows.
+        table: The table, in any form that `Session` takes, which alone reads its records.
+        where: Filter of its rows; None: all rows.
     """
 
     def __init__(self, table: Any, column: str, where: str | Expression | None) -> None:
@@ -208,10 +232,10 @@ class ColumnOfTable(dict[str, Any]):
 
 
 def _select_column(args: tuple[Any, ...], keywords: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
-    """Return the arguments of a call with the column of a table in place of its values.
+    """Return both kinds of arguments with a `ColumnOfTable` as the first of `args`, or else as the keyword `values`.
 
     Raises:
-        ValueError: there is no column, or the label is given besides it.
+        ValueError: `where` is given without `column`, or `label` is given besides `column`.
     """
     column = keywords.get(COLUMN)
     where = keywords.get(WHERE)
@@ -287,8 +311,17 @@ def parse_loss(epsilon: Exact | None, rho: Exact | None) -> PrivacyLoss:
 
 
 def require_column(values: Any, name: str) -> Any:
-    """Return a column unchanged if it has one dimension. A list is not converted: the array type of mixed values
-    would depend on rows."""
+    """Return a column unchanged if it has one dimension. A list is not converted to an array.
+
+    The type of an array of mixed values would depend on rows.
+
+    Args:
+        values: A list, a series or an array.
+        name: Name of the argument, for the error message.
+
+    Raises:
+        ValueError: the values are not one-dimensional.
+    """
     if getattr(values, "ndim", 1) == 2 and getattr(values, "shape", (0, 0))[1] == 2:
         raise InvalidArgument(
             name, "the array has two columns; pass the column of the positive class, as in scores[:, 1]"
@@ -309,7 +342,17 @@ def series_name(values: Any, default: str) -> str:
 
 
 def make_table(label: str | None, values: Any, default_name: str = "value") -> dict[str, Any]:
-    """Return a table of one column named `label`, or without a label like the series, or else `default_name`."""
+    """Return a table of one column, as a mapping from its name to the values.
+
+    Args:
+        label: Name of the column. None: the name of the pandas or Polars series, or else `default_name`.
+        values: Values of the column; a `ColumnOfTable` is returned unchanged.
+        default_name: Name of the column if neither a label nor the series gives one.
+
+    Raises:
+        ValueError: a whole table is given, or the values are not one-dimensional.
+        TypeError: `label` is no text.
+    """
     if isinstance(values, ColumnOfTable):
         return values
     if isinstance(values, Mapping) or hasattr(values, "columns"):
@@ -322,8 +365,12 @@ def make_table(label: str | None, values: Any, default_name: str = "value") -> d
 def make_pair_table(
     labels: Sequence[str] | None = None, /, **columns: Values
 ) -> tuple[tuple[str, str], dict[str, Any]]:
-    """Return the names of two columns and their table. Names come from `labels`, else from two series, else the
-    arguments.
+    """Return the names of two columns, and the table with both: a mapping from names to values.
+
+    Args:
+        labels: Two different names. None: the names of two pandas or Polars series; if these are missing or equal, the
+            names of the arguments.
+        columns: Exactly two columns of equal length, by argument name.
 
     Raises:
         ValueError: `labels` is not two different texts, or the columns are not one-dimensional or differ in length.
@@ -348,8 +395,15 @@ def make_pair_table(
 def add_weights(
     table: Mapping[str, Any], weight: Values | None, weight_cap: float | None
 ) -> tuple[Mapping[str, Any], dict[str, Any]]:
-    """Return the table with a column of weights, and the arguments of a weighted question; without weights, the
-    table and no arguments.
+    """Return the table with a column of survey weights, and the keyword arguments of a weighted question.
+
+    The arguments are the column's name `weight` and `weight_cap`. Without weights, the table is returned unchanged with
+    an empty mapping.
+
+    Args:
+        table: Columns by name, or a `ColumnOfTable`.
+        weight: Weights of the records, (records,); for a `ColumnOfTable` the name of a column. None: no weights.
+        weight_cap: Public upper bound of a weight; None only without weights.
 
     Raises:
         ValueError: `weight` is not a column of the same length, or `weight_cap` is passed without `weight`.
@@ -385,8 +439,17 @@ def refuse_hint(hint: Hint | None) -> None:
 
 
 def make_summary_question(kind: str, label: str, bounds: Sequence[float] | Auto, **weights: Any) -> Question[Summary]:
-    """Return the question of this `kind` (Summary, Mean, Sum or Variance) for values between bounds; ``"auto"``
-    searches for the bounds privately, and `weights` make it weighted."""
+    """Return the question about one number of a column.
+
+    Args:
+        kind: ``Summary``, ``Mean``, ``Sum`` or ``Variance``.
+        label: Name of the column.
+        bounds: Public clipping bounds (lower, upper); ``"auto"``: the question searches for them privately.
+        weights: Arguments `weight` and `weight_cap` of a weighted question; none: unweighted.
+
+    Raises:
+        TypeError: `bounds` is a text other than ``"auto"``.
+    """
     if isinstance(bounds, str) and bounds == "auto":
         if weights:
             return curves.AutoRangeWeightedSummaryQuestion(label, **weights, statistic=kind.lower())
@@ -401,11 +464,15 @@ def make_summary_question(kind: str, label: str, bounds: Sequence[float] | Auto,
 
 
 Auto: TypeAlias = Literal["auto"]
-"""The literal for a grid, bounds or unit that is not known publicly."""
+"""Value of the arguments grid, bounds or unit if no public one is known: a part of the loss finds one."""
 
 
 def resolve_grid(grid: Grid | Auto | None) -> Grid | None:
-    """Return the grid, or None for ``"auto"``. Raises `WrongArgumentType` for another text."""
+    """Return the grid, or None for None and ``"auto"``, which ask for a range search.
+
+    Raises:
+        TypeError: `grid` is another text.
+    """
     if isinstance(grid, str) and grid != "auto":
         raise WrongArgumentType(
             "grid", f"a Grid, as in Grid(0, 100, cells=64), or 'auto', is needed, got {describe_value(grid)}"

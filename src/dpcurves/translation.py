@@ -1,10 +1,22 @@
-"""Texts of pages and pictures in the language of their readers, from catalogues in the format of gettext.
+"""Localisation (l10n): texts of pages and pictures in the reader's language, from gettext catalogues (``.po`` files).
 
-Results, their JSON and their CSV files stay English. A page or a picture is built from English texts, and translated
-when it is written: `translate` finds the message of the catalogue that a text is an instance of. Messages have fields
-in braces, whose names begin with their kind: ``{number}`` and ``{date}`` are written as the language writes them,
-``{phrase}`` is translated by a message of its own, ``{name}`` is a word of the user, which stays as it is, and so does
-``{text}``, which may be anything.
+Results, their JSON and their CSV files stay English. A page or a picture is built from English texts, and each text is
+translated when it is written. Unlike with gettext, the text already has its numbers and names filled in, so `translate`
+finds the *message*, that is the catalogue entry with fields in braces, that matches the text as a pattern:
+
+    message       "{number} band for these records"
+    text          "95% band for these records"
+    translation   "bande de confiance à 95 % pour ces enregistrements"        (French)
+
+The name of a field begins with its kind:
+
+    {number}, {date}    rewritten in the format of the language
+    {phrase}            translated by another message
+    {name}              a word of the user, such as a column, kept as it is
+    {text}              any text, kept as it is
+
+A text that no message matches stays English. `use_language` sets the reader of a ``with`` block (a context variable);
+without it, texts are returned unchanged. Number and date formats come from Babel, an optional package.
 """
 
 from __future__ import annotations
@@ -31,17 +43,17 @@ if TYPE_CHECKING:
 
 ENGLISH = "en"
 LANGUAGES: Mapping[str, str] = {ENGLISH: "English", "de": "Deutsch", "fr": "français", "es": "español"}
-"""Languages of pages and pictures, by the code of ISO 639-1."""
+"""Names of the languages of pages and pictures, each in that language, by the code of ISO 639-1."""
 CATALOGUES = Path(__file__).parent / "locale"
 """Folder of the catalogues: ``LANGUAGE/LC_MESSAGES/dpcurves.po``."""
 NUMBER = r"[-+]?(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?(?:e[-+]?\d+)?%?"
-"""A number as the package writes it in English."""
+"""Regular expression of a number as the package writes it in English, such as ``-1,234.5e-6`` or ``95%``."""
 DATE = r"\d{4}-\d\d-\d\d(?: \d\d:\d\d(?::\d\d)?)?(?: UTC)?"
-"""A date, or a time in UTC, as the package writes it in English."""
+"""Regular expression of an ISO 8601 date, perhaps with a time and ``UTC``, as the package writes it in English."""
 FIELD = re.compile(r"\{((number|date|name|phrase|text)(?:_\d)?)\}")
-"""A field of a message: its name, and its kind."""
+"""Regular expression of a field of a message: its name, such as ``number_2``, and its kind, such as ``number``."""
 PATTERNS: Mapping[str, str] = {"number": NUMBER, "date": DATE, "name": ".+?", "phrase": ".+?", "text": ".+?"}
-"""Texts that a field of each kind may have."""
+"""Regular expression of the texts that a field of each kind may have."""
 logger = logging.getLogger(__name__)
 
 
@@ -50,12 +62,13 @@ class Message:
     """A message of a catalogue whose text has fields.
 
     Attributes:
-        pattern: Matches the English texts that are instances of the message; fields with free text are short.
-        longest: A pattern that matches the same texts with long fields of free text.
+        pattern: Matches the English texts that are instances of the message; fields with free text are as short as
+            possible.
+        longest: Matches the same texts as `pattern`, with fields of free text as long as possible.
         translation: The text in the other language, with the same fields.
         constant: The longest English text between fields, which is searched first.
         kinds: Kind of each field, by its name.
-        letters: Number of letters between fields.
+        letters: Number of letters of the English text outside its fields: the more, the more specific is the message.
     """
 
     pattern: re.Pattern[str]
@@ -67,7 +80,7 @@ class Message:
 
     @classmethod
     def parse(cls, text: str, translation: str) -> Message:
-        """Return the message of an English text with fields and its translation."""
+        """Return the message of a catalogue entry: `text` is English with fields, `translation` has the same fields."""
         constants = FIELD.split(text)[::3]
         kinds = {match[1]: match[2] for match in FIELD.finditer(text)}
         groups = [f"(?P<{name}>{PATTERNS[kind]})" for name, kind in kinds.items()]
@@ -95,8 +108,14 @@ def load_locale(language: str) -> Locale:
 
 @cache
 def load_catalogue(language: str) -> tuple[Mapping[str, str], tuple[Message, ...]]:
-    """Return the translations of a language: of messages without fields by their English text, and of messages with
-    fields, those with most constant letters first.
+    """Return the catalogue of a language: translations of messages without fields, and messages with fields.
+
+    Args:
+        language: Code of the language, such as ``"de"``; not English.
+
+    Returns:
+        A mapping from English texts without fields to translations; and the messages with fields in the order in which
+        they are tried (`_rank_message`).
 
     Raises:
         ImportError: Babel is not installed.
@@ -112,20 +131,26 @@ def load_catalogue(language: str) -> tuple[Mapping[str, str], tuple[Message, ...
 
 
 def _rank_message(message: Message) -> tuple[int, int]:
-    """Return the place of a message among those that may fit: those with most letters first, then those whose fields
-    are translated."""
+    """Return the sort key of a message with fields; messages are tried in ascending order of their keys.
+
+    A text may match several messages. Messages with more letters outside their fields come first, because they are more
+    specific (so the first number is minus `letters`). Among equals, messages with fewer fields that keep any English
+    text (kinds ``name`` and ``text``) come first (the second number is how many there are).
+    """
     return -message.letters, sum(kind in ("name", "text") for kind in message.kinds.values())
 
 
 @dataclass
 class Reader:
-    """Somebody who reads texts in a language other than English.
+    """Translator into one language other than English, with the texts that must not be translated.
 
     Attributes:
         language: The code of the language.
         names: Words of the user, such as names of columns, which are not translated.
-        written: Translations so far: a part of a figure may be drawn, and translated, before the whole.
-        kept: Texts that stayed as they are. In the words of another result they may be the package's, and translated.
+        written: Translations so far. A part of a figure may be translated before the whole, and must not be translated
+            twice.
+        kept: Texts that stayed English. For another result, with other words of the user, such a text may be one of the
+            package and is then translated.
     """
 
     language: str
@@ -259,11 +284,11 @@ class Reader:
 
 
 _READER: ContextVar[Reader | None] = ContextVar("reader", default=None)
-"""Who reads what is drawn and written; None reads English."""
+"""The translator of the current context; None if texts stay English."""
 
 
 def list_languages() -> Mapping[str, str]:
-    """Return the languages that texts can be written in on this machine, by code: without Babel, English alone."""
+    """Return the names of the languages that can be written on this machine, by code; only English without Babel."""
     return LANGUAGES if find_spec("babel") is not None else {ENGLISH: LANGUAGES[ENGLISH]}
 
 
@@ -284,7 +309,7 @@ def find_preferred_language(header: str) -> str:
 
 
 def current_reader() -> Reader | None:
-    """Return the reader of what is drawn and written now; None reads English."""
+    """Return the translator of the current context (`use_language`); None if texts stay English."""
     return _READER.get()
 
 
@@ -347,7 +372,12 @@ def keep_names(names: Collection[str]) -> Iterator[None]:
 
 
 def keep_shortened(names: Sequence[object], texts: Sequence[str]) -> None:
-    """Leave the shortened texts of the user's words unchanged, too, in what is written now."""
+    """Leave shortened words of the user untranslated, too, in the current context; no effect in English.
+
+    Args:
+        names: Texts before shortening; the ones that are words of the user are looked up here.
+        texts: The shortened text of each, in the same order.
+    """
     reader = _READER.get()
     if reader is not None:
         reader.names |= {text for name, text in zip(names, texts, strict=True) if str(name) in reader.names}
@@ -367,6 +397,6 @@ def translate(text: str) -> str:
 
 
 def name_language() -> str:
-    """Return the code of the language that is written now, as for the attribute ``lang`` of a page."""
+    """Return the code of the current context's language, such as ``"de"``, for the attribute ``lang`` of a page."""
     reader = _READER.get()
     return ENGLISH if reader is None else reader.language

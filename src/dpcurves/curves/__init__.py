@@ -1,4 +1,8 @@
-"""Curves: each file has a question and the result that is read from its answer."""
+"""Private statistics and curves (CDF, histogram, ROC, calibration and others): a question and its result in each file.
+
+A question is a frozen dataclass of public facts that an analyst asks of a data set. Its result is computed from the
+noisy counts that were released for it, never from records.
+"""
 
 from typing import Any
 

@@ -9,7 +9,7 @@ Categories of one or several columns are rows of one table, and each curve is co
   release of the union whose noises are sums (`sum_curves`); its bands are simulated from that distribution.
 
 Formal guarantees: parallel composition under add-remove; under replace-one a replaced record may change two rows, which
-the L1 sensitivity of the table accounts for. Margins are post-processing.
+the L1 sensitivity of the table accounts for. Margins are functions of released counts (post-processing).
 
 Reference: McSherry 2009, *Privacy integrated queries* (parallel composition).
 

@@ -11,8 +11,9 @@ With N records that have a value, and edges ``x_0 < x_1 < ...`` of a public grid
   is a simulated quantile of the largest deviation; the true curve lies inside everywhere with probability `level`.
 - *Bins* (`CdfHistogram`): differences ``y_j - y_i``, with intervals that hold for all bins at the same time.
 
-Formal guarantees: `CdfQuestion` loses the granted loss, by the guarantee of its strategy; curves, bands, quantiles and
-bins are post-processing. Also called ECDF, cumulative histogram.
+Formal guarantees: `CdfQuestion` loses the granted loss: fractions of its rounds add up to 1, and a record lies in one
+interval of each tiling that a round counts. Curves, bands, quantiles and bins are functions of the released counts
+(post-processing). Also called ECDF, cumulative histogram.
 
 References: Hay, Rastogi, Miklau and Suciu 2010; Barczewski, Mawass and Ramon (smoothing); Dvoretzky, Kiefer and
 Wolfowitz 1956 (bands of samples).

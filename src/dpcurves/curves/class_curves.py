@@ -1,4 +1,7 @@
-"""Curves from one release of scores: precision, gain, net benefit, confusion matrix, calibration.
+"""Precision-recall, cumulative gain (lift), decision and calibration curves, and confusion matrices, of a classifier.
+
+In: a `ClassTable`, the noisy counts of positives and negatives in cells of their score, which one question about scores
+released. Out: a result per curve, with confidence bands.
 
 With TP, FP, FN and TN the counts at or above and below threshold t, and n all records,
 
@@ -12,7 +15,8 @@ each is a ratio of noisy counts above a threshold (`inference.rates.ratio_bands`
 have separate intervals. A rate is unknown, with an interval of all possible values, where noise alone can explain its
 denominator.
 
-Formal guarantees: post-processing of one release of `ScoresQuestion`, at no further loss.
+Formal guarantees: all curves are functions of one release of `ScoresQuestion`, so they lose nothing more
+(post-processing).
 
 References: Vickers and Elkin 2006 (decision curves); Davis and Goadrich 2006 (precision and recall).
 

@@ -1,8 +1,10 @@
-"""Released counts of positives and negatives by score, and the metrics of a model that are computed from them.
+"""Metrics of a binary classifier (AUC, average precision, KS, Brier score, calibration error, log loss) under DP.
 
-`ClassTable` holds the counts of both classes in the cells of a public grid of scores. ROC, precision-recall and
-decision curves are computed from it (`ClassTableResult`), and so is each number of `Metric`: `estimate_metric` returns
-its value, `find_metric_interval` its confidence interval. Everything here is post-processing of one release.
+`ClassTable` holds one release: noisy counts of positives and negatives in the cells of a public grid of scores. ROC,
+precision-recall and decision curves are computed from it (`ClassTableResult`), and so is each number of `Metric`:
+`estimate_metric` returns its value, `find_metric_interval` its confidence interval (lower, upper).
+
+Formal guarantees: everything here is a function of one release, so it loses nothing more (post-processing).
 
 With F and G the distribution functions of the scores of negatives and positives, s the score of a record, the middle of
 its cell, and n_g, p_g and m_g the records, positives and mean score of a group g of similar scores:
@@ -65,7 +67,7 @@ from .result import IntervalResult, SimulationCache
 
 BAND = "simultaneous band"
 SplitCells = Callable[[FloatArray], tuple[FloatArray, FloatArray]]
-"""Function that returns, from counts (..., 2, slots), the numerators of shares and the rest of their denominators."""
+"""Function from counts (..., 2, slots) to two arrays: numerators of shares, and denominators minus numerators."""
 Interval = tuple[float, float]
 """Lower and upper endpoint."""
 
@@ -530,10 +532,13 @@ def _simulate_areas(table: ClassTable, noise: FloatArray) -> RankedClassCounts:
 
 
 def bound_last_cell(evidence: Evidence, probability: float) -> float:
-    """Return an upper bound of the number of records in the last cell, at least 0.
+    """Return an upper confidence bound of the number of records in the last cell, at least 0.
+
+    The bound is the noisy count plus a quantile of its simulated noise, or a bound from the moments of the noise if the
+    probability is too small to simulate.
 
     Args:
-        evidence: One row of released counts.
+        evidence: One row of released counts. After a search for a lattice, the last cell counts numbers off it.
         probability: Largest probability with which the bound may be too small.
     """
     distribution = evidence.sums

@@ -12,7 +12,8 @@ With p_i and q_i the shares of bin i in reference and window, F and G their dist
 An alarm is a statistic above its threshold, which is simulated: windows with as many records from the pooled
 distribution, with the noise of both releases. So windows of an unchanged column exceed it with the false alarm rate.
 
-Formal guarantees: post-processing of released curves, at no further loss.
+Formal guarantees: statistics and thresholds are functions of released curves, so they lose nothing more
+(post-processing).
 
 References: Siddiqi 2006 (population stability index); Gaboardi, Lim, Rogers and Vadhan 2016 (chi-squared with noise).
 

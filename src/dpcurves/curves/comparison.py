@@ -11,8 +11,9 @@ They are computed exactly, since released curves are linear inside cells and sam
 and with the noise of both releases, under one pooled distribution. `Comparison` puts a private curve beside the exact
 curve of a public table.
 
-Formal guarantees: distances and tests of released curves are post-processing. A distance to a confidential sample is
-not: only public samples may be compared.
+Formal guarantees: distances and tests of released curves are functions of them, so they lose nothing more
+(post-processing). A distance to a confidential sample would read records without noise: only public samples may be
+compared.
 
 References: Kolmogorov 1933, Smirnov 1939; Vaserstein 1969; Székely and Rizzo 2013; Mann and Whitney 1947.
 

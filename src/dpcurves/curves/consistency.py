@@ -13,7 +13,8 @@ to these (`round_parts`), by largest remainders (`apportion_total`).
 
 Nested categories, such as districts in regions, are a `CategoryHierarchy`. Also called reconciliation, or consistency.
 
-Formal guarantees: post-processing of released numbers, at no further loss.
+Formal guarantees: the estimate is a function of released numbers and of public variances, so it loses nothing more
+(post-processing).
 
 References: Aitken 1936; Hay, Rastogi, Miklau and Suciu 2010.
 

@@ -10,7 +10,8 @@ The p-value is simulated under independence with the noise of the release, becau
 Shares of rows and columns have intervals that invert tests. Without noise these are the statistics of Pearson (1900)
 and of ``scipy.stats.kendalltau``.
 
-Formal guarantees: one histogram of disjoint cells, the granted loss; tests and correlations are post-processing.
+Formal guarantees: the granted loss, because a record lies in one cell of the histogram. Tests and correlations are
+functions of its counts and lose nothing more (post-processing).
 
 References: Pearson 1900; Kendall 1938; Gaboardi, Lim, Rogers and Vadhan 2016; Bell, Bellet, Gascon and Kulkarni 2019.
 

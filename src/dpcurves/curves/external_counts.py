@@ -1,15 +1,17 @@
-"""Distribution functions from counts that another system released.
+"""Import of counts from other software: a distribution function (CDF) from a histogram that was released elsewhere.
 
 Counts may be exact, like those of a census table, or have independent noise of one stated distribution, like the noisy
-histogram of any library:
+histogram of any library for differential privacy:
 
     noisy_i = n_i + z_i      z_i: none, discrete or continuous Laplace, or Gaussian noise of a stated scale
 
-`from_counts` returns the same `CDF` as a question does, so that bands, quantiles and distances apply. Counts that were
-truncated at zero, rounded or suppressed do not follow the stated distribution, and bands would not hold.
+`from_counts` takes the edges of the cells, the counts, and the distribution and scale of z. It returns the same `CDF`
+as a private question does, so that its confidence bands, quantiles and distances apply. Counts that were truncated at
+zero, rounded or suppressed do not follow the stated distribution, and bands would not hold.
 
-Formal guarantees: post-processing, which costs no budget. The privacy statement names the other system as source of the
-counts.
+Formal guarantees: none are added and no budget is spent. The result is a function of numbers that are released already,
+so it keeps the guarantee of the other system (post-processing: Dwork and Roth 2014, Proposition 2.1). The privacy
+statement of the curve names that system as source of the counts.
 
 >>> import dpcurves as dp
 >>> curve = dp.from_counts([0, 10, 20, 30], [40, 50, 10], distribution="exact")
@@ -46,12 +48,14 @@ from ..privacy import Neighbours
 from .cdf import CDF
 
 EXACT = "exact"
+"""Name of the distribution of counts without noise."""
 DISTRIBUTIONS: Mapping[str, tuple[Family, bool]] = MappingProxyType({
     "laplace": (Family.LAPLACE, False), "discrete-laplace": (Family.LAPLACE, True),
     "gaussian": (Family.GAUSSIAN, False), "discrete-gaussian": (Family.GAUSSIAN, True),
 })  # fmt: skip
-"""Family of each noise distribution by name, and whether the distribution is discrete (integer noise)."""
+"""For each name of a noise distribution: its family, and True if the noise is integer (discrete)."""
 RISING = "at least two finite numbers, a finite distance apart, are needed, each above the one before, as in [0, 10]"
+"""Rule in the error message for edges."""
 
 
 @check_common_arguments
@@ -152,8 +156,15 @@ def from_counts(
 
 
 def _parse_grid(edges: Any, outside: Outside) -> Grid:
-    """Return the grid of cells between increasing edges. Raises `InvalidArgument` unless they are at least two
-    finite increasing numbers."""
+    """Return the grid of cells between edges.
+
+    Args:
+        edges: Edges as the user passed them.
+        outside: Whether values outside the edges are counted apart or were clipped into the first and last cell.
+
+    Raises:
+        InvalidArgument: the edges are not at least two finite increasing numbers, or their distance is not finite.
+    """
     try:
         edge_values: FloatArray = np.asarray(edges, dtype=np.float64)
     except (TypeError, ValueError, OverflowError):
@@ -167,11 +178,13 @@ def _parse_grid(edges: Any, outside: Outside) -> Grid:
 
 
 def _parse_noise(distribution: str, scale: Exact | None) -> tuple[Noise, str]:
-    """Return the noise of each count, and its description for the privacy statement.
+    """Return the discrete noise distribution of each count, and its description for the privacy statement.
+
+    Continuous noise is replaced by discrete noise of the same variance, rounding to integers included.
 
     Args:
         distribution: Name of the noise distribution; ``exact``: no noise.
-        scale: Scale in records; None for exact counts.
+        scale: Scale of a Laplace or standard deviation of a Gaussian distribution, in records; None for exact counts.
 
     Raises:
         InvalidArgument: the distribution is unknown, or the scale does not fit it.
@@ -215,15 +228,16 @@ def _parse_noise(distribution: str, scale: Exact | None) -> tuple[Noise, str]:
 
 
 def _parse_counts(noisy: Any, slots: int, *, whole_only: bool) -> tuple[int, ...]:
-    """Return the counts, rounded to integers.
+    """Return the counts rounded to integers, one per cell in the order of the cells.
 
     Args:
         noisy: Counts as the user passed them.
-        slots: Number of counts that are needed.
-        whole_only: If True, the counts must be integers.
+        slots: Number of counts that the grid needs, with one more at each side if outside values are counted apart.
+        whole_only: If True, the counts must be integers already.
 
     Raises:
-        InvalidArgument: the number of counts differs, or a count is not finite or not an integer as required.
+        InvalidArgument: there are not `slots` numbers, a count is not finite or is above 2**53, or `whole_only` and a
+            count is no integer.
     """
     try:
         counts: FloatArray = np.asarray(noisy, dtype=np.float64)

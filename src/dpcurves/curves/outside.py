@@ -1,4 +1,4 @@
-"""Notes on values outside the cells of a question, which often reveal a wrong unit or sign.
+"""Out-of-range values: notes on values outside the grid of a question, which often reveal a wrong unit or sign.
 
 Percentages in place of shares, or days in place of years, put most values outside the grid. If such values are counted
 in separate cells (`separate_outside`), their share is released. `notes_on_outside` writes a note on it if
@@ -8,7 +8,8 @@ in separate cells (`separate_outside`), their share is released. `notes_on_outsi
 The threshold is 1% of the records. It is higher where values outside are usual: for times above a horizon and for
 values beyond clipping bounds (`note_thresholds_for_times`, `note_thresholds_for_clipping`).
 
-Formal guarantees: post-processing of released counts.
+Formal guarantees: a note is a function of released counts and public thresholds, so it loses nothing more
+(post-processing).
 
 >>> count = OutsideCount("share", Grid(0, 1, cells=20), 0, 300, 1000, noise_below=2.0, noise_above=2.0)
 >>> count.shares()  # below and above

@@ -12,7 +12,7 @@ records, with c_i the count of cell i and g_ij the kernel of two cells,
 - *Intervals*: basic intervals from simulated noise and, for the population, sampling. In the local model they use the
   exact variance of Bell, Bellet, Gascon and Kulkarni (2019), Lemma 1.
 
-Formal guarantees: post-processing of released counts, which costs no budget.
+Formal guarantees: each statistic is a function of released counts, so it costs no budget (post-processing).
 
 References: Hoeffding 1948 (U-statistics); Bell, Bellet, Gascon and Kulkarni 2019, Algorithm 1; Davison and Hinkley
 1997, section 5.2 (basic intervals).
@@ -64,14 +64,16 @@ class UStatistic:
 
     Attributes:
         value: The estimate. The bias from noise is subtracted, except from areas under ROC curves. NaN if it is
-            unknown: see `dpcurves.inference.known_numbers`.
-        resolution: A bound on the difference between the statistic of cells and of the exact values.
-        interval_function: Returns the ends of the interval for the statistic of the cells at a level; see `interval`.
+            unknown, that is if its interval contains all possible numbers.
+        resolution: A bound on the difference between the statistic of values rounded to cells and of the exact values,
+            in the unit of the statistic; 0 if each cell holds one value.
+        interval_function: Function of the level and `population` that returns (lower, upper) for the statistic of
+            values rounded to cells. `interval` widens this by the resolution.
         privacy: The privacy statement of the curve, or of the first of two.
         notes: The notes of the curves that it was computed from.
         minimum: The smallest possible value.
         maximum: The largest possible value.
-        pairs: The number of pairs that answered, if pairs of people were drawn.
+        pairs: The number of pairs that answered, if pairs of people were sampled; None: all pairs are used.
         bound_moved: An upper bound of the distance, beyond `resolution`, that is due to a few values that are not where
             their cell has them, as a function of the probability of an error; None: there are none.
     """
@@ -136,14 +138,17 @@ class UStatistic:
 def compute_basic_interval(
     estimate: float, deviations: FloatArray, level: float, population: bool
 ) -> tuple[float, float]:
-    """Return the ends of the basic interval, from draws of the error of the estimate; for the population, extended
-    to the percentile interval.
+    """Return the bootstrap interval (lower, upper) of a number from simulated errors of its estimate.
+
+    For these records it is the basic interval: quantiles of the errors are subtracted from the estimate. For the
+    population it is extended to contain the percentile interval, which adds quantiles of the errors, because a few
+    people of large weight skew both.
 
     Args:
         estimate: The point estimate.
-        deviations: Simulated errors of the estimate, (draws,).
+        deviations: Simulated errors of the estimate, (draws,), in its unit.
         level: Confidence level, between 0 and 1.
-        population: Whether numbers of the population are meant, rather than those of these records.
+        population: True if the number is one of the population, False if it is one of these records.
     """
     low, high = basic_interval(estimate, deviations, level)
     if not population:
@@ -199,7 +204,10 @@ class SimulatedCounts:
 
     @cached_property
     def sampling_noise(self) -> FloatArray:
-        """Simulated sampling errors, of the shape of `noise`; see `UStatistic.interval`.
+        """Simulated sampling errors of the counts, of the shape of `noise`, from a fixed public seed.
+
+        Samples of as many people as were counted are drawn from the likely counts, to which `Tuning.unseen_people`
+        are added evenly, because a sample may have missed people in cells that seem empty.
 
         Raises:
             ValueError: a unit may have several records.
@@ -219,8 +227,13 @@ class SimulatedCounts:
 
 
 def merge_outside_slots(counts: FloatArray, shape: tuple[int, ...], *, clips: bool) -> FloatArray:
-    """Return counts (..., *shape) of cells from counts of slots: records outside the grid join the end cells if
-    `clips`, else they are left out.
+    """Return counts of the cells inside a grid, (..., *shape), from counts with additional slots for outside records.
+
+    Args:
+        counts: Counts of slots. An axis may have two more slots than cells, the first below and the last above the
+            grid; other axes are unchanged.
+        shape: Numbers of cells along the last axes.
+        clips: If True, records outside are added to the first and the last cell; else they are left out.
 
     >>> merge_outside_slots(np.array([1.0, 2.0, 3.0, 4.0, 5.0]), (3,), clips=True).tolist()
     [3.0, 3.0, 9.0]
@@ -280,8 +293,9 @@ class MergedCellCounts:
         return self._merge_slots(self.slots.simulate_counts(population))
 
     def _merge_slots(self, counts: FloatArray) -> FloatArray:
-        """Add the slots outside the grid to the end cells if values are clipped, and drop them otherwise. Leading axes
-        of draws are kept.
+        """Return counts (..., *shape) with outside slots added to the end cells if `clips`, else dropped.
+
+        Leading axes, such as draws, are kept.
         """
         return merge_outside_slots(counts, self.shape, clips=self.clips)
 

@@ -12,7 +12,7 @@ simulated from the noise of the counts and, for the population, from sampling; t
 order of scores inside cells may change. Also called: pAUC, `max_fpr` of scikit-learn's `roc_auc_score`, true positive
 rate at a fixed false positive rate, recall at a fixed false alarm rate.
 
-Formal guarantees: post-processing of one release, which costs no budget.
+Formal guarantees: both numbers are functions of one release, so they cost no budget (post-processing).
 
 References: McClish 1989, *Analyzing a portion of the ROC curve*; Ma, Bandos, Rockette and Gur 2013.
 

@@ -1,6 +1,8 @@
-"""Shares of records below edges, sums between edges, and quantiles from a private search; with their noise.
+"""Empirical distribution function from noisy counts: shares of records below the edges of a grid, with their noise.
 
-`PrefixShares` holds the releases of one row of counts along a grid and turns them into
+A *round* is one release of noisy counts of intervals of cells; later rounds may count intervals that earlier answers
+chose. `PrefixShares` holds the releases of all rounds of one row of counts (one category) along a grid, and turns them
+into
 
     shares           E[count below edge | all rounds] / total      displayed: smoothed, non-decreasing
     unbiased_shares  (noisy count below edge, last round) / total  for bands and intervals: noise of a known
@@ -15,7 +17,7 @@ draws the noise of the unbiased shares; a ratio of two noisy counts c / t has th
 known distribution and is independent of them, so the coverage given these answers is `level`, and hence the coverage
 too.
 
-Formal guarantees: post-processing of released counts.
+Formal guarantees: shares and quantiles are functions of released counts, so they lose nothing more (post-processing).
 
 >>> evenly_spaced_edges(4, cells=10)  # edges of a grid at which records are counted
 (2, 5, 7, 10)
@@ -121,7 +123,7 @@ class PrefixShares:
         evidence: Counts of one row of cells: of the last round, if there were several.
         grid: The grid of the cells.
         earlier_evidence: Counts of the same cells in the rounds before.
-        pilot_queries: The number of these that chose the cells: see `combine_rounds`.
+        pilot_queries: The number of earlier rounds that searched for the range and so chose the cells.
         step: The number whose multiples the values seem to be; 0: none. See `range_search.find_value_step`.
         uses_all_rounds: Whether the intervals of all rounds determine how cells are halved: see `combine_rounds`.
         declared: The grid of the question, if zero was counted in a cell of its own: see `split_at_zero`. None: `grid`.
@@ -223,8 +225,11 @@ class PrefixShares:
         return tuple(self.declared_edges[list(edges)].tolist())
 
     def round_to_step(self, values: FloatArray) -> FloatArray:
-        """Return the values rounded down to multiples of the step, or up, within the same counted interval;
-        unchanged if there is no step or no multiple."""
+        """Return values rounded down to multiples of the step, or up if the lower multiple lies in another interval.
+
+        Values, in units of the column, of any shape. Unchanged if no step was found, or if their counted interval
+        contains no multiple.
+        """
         if not self.step:
             return values
         ends = self.grid.edge(np.flatnonzero(self.measured_edges))
@@ -282,7 +287,11 @@ class PrefixShares:
         return self.grid.value_range(np.arange(self.grid.slots)[:, None] + np.arange(2))
 
     def shares_at_boundaries(self, shares: FloatArray) -> FloatArray:
-        """Return shares of records below each boundary, given the shares below each edge of the grid."""
+        """Return shares of records below each boundary of counted cells, given the shares below each edge of the grid.
+
+        If outside values were counted apart, 0 and 1 are added for the boundaries at minus and plus infinity; else the
+        shares are returned unchanged.
+        """
         return np.concatenate([[0.0], shares, [1.0]]) if self.grid.outside is Outside.APART else shares
 
     @property

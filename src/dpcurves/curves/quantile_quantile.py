@@ -8,7 +8,7 @@ If both distributions are equal, the points lie on the diagonal. Intervals of bo
 both curves together. The region between the step functions through them therefore contains the whole true plot between
 the first and the last level (`inference.quantiles.paired_region`).
 
-Formal guarantees: post-processing of two released curves, which costs no budget.
+Formal guarantees: the plot is a function of two released curves, so it costs no budget (post-processing).
 
 Reference: Wilk and Gnanadesikan 1968, *Probability plotting methods for the analysis of data*.
 

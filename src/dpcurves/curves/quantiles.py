@@ -1,8 +1,9 @@
-"""Quantiles of one column, from a released distribution function or from a private search.
+"""Private quantiles (median, percentiles) of one column, with simultaneous confidence intervals.
 
 A quantile at level p is a value q with at most a share p of the records below it, and at least a share p at or below
-it. `QuantilesQuestion` asks for quantiles, and `Quantiles` holds them with their intervals. Public facts decide how
-they are found:
+it. `QuantilesQuestion` has the column, a public grid of cells, and the levels. A session (one privacy budget) answers
+it with `Quantiles`: one value per level, its cell and its interval. Public facts (the grid, the loss, a public number
+of records) decide how quantiles are found:
 
 - Usually one distribution function along the grid is released, and any number of quantiles is read from it
   (`strategies.prefixes`).
@@ -11,10 +12,12 @@ they are found:
 - On a grid with too many cells to count each, bisection along one noise tree finds them in ``ceil(log2(cells))`` rounds
   for the loss of one.
 
-Intervals hold for all requested quantiles together with probability `level`. They invert a test at each edge, or a band
-if there are more than nine.
+Intervals hold for all requested quantiles together with probability `level`. They invert a test at each edge (an edge
+is in the interval if the noisy count below it is compatible with p), or a band if there are more than nine quantiles.
 
-Formal guarantees: the granted loss, pure or zero-concentrated. Further quantiles from the same counts cost nothing.
+Formal guarantees: the loss that the analyst grants to the question, pure (epsilon) or zero-concentrated (rho). Rounds
+spend public fractions of it that add up to 1 (adaptive composition). Quantiles are functions of released counts, so
+further ones from the same counts cost nothing.
 
 References: Woodruff 1952, Brookmeyer and Crowley 1982 (intervals); Barczewski, Mawass and Ramon (the search).
 
@@ -121,15 +124,15 @@ class Quantiles(IntervalResult):
         return self.curve.rounds
 
     def _interval_name(self) -> str:
-        """Return the name of the intervals in legends: simultaneous, if there are several quantiles."""
+        """Return the name of the intervals for legends: "simultaneous intervals", or "interval" of one quantile."""
         return "simultaneous intervals" if len(self.p) > 1 else "interval"
 
     def _count_points(self) -> int:
-        """Return the number of edges of the curve, on which the time of a simulation depends."""
+        """Return the number of edges of the distribution function, which determines the time of simulations."""
         return len(self.curve.x)
 
     def _plot(self, shades: Sequence[Any], /, **how: Unpack[PlotArguments]) -> Any:
-        """Draw the quantiles with their cells and intervals; return the axes."""
+        """Draw the quantiles against their levels, with cells and intervals; return the Matplotlib axes."""
         facts = {"label": self.curve.label, "edges": getattr(self.curve, "x", ()), "weighted": self.IS_WEIGHTED, **how}
         return display.draw_quantiles(self.p, self._mask_unknown("x", self.x), cells=self.cells, shades=shades, **facts)  # type: ignore[arg-type]
 
@@ -225,11 +228,11 @@ class QuantilesQuestion(TableQuestion):
         return None if self._search_level is None else build_all_edges_query(Axis(self.column, self.grid))
 
     def with_level_of_search(self, level: float) -> QuantilesQuestion:
-        """Return the question with its search, if it has one, aimed at intervals of confidence level `level`."""
+        """Return the question with its search aimed at intervals of level `level`; unchanged without a search."""
         return self if self.charged_query is None else self.with_search(level)
 
     def with_search(self, level: float) -> QuantilesQuestion:
-        """Return the question with a search by several rounds, aimed at intervals of confidence level `level`."""
+        """Return the question with a binary search in several rounds, aimed at intervals of level `level`."""
         return replace(self, search=level)
 
     @property
@@ -240,8 +243,10 @@ class QuantilesQuestion(TableQuestion):
         return SUMMARY_LEVEL if searches else self.search
 
     def steps(self, setting: Setting) -> Needs[Quantiles]:
-        """Ask for a quantile search if the question has a search level, else for a distribution function; return the
-        quantiles.
+        """Yield the counts that the question needs, and return the quantiles.
+
+        A private binary search is asked for if `search` is given or the grid has too many cells to count each, else a
+        distribution function. `setting` is the public loss and adjacency.
         """
         curve: CDF | SearchedQuantiles
         if self._search_level is not None:

@@ -143,8 +143,11 @@ class SupportsChargedQuery(Protocol):
 
 
 def find_charged_query(question: object) -> Query | None:
-    """Return the query whose release a request with this question is charged for; None: the question itself is
-    charged."""
+    """Return the query that a request with this question is charged for, with the filter of the question's rows.
+
+    None if the question has no `charged_query`: then the question itself is charged, and no other question can share
+    its request.
+    """
     query = question.charged_query if isinstance(question, SupportsChargedQuery) else None
     return None if query is None else query.with_filter(getattr(question, "where", None) or "")
 
@@ -161,15 +164,16 @@ class HasPlanNotes(Protocol):
 def build_privacy_statement(
     releases: Sequence[Release], model: str = "", note_thresholds: NoteThresholds = DEFAULT_THRESHOLDS
 ) -> PrivacyStatement:
-    """Return the privacy statement of a result computed from these releases.
+    """Return the privacy statement of a result: loss, adjacency, trust model, mechanisms and notes of its releases.
 
-    Losses of the rounds add up; mechanisms are listed once each. Notes state missing records, and records outside the
-    cells.
+    Losses of all releases, and of earlier rounds that chose their queries, add up; mechanisms are listed once each.
+    Notes state missing records, records outside the cells, and texts in filters that look like names of people.
 
     Args:
-        releases: The releases.
-        model: The statement about a model.
-        note_thresholds: The smallest share outside the cells that is noted, if it is not the usual one.
+        releases: The releases that the result is computed from, at least one, all with one adjacency.
+        model: Text on the origin of a model whose predictions were evaluated; empty: no model.
+        note_thresholds: Smallest share of values outside the cells for which a note is written, by column and side,
+            where it is not 1 %.
 
     Raises:
         TypeError: `model` is no text.
@@ -194,7 +198,11 @@ def build_privacy_statement(
 
 
 def describe_published_texts(plans: Sequence[Plan]) -> tuple[str, ...]:
-    """Return notes on texts in filters and expressions that look like names of people: these texts are public."""
+    """Return a note for each text in filters and expressions of these plans that looks like a name of a person.
+
+    Such texts are published with the result, so an analyst should see the note before the question is charged. Empty
+    if there are none.
+    """
     axes = [axis for plan in plans for axis in plan.query.input_axes]
     sources = [source for axis in axes for source in (axis.where, axis.column)]
     texts = dict.fromkeys(source for source in sources if isinstance(source, str) and "'" in source)
@@ -206,7 +214,7 @@ def describe_published_texts(plans: Sequence[Plan]) -> tuple[str, ...]:
 
 
 def require_independent(privacy: PrivacyStatement, population: bool = True) -> None:
-    """Refuse intervals for the population if units are not independent.
+    """Check that units are single records, which intervals for the population take for independent; returns nothing.
 
     Args:
         privacy: Statement of the release, which has the unit.
@@ -232,7 +240,7 @@ CATEGORIES = 'Categories, as in Categories("ward", ("a", "b")),'
 
 
 def parse_grouping(by: object) -> tuple[Categories, ...]:
-    """Return the declared columns in order.
+    """Return the columns of categories that records are grouped by, as a tuple in the declared order; empty for None.
 
     Formal guarantees: a record has at most one category of each column, so it lies in at most one combination: several
     columns split records as one column with a category for each combination does.
@@ -260,7 +268,7 @@ def parse_grouping(by: object) -> tuple[Categories, ...]:
 
 
 def prepend_category_axes(by: By, *axes: Axis | Categories) -> tuple[Axis | Categories, ...]:
-    """Return the axes of a table with rows for each category: the columns of `by` before the other axes."""
+    """Return the axes of a table whose rows are the categories of `by`: its columns, followed by the other axes."""
     return (*parse_grouping(by), *axes)
 
 
@@ -301,8 +309,13 @@ ARGUMENTS = ("neg_label", "pos_label")
 def parse_class_labels(
     column: str, positive: Category, negative: Category | None, arguments: tuple[str, str] = ARGUMENTS
 ) -> Categories:
-    """Return the column with its two classes, negative first; any other value is missing. The errors call the labels
-    by `arguments`, negative first.
+    """Return a column of class labels as `Categories` of two values, negative first; any other value is missing.
+
+    Args:
+        column: Name of the column.
+        positive: The positive label.
+        negative: The negative label; None: the usual opposite of 0, 1, -1, true or false.
+        arguments: Names of the arguments (negative, positive) in error messages, as the user typed them.
 
     >>> parse_class_labels("late", 1, None).values
     (0, 1)

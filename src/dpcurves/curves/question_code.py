@@ -1,7 +1,10 @@
-"""Write questions as Python code, for pages from which readers copy code.
+"""Code generation: write a question as the Python expression that creates it, for pages from which readers copy code.
 
-`write_question_code` returns an expression as a person would write it, with the import statements that it needs beside
-``import dpcurves as dp``. Executed, the expression gives an equal question. The module reads no records.
+A *question* is a frozen dataclass that says what private curve or number is asked for. `write_question_code` returns an
+expression as a person would write it (arguments that equal their defaults are left out), wrapped to the line width, and
+the import statements that it needs beside ``import dpcurves as dp``. Executed, the expression gives an equal question.
+
+Formal guarantees: no record is read; questions hold public facts alone.
 """
 
 from __future__ import annotations
@@ -38,11 +41,11 @@ class QuestionCode:
 
 
 def write_question_code(question: Any, *, column: int = 0) -> QuestionCode:
-    """Return a question as Python code.
+    """Return a question as a Python expression with its imports.
 
     Args:
         question: The question.
-        column: Number of characters before the expression on its first line.
+        column: Number of characters before the expression on its first line, which shorten that line.
 
     >>> from dpcurves.curves import CdfQuestion
     >>> print(write_question_code(CdfQuestion("age", Grid(0, 120, cells=120))).expression)

@@ -8,7 +8,7 @@ the same probability, between
 
 `dpcurves.ranking` builds a `Ranking` from a released summary by category.
 
-Formal guarantees: post-processing of released numbers, which costs no budget.
+Formal guarantees: ranks are functions of released numbers, so they cost no budget (post-processing).
 
 Reference: Klein, Wright and Wieczorek 2020, *A joint confidence region for an overall ranking of populations*.
 

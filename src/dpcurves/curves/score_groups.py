@@ -1,4 +1,4 @@
-"""Groups of similar scores, with records, positives and mean score of each; bases of their questions.
+"""Binning by score for calibration: groups of similar scores, with the records, positives and mean score of each.
 
 Calibration curves and the tests of predictions need, for each group g of similar scores, noisy numbers
 
@@ -11,8 +11,8 @@ from the counts of both classes in all cells, where the middle of a cell represe
 number may be negative. More groups show more, and each has relatively more noise: their number is that of a table of
 records over the noise of one count (`find_group_number`), and records are counted first if their number is private.
 
-Formal guarantees: the granted loss. Fractions for edges, counts and sums add up, and groups are functions of earlier
-answers (adaptive composition).
+Formal guarantees: the granted loss. A record lies in one group, for any groups, so each round (edges, counts, sums)
+loses its public fraction, and these add up to 1. Groups are functions of earlier noisy answers (adaptive composition).
 
 >>> from dpcurves.conversation import Setting
 >>> from dpcurves.privacy import EACH_RECORD, PrivacyLoss, ReplaceOne
@@ -54,7 +54,8 @@ from .question import (
 from .result import EACH, IntervalResult, ReleasedResult, notes_on_classes
 
 RECORDS_FRACTION = Fraction(1, 50)
-"""Budget fraction of the count of records, if their number is private and the number of groups is automatic."""
+"""Fraction of the loss that counts all records, if their number is private and the number of groups is automatic. One
+count needs little, because it is compared only with the wide limits of a table of group numbers."""
 
 Numbers = Sequence[tuple[float, int]]
 """Pairs (signal-to-noise limit, groups): the first pair applies whose limit exceeds the number of records divided by
@@ -80,9 +81,10 @@ class GroupChoice(NamedTuple):
 def choose_group_number(
     groups: int | None, classes: Categories, score: Axis, setting: conversation.Setting, numbers: Numbers
 ) -> conversation.Needs[GroupChoice]:
-    """Return the number of groups: the requested one, or one that suits the number of records.
+    """Yield a count of all records if it is needed, and return the number of groups with the remaining budget.
 
-    A private number of records is counted first, in a round of its own.
+    The number is the requested one, or chosen from the number of records over the noise of a count. If the number of
+    records is private, a first round counts all records with `RECORDS_FRACTION` of the loss.
 
     Args:
         groups: Requested number; None: it is chosen.
@@ -105,7 +107,13 @@ def choose_group_number(
 
 
 def find_group_number(records: float, setting: conversation.Setting, numbers: Numbers) -> int:
-    """Return the automatic number of groups for this number of records: see `Numbers`.
+    """Return the automatic number of groups for this number of records.
+
+    Args:
+        records: Number of records, public or noisy.
+        setting: Loss and adjacency, which give the standard deviation of the noise of a count.
+        numbers: Pairs (limit, groups) with increasing limits, the last one infinite. The groups of the first pair are
+            returned whose limit exceeds records / standard deviation.
 
     >>> from math import inf
     >>> from dpcurves.conversation import Setting

@@ -1,4 +1,4 @@
-"""Scores in two classes, with a public or an automatic range: one release, many curves and metrics.
+"""Evaluation of a binary classifier: scores in two classes, released once, with many curves and metrics.
 
 The release is a noisy table of both classes by cells of the score. Each statistic is a function of its counts, so all
 of them together cost the loss of one release:
@@ -13,7 +13,8 @@ is more accurate: the measured ratio of errors is in a file beside this one, and
 anything is charged.
 
 Formal guarantees: a record lies in one cell of the table of categories, classes and scores, so the loss is the granted
-one, also if a replaced record changes its label, its score or its category. Statistics are post-processing.
+one, also if a replaced record changes its label, its score or its category. Statistics are functions of its
+counts and lose nothing more (post-processing).
 
 >>> import dpcurves as dp
 >>> labels, predicted = [0, 0, 1, 1] * 500, [0.1, 0.4, 0.35, 0.8] * 500

@@ -1,10 +1,16 @@
-"""Warn that an adaptive curve is straight across cells that were counted together.
+"""Interpolation warning: a note if most records lie in one interval that a distribution function does not resolve.
 
-An adaptive curve is a straight line across such cells. If one interval of them holds most records, and no part of it
-was counted well in an earlier round, the records may be spread over it or all share one value: the release does not
-tell. `note_on_straight_interval` then returns a note with the remedy, to count each cell.
+An adaptive distribution function counts neighbouring cells together where few records seem to lie, and is interpolated
+linearly across them. If one such interval of several cells holds most records, these may be spread over it or all share
+one value, and the release does not show which. The note is written if
 
-Formal guarantees: post-processing of released counts.
+    count of the interval - z * its noise  >  half of the records
+    and no earlier round counted a part of the interval with small noise
+
+`note_on_straight_interval` takes the released counts and returns the note, with the remedy, to count each cell.
+
+Formal guarantees: the note is a function of released counts and public thresholds, so it loses nothing more
+(post-processing).
 """
 
 from __future__ import annotations
@@ -38,10 +44,10 @@ TUNING = Tuning()
 
 
 def note_on_straight_interval(prefixes: PrefixShares) -> tuple[str, ...]:
-    """Return a note if one interval of several cells holds most records and nothing inside it was counted well, else no
-    note.
+    """Return a tuple of one note if one interval of several cells holds most records and is not resolved, else ``()``.
 
-    A smooth distribution on a grid of its own range gives no note.
+    Intervals wider than `Tuning.largest_width` of the grid give no note, since they are expected to hold many records;
+    nor do declared values. So a smooth distribution on a grid of its range gives no note.
 
     Args:
         prefixes: Released counts along a grid, of all rounds.

@@ -1,17 +1,26 @@
-"""U-statistics of degree 2, computed from released distribution functions of any trust model; they cost no budget.
+"""U-statistics of degree 2 (Gini, variance, collisions, AUC), computed from a released distribution function.
 
-Each is the mean over all pairs of people of a kernel of their two values x and y:
+Each is the mean, over all pairs of people, of a kernel, a symmetric function of their two values x and y:
 
     Gini's mean difference   |x - y|
     sample variance          (x - y)**2 / 2          (n - 1 in the denominator)
     Gini coefficient         mean of |x - y| / (2 * mean of x)
     any other                `u_statistic(curve, kernel)`
 
-Values are known up to their cell, so a kernel is replaced by its mean over each pair of cells (Bell, Bellet, Gascon and
-Kulkarni 2019, equations 14 and 15); the result carries a bound on the error that this causes. Declared values are
-exact.
+In: a `CDF` (for some also a `Histogram`), the noisy counts of cells released under any trust model. Out: a
+`UStatistic` with
 
-Formal guarantees: post-processing of a released curve.
+    value        the estimate, minus the bias that noise adds to products of counts (not for `area_between`)
+    interval     from simulated noise and, for the population, simulated sampling of people
+    resolution   a bound on the error from values known only up to their cell
+
+Inside cells, a kernel is replaced by its mean over each pair of cells (Bell, Bellet, Gascon and Kulkarni 2019,
+equations 14 and 15). If each cell holds one declared value, nothing is lost and the resolution is 0. *Lattice* means
+that a search found nearly all values to be multiples of a step; then values are taken to be these multiples, and
+intervals are widened for the few others (`add_moved_values`).
+
+Formal guarantees: each statistic is a function of released counts and public numbers, so it costs no budget and keeps
+the guarantee of the release (post-processing: Dwork and Roth 2014, Proposition 2.1).
 
 References: Hoeffding 1948, *A class of statistics with asymptotically normal distribution*; Gini 1912; Bell, Bellet,
 Gascon and Kulkarni 2019.
@@ -57,9 +66,9 @@ from .pair_mean import ROUNDED, TUNING, UStatistic, compute_basic_interval, esti
 from .question import require_independent
 
 KERNEL_CELLS = 2**10
-"""Largest number of cells of a kernel: a finer grid is merged evenly."""
+"""Cells. Largest number of cells of a kernel: a finer grid is merged evenly, since a kernel has cells**2 numbers."""
 KERNEL_DRAWS = 1000
-"""Largest number of draws of the simulated noise."""
+"""Largest number of draws of the simulated noise, which bounds time and memory."""
 Statistic = Callable[[FloatArray], FloatArray]
 
 
@@ -97,13 +106,18 @@ def gini_mean_difference(curve: CDF) -> UStatistic:
 
 
 def sample_variance(curve: CDF) -> UStatistic:
-    """Return the variance, with n - 1 in the denominator. Raises the errors of `gini_mean_difference`.
+    """Return the sample variance of the values, with n - 1 in the denominator. Clipped values count as the ends of the
+    grid.
 
     Args:
         curve: A released distribution function.
 
     Returns:
-        The variance, in the squared unit of the column, as a `UStatistic` with `value` and `interval`.
+        The variance, in the squared unit of the column, as a `UStatistic` with `value`, `resolution` and `interval`.
+
+    Raises:
+        TypeError: `curve` is no `CDF`.
+        ValueError: values outside its grid were counted apart.
 
     >>> import dpcurves as dp
     >>> curve = dp.cdf([1, 3] * 5000, grid=dp.Values(range(5)), epsilon=10, adjacency=dp.REPLACE_ONE)
@@ -128,9 +142,6 @@ def u_statistic(curve: CDF | Histogram, kernel: Function | MidpointKernel | Cell
     `estimate_pair_mean`. If devices rounded values at random, the kernel is interpolated between the middles of cells:
     see `CellMiddleKernel`.
 
-    Raises the errors of `gini_mean_difference`; also if the kernel is no function, not symmetric, or not finite on the
-    grid.
-
     Args:
         curve: A released distribution function, or a histogram.
         kernel: A function of two arrays that returns an array, a `MidpointKernel`, or a `CellKernel`. The `resolution`
@@ -138,6 +149,11 @@ def u_statistic(curve: CDF | Histogram, kernel: Function | MidpointKernel | Cell
 
     Returns:
         The mean, in the unit of the kernel, with `resolution`, `interval` and `notes`.
+
+    Raises:
+        TypeError: `curve` is neither a `CDF` nor a `Histogram`, or the kernel is no function.
+        ValueError: values outside the grid of a `CDF` were counted apart; or the kernel is not symmetric, or not finite
+            on the grid.
 
     >>> import dpcurves as dp
     >>> import numpy as np
@@ -212,13 +228,17 @@ def collision_probability(curve: CDF | Histogram) -> UStatistic:
     """Return the probability that two people's values lie in one cell of the grid: most accurate from a histogram.
 
     Cells that were counted together are assumed to hold equal counts; `resolution` bounds the error of this assumption.
-    Raises the errors of `gini_mean_difference`.
 
     Args:
         curve: A released histogram, or a distribution function.
 
     Returns:
         The probability, between 0 and 1, as a `UStatistic` with `value`, `resolution` and `interval`.
+
+    Raises:
+        TypeError: `curve` is neither a `CDF` nor a `Histogram`.
+        ValueError: values outside the grid of a `CDF` were counted apart; or devices rounded the values of a histogram
+            at random, so that counts of single cells are unknown.
 
     >>> import dpcurves as dp
     >>> bars = dp.histogram([1, 2] * 5000, grid=dp.Values(range(4)), epsilon=10, adjacency=dp.REPLACE_ONE)
@@ -331,13 +351,15 @@ def area_between(negatives: CDF, positives: CDF) -> UStatistic:
 
 @dataclass(frozen=True, eq=False)
 class _MeasuredCells:
-    """Counts of measured intervals, and their noise.
+    """Released counts of the intervals of a distribution function, with draws of their noise and sampling errors.
 
     Attributes:
-        curve: The curve of the counts.
-        bounds: Indices of the cells at which intervals begin, and the number of cells.
-        stream: Index of the sample: each sample has its own random streams.
-        uses_lattice: Whether values are where a lattice that was found has them, but for a few.
+        curve: The distribution function that was released.
+        bounds: Cell numbers at which the intervals begin, increasing from 0, then the number of cells, (intervals +
+            1,).
+        stream: Number of the sample, 0 for a single one. Different samples get independent simulated noise.
+        uses_lattice: True if values are taken to be the points of a lattice, that is multiples of a step that a search
+            found to hold nearly all values.
     """
 
     curve: CDF
@@ -347,8 +369,16 @@ class _MeasuredCells:
 
     @classmethod
     def from_curve(cls, curve: CDF, *, uses_lattice: bool = False) -> _MeasuredCells:
-        """Return the counted intervals of one curve, at most `KERNEL_CELLS`. Raises unless it is a distribution
-        function whose grid clips outside values."""
+        """Return the counted intervals of one curve, at most `KERNEL_CELLS`.
+
+        Args:
+            curve: A released distribution function.
+            uses_lattice: If True, values are taken to be points of a lattice, if the release found one.
+
+        Raises:
+            TypeError: `curve` is no `CDF`.
+            ValueError: values outside its grid were counted apart.
+        """
         require_type("curve", curve, CDF, "a distribution function, as dp.cdf gives one,")
         if curve.prefixes.grid.outside is Outside.APART:
             raise InvalidArgument(
@@ -368,20 +398,27 @@ class _MeasuredCells:
 
     @classmethod
     def _from_edges(cls, curve: CDF, bounds: IntArray, place: int) -> _MeasuredCells:
-        """Return the intervals of a curve between these edges, thinned out to `KERNEL_CELLS`; `place` is the index of
-        the sample."""
+        """Return the intervals of a curve between these cell numbers, merged to at most `KERNEL_CELLS`.
+
+        `place` is the number of the sample.
+        """
         return cls(curve, thin_edges(bounds, KERNEL_CELLS), place)
 
     @property
     def edges(self) -> FloatArray:
-        """The ends of the intervals; for declared values or points of a lattice that was found, the first and the last
-        in each, (intervals, 2), also if zero has a separate cell."""
+        """Smallest and largest possible value of each interval, in units of the column.
+
+        Edges of neighbouring intervals, (intervals + 1,); or pairs, (intervals, 2), if values are declared, are taken
+        to be points of a lattice, or zero has a separate cell. `cell_endpoints` reads both forms.
+        """
         return self._points if self.uses_lattice else self._ends
 
     @property
     def _points(self) -> FloatArray:
-        """The first and the last edge of the question's grid in each interval, (intervals, 2); its ends if it has
-        none."""
+        """First and last lattice point in each interval, (intervals, 2); the interval's endpoints if it has none.
+
+        Lattice points are the edges of the grid that the question declared.
+        """
         prefixes = self.curve.prefixes
         points = prefixes.declared_grid.edges
         interval = np.searchsorted(self.bounds, prefixes.grid.cell_of(points), side="right") - 1
@@ -408,7 +445,7 @@ class _MeasuredCells:
 
     @property
     def span(self) -> float:
-        """The distance of the largest value of the last interval from the smallest value of the first."""
+        """Largest possible value of the last interval minus smallest of the first, in units of the column."""
         low, high = cell_endpoints(self.edges)
         return float(high[-1] - low[0])
 
@@ -444,7 +481,7 @@ class _MeasuredCells:
         return self._simulate_noise(min(KERNEL_DRAWS, choose_draws(len(self.curve.prefixes.evidence.sums.bounds))))
 
     def _simulate_noise(self, draws: int) -> FloatArray:
-        """Return `draws` draws of the noise of the counts of the intervals, from a fixed stream."""
+        """Return simulated noise of the counts of the intervals, (draws, intervals), from a fixed public seed."""
         known = np.searchsorted(self.curve.prefixes.evidence.sums.bounds, self.bounds)
         drawn = self.curve.prefixes.simulate_noise(draws, numbered_generator(2 * self.stream))
         return np.concatenate([np.diff(chunk[:, known], axis=-1) for chunk in drawn])
@@ -455,13 +492,16 @@ class _MeasuredCells:
         return np.asarray(self.likely_counts / max(float(self.likely_counts.sum()), 1.0))
 
     def find_resolution(self, kernel: Kernel) -> float:
-        """Return the largest distance of the mean of a kernel over cells from its mean over the exact values, for
-        the estimated shares."""
+        """Return a bound on |mean of the kernel over exact values - mean over cells|, for the estimated shares."""
         return float(self.shares @ kernel.max_deviation @ self.shares)
 
     def simulate_counts(self, population: bool) -> FloatArray:
-        """Return draws of released counts: likely counts with simulated noise, and with sampling errors for the
-        population, (draws, intervals)."""
+        """Return simulated released counts, (draws, intervals): likely counts plus noise, plus sampling errors if
+        `population`.
+
+        Raises:
+            ValueError: `population`, and one unit may have several records, which are no independent sample.
+        """
         noisy = self.likely_counts + self.noise
         if not population:
             return np.asarray(noisy)
@@ -479,18 +519,27 @@ class _MeasuredCells:
     def estimate_statistic(
         self, statistic: Statistic, resolution: float, minimum: float = -inf, maximum: float = inf
     ) -> UStatistic:
-        """Return a statistic of the unbiased counts, without the bias that noise adds to it.
+        """Return a statistic of the unbiased counts, minus the simulated bias from noise, with its intervals.
 
         Args:
-            statistic: Function of counts.
-            resolution: Bound of its rounding error.
-            minimum, maximum: Bounds of the statistic.
+            statistic: Function from counts (..., intervals) to statistics (...).
+            resolution: Bound on the error from values known up to their cell, in the unit of the statistic.
+            minimum, maximum: Possible range of the statistic; the value is clipped to it.
         """
         about = float(statistic(self.likely_counts))
         found = float(statistic(self.unbiased_counts))
 
         def compute_interval(level: float, population: bool) -> tuple[float, float]:
-            """Return the interval at `level` from simulated errors of the statistic, extended to contain it."""
+            """Return the lower and the upper endpoint of the confidence interval of the statistic at `level`.
+
+            A basic interval: quantiles of simulated errors are subtracted from the estimate of unbiased counts. The
+            interval is then extended, if needed, to contain the released `value`, from which the bias is subtracted.
+
+            Args:
+                level: Coverage probability, between 0 and 1.
+                population: False: interval for the statistic of these people; errors are noise alone. True: for the
+                    population that they were drawn from; errors are noise plus sampling.
+            """
             errors = statistic(self.simulate_counts(population)) - about
             low, high = compute_basic_interval(found, errors, level, population)
             return min(low, value), max(high, value)
@@ -508,14 +557,14 @@ class _MeasuredCells:
         )
 
     def _estimate_bias(self, statistic: Statistic, about: float) -> float:
-        """Return what noise adds to a statistic on average.
+        """Return the bias of a statistic: what noise of the counts adds to it on average.
 
         Each draw of the noise is added and subtracted, so that its linear effect cancels. For means of kernels, where
         the number of people is known, this leaves the mean of the form of noise alone.
 
         Args:
-            statistic: Function of counts.
-            about: Statistic of the likely counts.
+            statistic: Function from counts (..., intervals) to statistics (...).
+            about: Statistic of the likely counts, without noise.
         """
         bias_draws = 128  # draws of noise that estimate its bias
         noise = self._simulate_noise(bias_draws)
@@ -527,14 +576,15 @@ class _MeasuredCells:
         return float(np.concatenate(moved).mean()) - about
 
     def add_moved_values(self, estimated: UStatistic, slope: float) -> UStatistic:
-        """Return the statistic with a bound of how far values between the points of a lattice can move it.
+        """Return the statistic with a bound on how far values off the lattice can change it; unchanged without one.
 
-        A value lies less than one cell above the last point in its interval.
+        Values were taken to be lattice points. A value off the lattice lies less than one cell above the last point in
+        its interval, and the release bounds how many such values there are.
 
         Args:
-            estimated: The statistic, if all values lie on the lattice.
-            slope: Largest change of the statistic, over the mean distance of all values from where they are taken to
-                be.
+            estimated: The statistic, computed as if all values were on the lattice.
+            slope: Lipschitz constant: largest change of the statistic when the mean distance of all values from their
+                lattice points is 1.
         """
         lattice_counts = self.curve.prefixes.lattice_counts
         if not self.uses_lattice or lattice_counts is None:
@@ -549,7 +599,7 @@ class _MeasuredCells:
         return replace(estimated, bound_moved=bound_change)
 
     def estimate_mean(self, kernel: Kernel, minimum: float = -inf, maximum: float = inf) -> UStatistic:
-        """Return the mean of a kernel over all pairs, between `minimum` and `maximum`."""
+        """Return the mean of a kernel over all pairs of people, clipped to between `minimum` and `maximum`."""
         return self.estimate_statistic(
             lambda counts: mean_over_pairs(kernel, counts), self.find_resolution(kernel), minimum, maximum
         )

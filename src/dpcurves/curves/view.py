@@ -1,14 +1,21 @@
-"""Views: named filters with derived columns, which an office defines once and uses in many questions.
+"""SQL views: named filters with derived columns, which are defined once and used in many questions.
 
-A `View` has a filter, expressions of derived columns by name, and perhaps a base, another view that it starts from:
+A `View` has a filter, expressions of derived columns by name, and perhaps a *base*, another view that it starts from:
 
     rows       WHERE filter of the base AND filter of the view
-    columns    those of the table, of the base and of the view; `View.expand` writes derived columns out
+    columns    those of the table, of the base and of the view
 
-`View.apply` returns the question on these rows and columns, so that a question on a view is an ordinary question.
-Definitions are texts, which a ledger stores beside the account (`define_view`, `remove_view`).
+A *question* asks for a private curve or number of a table. `View.apply` takes one and returns an equal question about
+the table itself: derived columns are replaced by their expressions (`View.expand`), and the filter is added. So a
+question on a view is an ordinary question, and a view needs no mechanism.
 
-Formal guarantees: a view is a filter and a row-wise map, so loss and noise are those of the question without it.
+Definitions are JSON texts, which a ledger stores beside the account (the privacy budget of a data set). `define_view`
+and `remove_view` do not store anything: each returns a function from the stored definitions to the one definition that
+changes, which the ledger calls inside a transaction.
+
+Formal guarantees: a filter and a map of single rows keep neighbouring tables neighbouring: adding, removing or
+replacing the records of a unit changes only the mapped records of that unit. So a question on a view has the loss and
+the noise of the same question without it.
 """
 
 from __future__ import annotations
@@ -36,7 +43,7 @@ TEXTS = frozenset({
     "pos_label", "neg_label", "event_value", "censored_value", "treated_value", "control_value", "measured_in",
     "causes", "where", "level", "model", "statistic", "releases", "entry_ties", "missing_times",
 })  # fmt: skip
-"""Fields of questions that hold texts other than names of columns."""
+"""Fields of questions that hold texts other than names of columns, so that `View.apply` leaves them as they are."""
 
 
 @dataclass(frozen=True)
@@ -216,7 +223,12 @@ class View:
 
 
 def parse_view_definitions(definitions: Mapping[str, str]) -> dict[str, View]:
-    """Return the views of stored definitions by name. A view is based on what its base is defined as now.
+    """Return the views of stored definitions, by name, in the same order.
+
+    A definition names its base, so a view is always based on the present definition of its base.
+
+    Args:
+        definitions: Texts of `View.definition` by the names of the views.
 
     Raises:
         ValueError: a definition is no text of `View.definition`, a base is missing, or views are based on each other.
@@ -247,18 +259,20 @@ def parse_view_definitions(definitions: Mapping[str, str]) -> dict[str, View]:
 
 
 def define_view(view: View, *, may_replace: bool = False) -> Callable[[Mapping[str, str]], tuple[str, str]]:
-    """Return the change of stored definitions that adds a view.
+    """Return a function that a ledger calls to add a view to the stored definitions; nothing is stored here.
 
-    The change raises `InvalidArgument` if another view has this name and `may_replace` is false, if the base is not
-    stored with its text, or if views would be based on each other.
+    The function takes the stored definitions by name, and returns the name of the view and its definition as the text
+    to store under this name. Adding a view that is stored with the same text is allowed. The function raises
+    `InvalidArgument` if another view has this name and `may_replace` is false, if the base is not stored with its text,
+    or if views would be based on each other.
 
     Args:
         view: The view.
-        may_replace: If True, a stored view of the same name is replaced.
+        may_replace: If True, a stored view of the same name is replaced. Views based on it then follow its new text.
     """
 
     def change(definitions: Mapping[str, str]) -> tuple[str, str]:
-        """Return the name and the definition of the view."""
+        """Return the name of the view and the definition to store under it; raise if the view cannot be added."""
         stored = parse_view_definitions(definitions)
         if view.base is not None and stored.get(view.base.name) != view.base:
             raise InvalidArgument(
@@ -277,13 +291,18 @@ def define_view(view: View, *, may_replace: bool = False) -> Callable[[Mapping[s
 
 
 def remove_view(name: str) -> Callable[[Mapping[str, str]], tuple[str, str]]:
-    """Return the change of stored definitions that removes a view.
+    """Return a function that a ledger calls to remove a view from the stored definitions; nothing is removed here.
 
-    The change raises `InvalidArgument` if there is no view of this name, or another one is based on it.
+    The function takes the stored definitions by name, and returns the pair of the name and an empty text, by which the
+    ledger marks the name as removed. The function, not `remove_view`, raises `InvalidArgument` if no view of this name
+    is stored, or if another stored view is based on it.
+
+    Args:
+        name: Name of the view.
     """
 
     def change(definitions: Mapping[str, str]) -> tuple[str, str]:
-        """Return the name with an empty definition."""
+        """Return the name of the view and an empty definition, which removes it; raise if it cannot be removed."""
         stored = parse_view_definitions(definitions)
         find_view(name, stored)
         follower = next((view.name for view in stored.values() if view.base and view.base.name == name), None)

@@ -1,16 +1,20 @@
-"""Noisy sums over nested intervals (flat histograms, trees, partitions), and their least-squares estimate.
+"""Hierarchical histograms (tree aggregation): noisy sums over nested intervals, and their least-squares estimate.
 
-The field says hierarchical histograms, or tree aggregation, with consistency by constrained inference. Level l counts
-the intervals of a tiling, each with noise of variance v_l; each interval is a union of intervals of the next level.
-`least_squares` estimates all cells in two passes over the tree:
+The cells of an axis are counted on one or several levels. Level l divides them into disjoint intervals (a *tiling*) and
+adds noise of variance v_l to the count of each; every interval is a union of intervals of the next level. One level is
+a flat histogram, several are a tree. The same cells are thus counted several times with independent noise, and
+`least_squares` (constrained inference) returns the one estimate of all cells that fits all counts best, by two passes
+over the tree:
 
     upwards     w = 1 / (1 / v + 1 / sum of w of the children)        estimates weighted by inverse variance
     downwards   child += (parent - sum of children) * w_child / sum of w of the children
 
-where w is the variance of the estimate from below, and parent is the final one. A public number of records corrects the
-root in the same way, together with the missing count. `interval_variances` returns the exact variance of each prefix.
+where w is the variance of the upward estimate of an interval, and "parent" the final estimate of the interval above. A
+public number of records corrects the root in the same way, together with the count of missing records.
+`interval_variances` returns the exact variance of each prefix, the sum of the first i cells.
 
-Formal guarantees: post-processing; the estimate is linear in the released values and unbiased.
+Formal guarantees: estimates are functions of released values, so they lose nothing more (post-processing). They are
+linear in these values and unbiased.
 
 Reference: Hay, Rastogi, Miklau and Suciu 2010, section 4, here for any nested tilings and any noises.
 
@@ -93,7 +97,7 @@ class NestedSums(NoisySums):
 
 
 _TINY = 1e-300
-"""Squared records. Lower limit of variances that underflow, so that no step divides by zero."""
+"""Squared records. Lower limit of variances, near the smallest double, so that no step divides by zero."""
 
 
 @lru_cache(maxsize=4)  # a pure function of public facts; the curves of all categories have one distribution
@@ -176,7 +180,10 @@ def mean_interval_variance(distribution: NestedSums, total_is_public: bool) -> f
 
 
 def _total_variance(distribution: NestedSums, variance: FloatArray, total_is_public: bool) -> float:
-    """Return the variance of the estimated total, given its summands; infinite if the total is not informative."""
+    """Return the variance of the sum of all rows and the missing count, which a public total corrects.
+
+    Infinite if the total is private or missing records were not counted: then a total gives no information on rows.
+    """
     if not total_is_public or distribution.missing is None:
         return inf
     return float(distribution.rows * variance.sum()) + max(distribution.missing.variance, _TINY)
@@ -204,7 +211,7 @@ def _first_children(level: Tier, finer: Tier) -> IntArray:
 
 
 def _interval_of_edges(level: Tier, cells: int) -> IntArray:
-    """Return the interval to the right of each edge; for the last edge the last interval."""
+    """Return the number of the interval to the right of each edge, (cells + 1,); for the last edge the last one."""
     last = len(level.starts) - 1
     return np.append(np.repeat(np.arange(last + 1), np.diff(level.bounds(cells))), last)
 
@@ -212,7 +219,10 @@ def _interval_of_edges(level: Tier, cells: int) -> IntArray:
 def _weighted_variance_below(
     variance: FloatArray, start: IntArray, interval: IntArray, slope: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
-    """Return ``sum(u v)`` and ``sum(u**2 v)`` over the intervals from `start` to `interval`."""
+    """Return ``sum(u v)`` and ``sum(u**2 v)`` for each edge, over the intervals from `start` to `interval`.
+
+    v is the variance of an interval; u is 1 below the edge, and `slope` in the interval that contains the edge.
+    """
     cumulative = np.concatenate(([0.0], np.cumsum(variance)))
     complete = cumulative[interval] - cumulative[start]
     return complete + slope * variance[interval], complete + slope**2 * variance[interval]
@@ -258,7 +268,7 @@ def _select_intervals(sums: _EdgeSums, index: IntArray) -> _EdgeSums:
 
 
 def _sum_in_parents(sums: _EdgeSums, variance: FloatArray, first_child: IntArray) -> _EdgeSums:
-    """Return the sums over the intervals of the level above."""
+    """Return the sums of `_EdgeSums` over the intervals of the level above, whose first children are `first_child`."""
     total = np.add.reduceat(variance, first_child)
     children = np.diff(np.append(first_child, len(variance)))
     fraction = variance / np.repeat(total, children)

@@ -661,7 +661,12 @@ class NoisySums(CountDistribution):
     @property
     @abstractmethod
     def bounds(self) -> IntArray:
-        """Bounds of the finest intervals of a row, (intervals + 1,)."""
+        """Cell numbers at which the finest measured intervals of a row begin, followed by the number of cells.
+
+        An increasing integer array, (intervals + 1,), from 0 to `cells`: interval i has the cells ``bounds[i]`` to
+        ``bounds[i + 1] - 1``. It is the same for all rows; a row has the cells of the last axis for one combination of
+        cells of the other axes.
+        """
 
     def randomised_answers(self, values: Sequence[int]) -> RandomisedAnswers | None:
         """Return the randomised answers if the values are tallies of reports about single cells, else None."""
@@ -925,7 +930,10 @@ class EqualWidthSums(NoisySums):
 
     @property
     def bounds(self) -> IntArray:
-        """Bounds of the intervals of a row, (points + 1,); the last one is the number of cells."""
+        """Cell numbers at which the intervals of a row begin, from 0, then the number of cells, (points + 1,).
+
+        All intervals have `width` cells, except that the last one may have fewer.
+        """
         return np.minimum(np.arange(self.points + 1) * self.width, self.cells)
 
     def interpolate_edges(self) -> tuple[IntArray, FloatArray]:

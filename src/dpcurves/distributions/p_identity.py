@@ -1,15 +1,19 @@
-"""P-Identity strategies of the matrix mechanism: all cells, and a few weighted sums of cells, for accurate prefixes.
+"""P-Identity strategies of the matrix mechanism (HDMM) for prefix sums: all cells, and a few weighted sums of cells.
 
-Released are all cells, and p weighted sums of them:
+The matrix mechanism releases ``y = A @ x + z``: linear combinations of the counts x of all cells, with independent
+noise z, from which the prefix sums ``x_0 + ... + x_j`` are estimated by least squares. A P-Identity strategy A has one
+row per cell and p further rows:
 
-    y = [D; W] @ x + z      D diagonal, W of p rows, with budgets of each column that add up to 1
+    y = [I; W] @ x + z      I the identity (cells, cells), W of integer weights from 0 (p, cells)
 
-Few sums with well-chosen weights lower the mean variance of prefixes below that of a tree. The weights are public. They
-were found by descent and are stored for some numbers of cells; for others, columns of the next larger strategy are left
-out (`find_p_identity_strategy`).
+The *budget* of a row is its part of the loss: the noise of a row with budget b has the scale ``scale / b``, where a
+lone count would need noise of `scale`. For each cell j, the budget of the cell plus ``sum_k budget_k * W_kj`` is 1. Few
+rows with well-chosen weights lower the mean variance of prefixes below that of a tree of sums. The weights are public:
+they were found by descent, and are stored for some numbers of cells. For others, columns of the next larger strategy
+are left out (`find_p_identity_strategy`).
 
-Formal guarantees: a record of cell j costs (budget of the cell + sum over rows k of budget_k * W_kj) / scale, which is
-``1 / scale`` exactly, in integers (`PIdentityStrategy`).
+Formal guarantees: a record of cell j changes that cell by 1 and row k by W_kj, so it costs (budget of the cell + sum
+over rows k of budget_k * W_kj) / scale, which is ``1 / scale`` exactly, in integers (`PIdentityStrategy`).
 
 References: Li, Miklau, Hay, McGregor and Rastogi 2015; McKenna, Miklau, Hay and Machanavajjhala 2018 (HDMM).
 
@@ -34,9 +38,9 @@ from ..arrays import FloatArray
 from .output_distribution import Family, Noise
 
 WEIGHT_BITS = 24
-"""Bits. Budget fractions are multiples of ``2**-24``."""
+"""Bits. Budgets are multiples of ``2**-24``, so that they add up to 1 exactly, in integers."""
 GAIN_BITS = 40
-"""Bits. Weights of residuals in estimates are multiples of ``2**-40``, before they are summed over cells."""
+"""Bits. Least-squares weights (`gains`) are computed in multiples of ``2**-40``; rounding costs accuracy alone."""
 LEAST_CELLS = 32
 """Cells. Fewest cells for which a stored strategy is stretched; a flat histogram is nearly as good for fewer."""
 
@@ -88,14 +92,20 @@ class PIdentityStrategy:
         return sha256(json.dumps(numbers, separators=(",", ":")).encode()).hexdigest()[:16]
 
     def noises(self, whole: Noise) -> tuple[list[Noise], list[Noise]]:
-        """Return the noise of each cell and of each row, given the noise of a lone count with the whole loss."""
+        """Return the noise distributions of the cells and of the rows, in order.
+
+        `whole` is the noise of a lone count that is released with the whole loss.
+        """
         scaled = whole.parameter * 2**WEIGHT_BITS
         cells = [Noise(Family.LAPLACE, scaled / units) for units in self.cell_units]
         rows = [Noise(Family.LAPLACE, scaled / units) for units in self.row_units]
         return cells, rows
 
     def prefix_noise(self, cell_noise: Integers, row_noise: Integers) -> Integers:
-        """SECRET if the noise is: return the noise of all prefixes, (cells, ...), over ``2**prefix_bits``.
+        """Return the noise of all prefix estimates, (cells, ...), in units of ``2**-prefix_bits`` records.
+
+        SECRET if the noise is secret. Arguments: the noise of the cells, (cells, ...), and of the rows, (rows, ...), as
+        integers in records.
 
         With the cells' noise z, the rows' noise u, the weights Q and the lower triangle of ones A, it is ``A z + G (u -
         Q z)``, by public integers G over a power of two (`gains`): so for any counts x it takes ``(x, Q x)`` to ``A
@@ -130,8 +140,9 @@ class PIdentityStrategy:
         return gains
 
     def weigh_noise(self, first: int, last: int) -> tuple[FloatArray, FloatArray]:
-        """Return the weights of the noises of all cells, and of all rows, in the count of cells `first` to ``last -
-        1``.
+        """Return how the estimated count of cells `first` to ``last - 1`` depends on the noise of each cell and row.
+
+        Two arrays of coefficients, (cells,) and (rows,): the error of the count is the sum of coefficient times noise.
         """
         below = self._float_gains[first - 1] if first else 0.0
         by_rows = self._float_gains[last - 1] - below
@@ -152,9 +163,10 @@ class PIdentityStrategy:
 
 
 def _invert(matrix: Integers) -> Integers:
-    """Return the inverse of a positive definite matrix, both in units of ``2**-GAIN_BITS``, by Gauss and Jordan.
+    """Return the inverse of a positive definite matrix by Gauss-Jordan elimination, both in units of ``2**-GAIN_BITS``.
 
-    In integers rounded down, with `GAIN_BITS` more digits on the way. Eigenvalues are at least 1, so it is stable.
+    Intermediate integers are rounded down and have `GAIN_BITS` more binary digits. Eigenvalues of the matrix are at
+    least 1, so the elimination is stable without pivoting.
     """
     one = 2 ** (2 * GAIN_BITS)
     size = len(matrix)
@@ -169,7 +181,10 @@ def _invert(matrix: Integers) -> Integers:
 
 @lru_cache(maxsize=1)  # a file of the package
 def _read_tables() -> dict[int, Any]:
-    """Return the stored P-Identity strategies by their numbers of cells."""
+    """Return the stored P-Identity strategies as parsed JSON, by number of cells.
+
+    Each is a list of rows: budget per unit of weight, first cell, and the weights from there on.
+    """
     text = files(__package__).joinpath("p_identity.json").read_bytes()
     return {int(cells): table for cells, table in json.loads(text).items()}
 
@@ -181,10 +196,10 @@ def most_cells() -> int:
 
 @lru_cache(maxsize=32)  # a pure function of public facts
 def find_p_identity_strategy(cells: int) -> PIdentityStrategy | None:
-    """Return a strategy for this number of cells; None for fewer than `LEAST_CELLS` and more than `most_cells`.
+    """Return a strategy for this number of cells; None for fewer than `LEAST_CELLS` or more than `most_cells`.
 
-    For other numbers of cells than those of stored strategies, columns of the next larger one are left out evenly. A
-    column stays within its budget wherever it stands, so this costs accuracy alone, by up to 6 %.
+    If no strategy is stored for the number, columns of the next larger one are left out evenly. Each remaining column
+    keeps its weights, so its budgets still add up to 1; only accuracy is lost, up to 6 % of the error.
 
     >>> find_p_identity_strategy(100).weights.shape[1], find_p_identity_strategy(8)
     (100, None)

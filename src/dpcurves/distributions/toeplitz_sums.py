@@ -1,4 +1,8 @@
-"""Convolutions of cells with the square root of the prefix-sum matrix (Toeplitz), exact for integers.
+"""Square-root factorisation of the prefix-sum matrix (matrix mechanism, continual counting), exact for integers.
+
+For counts x of cells along an axis, noisy prefix sums ``x_0 + ... + x_i`` are wanted. This file has the noise
+distribution of a release that convolves the cells with public weights and adds independent noise z to each value, and
+the estimates and variances of prefixes that follow from it.
 
 Let L be the lower triangle of ones, so that ``L @ x`` are the prefixes of x, and R the lower triangular Toeplitz matrix
 with the coefficients of a power series in its first column:
@@ -11,8 +15,9 @@ cells by weights that give all columns of R nearly equal lengths.
 
 Variances of prefixes follow from the power series of ``1 / ((1 - t) * w(t))``, w being the rounded series.
 
-Formal guarantees: the distribution of a release; its loss is in `mechanisms.wavelets.SquareRoot`. Convolutions are
-exact (number theoretic transforms), and their time depends on shapes alone.
+Formal guarantees: this file computes exact values and public distributions. The loss of a release follows from the
+lengths of the columns of R: a record of cell j changes y by column j (`mechanisms.wavelets.SquareRoot` has the proof).
+Convolutions of integers are exact (number-theoretic transforms), and their time depends on shapes alone.
 
 References: Fichtenberger, Henzinger and Upadhyay 2023; Henzinger, Upadhyay and Upadhyay 2023; Henzinger, Kalinin and
 Upadhyay 2025 (normalised columns).
@@ -98,7 +103,11 @@ def causal_convolution(
 def _convolve_modulo(
     prime: Prime, signal: NDArray[np.int64], weights: NDArray[np.int64], factors: NDArray[np.int64]
 ) -> Residues:
-    """Convolve modulo a prime: multiply by the factors, transform, multiply, transform back."""
+    """Return the causal convolution of rows (rows, n) with weights (n,) modulo a prime, (rows, n).
+
+    The rows are first multiplied by `factors`, (n,) or (1,). Rows and weights are transformed, multiplied, and
+    transformed back.
+    """
     size = 1 << (2 * len(weights) - 1).bit_length()
     padded = np.zeros((len(signal) + 1, size), dtype=np.uint64)
     padded[:-1, : len(weights)] = signal % prime.modulus * (factors % prime.modulus) % prime.modulus
@@ -154,7 +163,7 @@ def _reduce_products(products: Residues, modulus: np.uint64) -> Residues:
 
 @lru_cache(maxsize=32)  # a pure function of public numbers
 def _roots_of_unity(prime: Prime, size: int) -> Residues:
-    """Return the first half of the powers of a root of unity of this order, by doubling."""
+    """Return the powers 0 to ``size / 2 - 1`` of a primitive root of unity of order `size` modulo the prime."""
     root = pow(prime.generator, (prime.modulus - 1) // size, prime.modulus)
     powers = np.ones(1, dtype=np.uint64)
     while len(powers) < size // 2:
@@ -384,8 +393,10 @@ def column_weights(points: int, bits: int, column_bits: int) -> IntArray:
 
 @lru_cache(maxsize=8)  # a pure function of public facts
 def _multiply_normalised_prefixes(points: int, bits: int, column_bits: int, distance: int) -> FloatArray:
-    """Return `NormalisedSums.multiply_prefixes`: the products of the weights of each noise in two prefixes, summed.
-    Read-only.
+    """Return covariances of the prefixes of i and ``i + distance`` intervals, for i from 0, (points - distance + 1,).
+
+    In units of the variance of one value. Each is the sum, over all noises, of the products of their weights in both
+    prefixes. Read-only.
     """
     padded = np.concatenate([np.zeros(points), inverse_weights(points, bits)])
     rescaling = 2.0**column_bits / column_weights(points, bits, column_bits)
@@ -468,8 +479,10 @@ def causal_product(left: FloatArray, right: FloatArray, length: int) -> FloatArr
 def _adjust_to_total(
     distribution: ToeplitzSums, prefixes: FloatArray, missing: FloatArray, total: int
 ) -> tuple[FloatArray, FloatArray]:
-    """Return prefixes and missing counts corrected to a public total: the difference is shared in proportion to
-    covariances with the total.
+    """Return prefixes (..., rows, points) and missing counts (...) that are corrected to a public number of records.
+
+    The difference between `total` and the sum of all estimates is shared in proportion to covariances with that sum,
+    which is least squares.
     """
     variance = total_variance(distribution)
     residual = (total - prefixes[..., -1].sum(axis=-1) - missing) / (variance if variance > 0 else 1.0)
@@ -478,9 +491,15 @@ def _adjust_to_total(
 
 
 def convolved_variances(distribution: ToeplitzSums, total_is_public: bool) -> FloatArray:
-    """Return variances of the estimated number of records in the first i cells of a row, (cells + 1,).
+    """Return the variance of the estimated number of records in the first i cells of a row, for i from 0, (cells + 1,).
 
-    Within intervals, the variance of the linear interpolation.
+    In squared records. Inside intervals of several cells, estimates are interpolated linearly, and this is the variance
+    of the interpolated number.
+
+    Args:
+        distribution: Distribution of the release.
+        total_is_public: True if the number of all records is public, which lowers variances if missing records were
+            counted.
     """
     point, fraction = distribution.interpolate_edges()
     below, above = (prefix_covariances(distribution, total_is_public, length, length) for length in (point, point + 1))
@@ -492,9 +511,12 @@ def convolved_variances(distribution: ToeplitzSums, total_is_public: bool) -> Fl
 def prefix_covariances(
     distribution: ToeplitzSums, total_is_public: bool, first: IntArray, second: IntArray
 ) -> FloatArray:
-    """Return covariances of the estimated prefixes of `first` and `second` intervals of a row, pair by pair, (n,).
+    """Return covariances of pairs of estimated prefixes of a row, (n,), in squared records.
 
-    A public total is conditioned on.
+    Args:
+        distribution: Distribution of the release.
+        total_is_public: True if the number of all records is public; covariances are then conditioned on it.
+        first, second: Numbers of intervals of the two prefixes of each pair, from 0, (n,).
     """
     lag = np.abs(first - second)
     shorter = np.minimum(first, second)
@@ -516,8 +538,9 @@ def total_covariances(distribution: ToeplitzSums) -> FloatArray:
 
 
 def total_variance(distribution: ToeplitzSums) -> float:
-    """Return the variance of the estimated number of all records (all rows and the missing count), without a public
-    total.
+    """Return the variance of the estimated number of all records, in squared records, if it is not public.
+
+    The estimate adds up all rows and the count of missing records, if that was released.
     """
     missing = 0.0 if distribution.missing is None else distribution.missing.variance
     return distribution.rows * float(np.sum(_weigh_noise_of_row(distribution) ** 2)) * distribution.variance + missing

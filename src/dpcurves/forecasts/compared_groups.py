@@ -1,9 +1,12 @@
 """Forecast of the number of grid cells at which two groups of a column are compared with the narrowest interval.
 
-With narrow cells the noise of many counts adds up. Wide cells leave open which of two values in a cell is larger. The
-best number of cells depends on public numbers alone: the loss, the adjacency and the number of records.
-`describe_column_plan` recommends it if it is clearly better than the question's. No records are read and no budget is
-spent.
+Two groups are compared by the probability that a value of one is larger than a value of the other (Mann-Whitney
+statistic), from noisy counts of both groups in the cells of a grid. With narrow cells the noise of many counts adds up.
+Wide cells leave open which of two values in a cell is larger. The best number of cells depends on public numbers alone:
+the loss, the adjacency and the number of records. `describe_column_plan` takes a question and returns a note that
+recommends the best number, if its interval is clearly narrower than with the question's number of cells.
+
+Formal guarantees: no records are read and no budget is spent; noise is simulated for a public distribution of records.
 """
 
 from __future__ import annotations
@@ -30,7 +33,7 @@ from .rehearsals import LEVEL
 
 @dataclass(frozen=True, slots=True)
 class Tuning:
-    """Numbers of the forecast of a comparison of groups."""
+    """Numbers of cells to try, and the size of the simulation."""
 
     cells: tuple[int, ...] = (6, 12, 24, 48, 96)  # numbers of cells to try, besides the number of the question
     draws: int = 400  # simulated draws of the noise
@@ -40,14 +43,18 @@ class Tuning:
 
 TUNING = Tuning()
 PAIR = Categories("group", (0, 1))
-"""Column of two groups, in the question whose errors are forecast."""
+"""Made-up column of two groups, 0 and 1, in the question whose errors are simulated."""
 
 
 def count_compared_records(question: Any, records: int) -> int | None:
-    """Return the expected records of two groups of a question among `records`, if its groups have equal sizes.
+    """Return the expected number of records in two groups of a question together, if all groups have equal sizes.
 
-    None if no other number of cells can be recommended: there are fewer than two groups, or fewer than two records of
-    two groups, or cells that are not even, because then no grid of even cells has what the user declared.
+    None if no other number of cells can be recommended: the question has fewer than two groups, two groups have fewer
+    than two records, or the declared cells are not of equal width (then no even grid has what the user declared).
+
+    Args:
+        question: A question with a grid and groups (`by`).
+        records: Number of records in all groups.
     """
     grid = question.grid
     if not isinstance(grid, Grid) or grid.values is not None or grid.spacing is not Spacing.LINEAR:

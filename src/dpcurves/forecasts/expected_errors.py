@@ -1,7 +1,8 @@
-"""Forecasts: whole conversations of a question, with their noise, simulated on public records.
+"""Forecast (power analysis, dry run): the expected error of a private question, by simulation on public records.
 
-Use `forecast` to choose a budget, a grid or a number of records before asking. The error of a curve depends on the
-records, because later rounds depend on earlier answers. So it is simulated:
+Use `forecast` to choose a budget, a grid or a number of records before asking. A question is answered in one or several
+*rounds*, that is noisy queries of which each may depend on earlier answers, so its error depends on the records and has
+no formula. It is simulated by *rehearsals*, whole releases with new noise on records that are not confidential:
 
     for each public distribution of records, r times:
         sample records; run all rounds with new noise; compare with these records
@@ -10,7 +11,8 @@ records, because later rounds depend on earlier answers. So it is simulated:
     expected width      mean half width of the intervals at level 0.95
 
 Distributions are reference distributions from the most to the least favourable, public records (for instance of an
-earlier year), or a released curve. The field says power analysis, or a dry run.
+earlier year), or a released curve. A `ForecastKind` says for each type of question how its columns are filled, and how
+error and width are measured.
 
 Formal guarantees: nothing confidential is read, and no budget is spent.
 
@@ -62,9 +64,9 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 VALUE = "value"
-"""Axis label that is replaced by the name of the column."""
+"""Placeholder of an axis label, replaced by the name of the question's column."""
 QUANTILE_LABEL = "a quantile, on average"
-"""Interval of a quantile: in units of the column, although the error is a share of the records."""
+"""Label of a quantile's interval, which is in units of the column, although the error is a share of the records."""
 SECOND_CLASSES = {"neg_label": "pos_label", "censored_value": "event_value", "control_value": "treated_value"}
 """Fields of a second class that a question may leave out, each with the field of the first class."""
 
@@ -73,17 +75,20 @@ Table = dict[str, Any]
 
 
 class ForecastKind(NamedTuple):
-    """The simulation and the error measure for questions of one type.
+    """How questions of one type are simulated, and how the error of their results is measured.
 
     Attributes:
-        distributions: Distributions of records by name.
-        fill_columns: Function that makes the columns of a question from draws of a distribution.
-        measure_error: Function that compares an answer with the truth.
+        distributions: Distributions of records by name, from the most to the least favourable. Each is a function of a
+            generator and a number of records that returns draws, such as positions from 0 to 1.
+        fill_columns: Function of the question and the draws; returns a table, arrays by column name.
+        measure_error: Function of the question, the result and the made-up records (or the value of `compute_truth`);
+            returns the error, from 0, in the unit that `error_label` names.
         error_label: Label of this error.
-        half_width: Function that returns the half width of an interval of the answer; None: the answer has no interval.
+        half_width: Function of the result and whether the population is meant; returns half the width of its interval
+            at level 0.95. None: the result has no interval.
         interval_label: Label of the interval.
-        uninformative_width: Half width from which the interval is uninformative, for a question and a number of
-            records.
+        uninformative_width: Function of the question and the number of records; returns the half width from which an
+            interval says nothing.
         rehearsals: Default number of answers per distribution: more for single numbers, whose errors vary more.
         width_rehearsals: Number of these answers whose intervals are computed: widths vary little between answers.
         trace_curve: Function that returns the curve of an answer with its band or intervals at `LEVEL`; None: the
@@ -266,15 +271,15 @@ CORNER_ERROR_LABEL = "share of the records below and left of a corner of cells, 
 SHORTFALL_LABEL = "records that bounds cover fewer than asked, mean"
 MISSED_LABEL = "the records that may be fewer"
 NUMBER_REHEARSALS = 200
-"""Answers that are simulated by default to forecast the error of a single number: its error varies most."""
+"""Rehearsals by default to forecast the error of a single number: it varies most from answer to answer."""
 AREA_REHEARSALS = 60
-"""Answers that are simulated by default to forecast the error of an area under a curve, or of bounds."""
+"""Rehearsals by default to forecast the error of an area under a curve, or of bounds: it varies less."""
 SLOW_REHEARSALS = 16
-"""Answers that are simulated by default where one answer takes long, as of a plane."""
+"""Rehearsals by default where one takes long, as of a histogram of two columns."""
 WIDTH_REHEARSALS = 16
-"""Answers, out of those that are simulated, whose intervals are computed to forecast a width: widths vary little."""
+"""Rehearsals, of all, whose intervals are computed to forecast a width: few, because widths vary little."""
 MANY_CELLS = 1024
-"""Cells above which fewer answers are simulated by default: an answer on 10,000 cells takes .1 to .3 CPU seconds."""
+"""Cells above which there are fewer rehearsals by default: one on 10,000 cells takes .1 to .3 CPU seconds."""
 FEW_TABLES = 2
 """Tables of each distribution on more than `MANY_CELLS` cells, where half as many intervals are computed: opening a
 table and finding a band take most of the time there. The half width of one answer varies by up to a tenth."""
@@ -295,8 +300,8 @@ def _make_number_forecast(question_type: type[Any], uninformative_width: Callabl
 
     Args:
         question_type: Type of the question; its labels name the statistic.
-        uninformative_width: Function of a question and a number of records: half width at which an interval says
-            nothing.
+        uninformative_width: Function of a question and a number of records; returns the half width from which an
+            interval says nothing.
     """
     statistic = getattr(question_type, "STATISTIC", "count")
     return ForecastKind(

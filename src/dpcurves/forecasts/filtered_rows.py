@@ -1,12 +1,15 @@
-"""Forecasts of questions with a filter: which of the simulated or public records pass it.
+"""Filters (WHERE conditions) in forecasts: which of the simulated or public records pass the filter of a question.
+
+A forecast simulates a private question on records that are not confidential, to find its expected error. Its number of
+records is then the number that passes the filter:
 
     simulated records     a share of them passes, which the analyst states (`share_of_rows`); a column marks these
     public records        the filter is evaluated on them (`filter_public_records`)
 
-Under replace-one, with a public number of rows, rows that fail stay in the table and are missing for the question.
-Under add-remove they are left out.
+Under replace-one adjacency the number of all rows is public, so rows that fail stay in the table, as records without a
+value. Under add-remove they are left out.
 
-Formal guarantees: no confidential record is read.
+Formal guarantees: no confidential record is read; the analyst states the share, it is not counted.
 
 >>> count_rows(1000, 0.1, size_passes=False, most=10**6)
 RowShare(passing=100, total=1000, is_filtered=True)
@@ -27,7 +30,7 @@ from ..privacy import EACH_RECORD, Neighbours, PrivacyLoss
 from ..session import plan_question
 
 PASSES = "passes the filter"
-"""Column of simulated tables that stands for the filter."""
+"""Name of the column of simulated tables that is 1 for rows that pass the filter, and 0 for others."""
 NEEDS_SHARE = (
     "the question has a filter: give the share of the rows that you think pass it, as in 0.1; nothing is read from the "
     "table"
@@ -53,8 +56,12 @@ class RowShare(NamedTuple):
         return f"{self.passing:,}{of_all} records"
 
     def add_failing_rows(self, table: Mapping[str, Any], neighbours: Neighbours) -> dict[str, Any]:
-        """Return simulated rows that pass, with the column of the filter and, where the number of rows is public, the
-        rows that fail.
+        """Return a simulated table with the column `PASSES` added, and with failing rows if their number is public.
+
+        Args:
+            table: Simulated rows that pass: arrays of equal length by column name.
+            neighbours: Under replace-one, rows are repeated up to `total`; the first `passing` rows pass. Under
+                add-remove there are `passing` rows, and all of them pass.
         """
         total = self.total if neighbours.has_public_units else self.passing
         padded = {name: np.resize(np.asarray(column), total) for name, column in table.items()}
@@ -103,14 +110,28 @@ def count_rows(size: int, share: float | None, *, size_passes: bool, most: int) 
 
 
 def stand_for_filter(question: Any, row_share: RowShare) -> Any:
-    """Return the question with the filter on the column of simulated tables; unchanged without a filter."""
+    """Return the question with its filter replaced by a condition on the column `PASSES`; unchanged without a filter.
+
+    Args:
+        question: The question.
+        row_share: Numbers of rows of the forecast; `is_filtered` says whether there is a filter.
+    """
     return replace(question, where=f'"{PASSES}" = 1') if row_share.is_filtered else question
 
 
 def filter_public_records(
     question: Any, table: Mapping[str, Any], loss: PrivacyLoss, neighbours: Neighbours
 ) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return public records with the columns that the question derives, and those of them that pass its filter.
+    """Return two tables of public records: all of them, and the ones that pass the question's filter.
+
+    Both have further columns for the expressions of the question, such as ``wage / hours``, under the text of the
+    expression. Without a filter both tables are the same object.
+
+    Args:
+        question: The question, with its filter.
+        table: Public records: arrays of equal length by column name.
+        loss: Loss of the question, for planning.
+        neighbours: Add-remove or replace-one.
 
     Raises:
         ValueError: a column is missing, or no record passes.

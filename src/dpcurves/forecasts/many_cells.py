@@ -1,10 +1,20 @@
-"""Simultaneous intervals of a histogram with many cells, computed from tails of distributions instead of simulated
-noise.
+"""Simultaneous confidence intervals of a noisy histogram with many cells, without simulation of the noise.
 
-`Histogram.intervals` simulates the noise of every cell a thousand times, so its time grows with the cells. A forecast
-needs only the width of these intervals. Noise of different cells is independent, and with many cells sampling errors
-nearly are. So the probability that no error exceeds c is a product over the cells, and cells with similar counts share
-one factor. No records are read.
+Let e_i be the error of the noisy count of cell i, and s_i its standard deviation. Intervals that cover all cells with
+probability `level` reach about ``c * s_i`` to both sides of each count, with the least c such that
+
+    P(|e_i| <= c * s_i for all i)  =  product over i of P(|e_i| <= c * s_i)  >=  level
+
+*Why this is a product*: noise of different cells is independent, and for many cells the correlation of their sampling
+errors is small. Each factor is computed from tail probabilities of a known distribution. Cells with similar counts
+share one factor, so the time hardly grows with the number of cells. `Histogram.intervals`, which a release uses,
+simulates the noise of every cell a thousand times instead.
+
+`find_intervals` takes a `Histogram`, computed from simulated or public records, and returns interval endpoints in
+records, (cells, 2). Its user is a forecast, that is the expected error of a question before any budget is spent: a
+forecast needs only the widths.
+
+Formal guarantees: no confidential record is read, and no budget is spent.
 """
 
 from __future__ import annotations
@@ -26,35 +36,41 @@ from ..inference.simulation import choose_draws
 
 @dataclass(frozen=True, slots=True)
 class Tuning:
-    """Numbers that steer intervals of many cells."""
+    """Numbers that decide when intervals are computed from tails, and how finely tails are tabulated."""
 
-    least_cells: int = 1024  # below, intervals are simulated as in a release
-    groups_per_deviation: float = 4.0  # groups of counts for each standard deviation of a Poisson count
-    most_nodes: int = 257  # values of a sampled count, over which tails of noise are averaged
-    sampling_deviations: float = 9.0  # standard deviations of a sampled count up to which its values are taken
-    bisections: int = 60  # halvings of the range in which a critical value lies
+    least_cells: int = 1024  # cells; with fewer, simulation as in a release is fast enough
+    groups_per_deviation: float = 4.0  # groups of similar counts per standard deviation of a Poisson count
+    most_nodes: int = 257  # largest number of values of a sampled count over which tails of noise are averaged
+    sampling_deviations: float = 9.0  # range of values of a sampled count; a normal tail beyond is below 1e-18
+    bisections: int = 60  # halvings of the range of a critical value; more than the 53 bits of a double
 
 
 TUNING = Tuning()
 Tail = Callable[[FloatArray], FloatArray]
-"""Function that returns the probabilities that noise exceeds these numbers."""
+"""Function from an array of numbers x, in records, to the probabilities P(noise > x), of the same shape."""
 
 
 def has_many_independent_cells(histogram: curves.Histogram, tuning: Tuning = TUNING) -> bool:
-    """Return whether cells are so many, and counted separately by one curator, that `find_intervals` serves."""
+    """Return True if `find_intervals` applies: at least `tuning.least_cells` cells, each counted separately with noise
+    of one party.
+
+    False if noise is a sum of draws of several parties, or if counts are sums over intervals with correlated errors.
+    """
     noise = histogram.evidence.sums.cell_noise
     return len(histogram.count) >= tuning.least_cells and noise is not None and noise.parties == 1
 
 
 def find_intervals(histogram: curves.Histogram, level: float, population: bool, tuning: Tuning = TUNING) -> FloatArray:
-    """Return the intervals of `Histogram.intervals` up to the error of its simulation, (cells, 2).
+    """Return simultaneous intervals of all cells of a histogram, in records: lower and upper endpoints, (cells, 2).
 
-    Half widths for these records differ by half a record more: a release rounds limits of simulated, unequal widths.
+    They equal `Histogram.intervals` up to the error of its simulation. For the records themselves, half widths may
+    differ by a further half record, because a release rounds its simulated limits to integers.
 
     Arguments:
-        histogram: A histogram that `has_many_independent_cells`.
-        level: The probability that all intervals cover.
-        population: Whether they are for the population, not for these records.
+        histogram: A histogram for which `has_many_independent_cells` returns True.
+        level: Probability with which all intervals together cover the true counts, between 0 and 1.
+        population: False: intervals for the counts of these records, so errors are noise alone. True: for the expected
+            counts of as many records drawn from the population, so errors are noise plus sampling.
         tuning: Sizes of groups and tables.
     """
     noise = histogram.evidence.sums.cell_noise
@@ -92,7 +108,10 @@ def find_intervals(histogram: curves.Histogram, level: float, population: bool, 
 
 
 def make_tail(noise: Noise) -> Tail:
-    """Return the function of the probability that integer noise of one party exceeds a number.
+    """Return the tail function of integer noise: it maps an array of x, in records, to the probabilities P(noise > x).
+
+    Args:
+        noise: A discrete Laplace or discrete Gaussian distribution of one party.
 
     >>> from fractions import Fraction
     >>> tail = make_tail(Noise(Family.LAPLACE, Fraction(2)))
@@ -123,7 +142,7 @@ def make_tail(noise: Noise) -> Tail:
 
 
 def find_critical_value(log_probability: Callable[[float], float], level: float, tuning: Tuning = TUNING) -> float:
-    """Return the least number of standard deviations at which a probability, which grows with it, reaches `level`.
+    """Return the least number of standard deviations at which an increasing probability reaches `level`.
 
     Args:
         log_probability: Logarithm of the probability for a number of standard deviations; increasing.
@@ -166,7 +185,11 @@ def _group_counts(likely: FloatArray, tuning: Tuning) -> list[tuple[float, int]]
 
 
 def _sampling_distribution(count: float, records: float, tuning: Tuning) -> tuple[FloatArray, FloatArray]:
-    """Return values and probabilities of the error of a sampled count, binomial of `records` with mean `count`."""
+    """Return values and probabilities of the sampling error of a count, two arrays of one shape (nodes,).
+
+    The sampled count is binomial: `records` trials with mean `count`. The error is the sampled count minus `count`, in
+    records. Only up to `tuning.most_nodes` evenly spaced values are returned; their probabilities add up to 1.
+    """
     from scipy.special import gammaln, xlog1py, xlogy
 
     size = max(round(records), 1)

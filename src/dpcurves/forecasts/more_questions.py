@@ -1,4 +1,19 @@
-"""Forecasts of questions about survey weights, and of questions without a range: their simulated columns and errors."""
+"""Forecasts (power analysis by simulation) of weighted questions, and of questions whose range is not known.
+
+A forecast is the expected error of a question before any budget is spent. It is found by rehearsals, that is by
+simulated releases on made-up records (`forecasts.rehearsals`). A `ForecastKind` says for one type of question
+
+- which public distributions the records are drawn from, and how they fill the columns (`fill_columns`);
+- the error of a result, compared with the made-up records (`measure_error`);
+- the half width of its intervals at level 0.95 (`half_width`), and the half width from which an interval says nothing.
+
+This file has the kinds of two groups of questions, and `FORECASTS` maps each question class to its kind:
+
+    survey weights      weights from 0.1 to 0.5 of the public cap; errors in shares of the total weight
+    automatic range     values from 1 to 1000, which the question does not know; errors in rank, records or units
+
+Formal guarantees: all records here are simulated; nothing confidential is read.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +44,7 @@ from .reference_distributions import CLASSES, PLACES, interpolate_grid
 
 
 class WeightedQuestion(Protocol):
-    """A question with survey weights, of this package or another one."""
+    """Interface of questions with survey weights: each record counts with a number from a column, clipped at a cap."""
 
     @property
     def weight(self) -> str:
@@ -57,7 +72,10 @@ AutoRangeNumberQuestion = (
 
 
 def synthesise_weights(question: WeightedQuestion, size: int) -> FloatArray:
-    """Return simulated weights of `size` records, evenly spread from a tenth to half of the cap."""
+    """Return simulated survey weights, (size,), evenly spread from a tenth to half of the question's public cap.
+
+    No weight reaches the cap, so no simulated weight is clipped.
+    """
     # Multiples of the golden ratio, modulo 1, are spread evenly in any order of the records, so that weights do not
     # depend on values.
     golden_ratio = (sqrt(5) - 1) / 2
@@ -66,13 +84,21 @@ def synthesise_weights(question: WeightedQuestion, size: int) -> FloatArray:
 
 
 def weight_steps(question: WeightedQuestion, records: rehearsals.Columns) -> FloatArray:
-    """Return weights in the steps in which they are counted; 0 if missing."""
+    """Return the weight of each record as a whole number of steps, (records,), the unit in which weights are summed.
+
+    Args:
+        question: The question, with the name of the weight column and the public cap.
+        records: Made-up records: arrays of equal length by column name. A missing (NaN) weight counts as 0.
+    """
     weights = np.asarray(records[question.weight], dtype=np.float64)
     return np.maximum(Weights(question.weight, question.weight_cap).to_steps(weights), 0).astype(np.float64)
 
 
 def _weight_share_below(question: WeightedCurveQuestion, edges: FloatArray, records: rehearsals.Columns) -> FloatArray:
-    """Return the exact share of the records' weight below each edge, (edges,)."""
+    """Return the exact share of the total weight that lies below each edge, (edges,), without noise.
+
+    Records without a value are left out. Values outside the grid are clipped into its first or last cell.
+    """
     grid = question.grid
     values = np.asarray(records[question.column], dtype=np.float64)
     is_present = ~np.isnan(values)
@@ -95,7 +121,11 @@ def _fill_weighted_columns(question: WeightedCurveQuestion, places: FloatArray) 
 def _weighted_error(
     question: WeightedCurveQuestion, result: curves.CDF | curves.Quantiles, records: rehearsals.Columns
 ) -> float:
-    """Return the root mean square error over edges of a curve, or the mean absolute error in share of quantiles."""
+    """Return the error of a weighted curve or of weighted quantiles, in shares of the total weight.
+
+    Curve: the root mean square, over its edges, of (released - exact share below). Quantiles: the mean over the
+    requested probabilities p of |exact share below the estimate - p|.
+    """
     if isinstance(result, curves.Quantiles):
         edges = np.unique(np.concatenate([result.cells.ravel(), result.x]))
         edges = edges[np.isfinite(edges)]
@@ -105,8 +135,11 @@ def _weighted_error(
 
 
 def largest_half_width(result: curves.CDF | curves.Quantiles, population: bool) -> float:
-    """Return half the largest width of a curve's band at `LEVEL`, in shares; for quantiles, of the band of their
-    curve.
+    """Return half the largest width of the band of a distribution function at level 0.95, in shares.
+
+    Args:
+        result: A distribution function; or quantiles, whose underlying distribution function is used.
+        population: If True, the band covers the population's curve, else the curve of these records.
     """
     curve = result.curve if isinstance(result, curves.Quantiles) else result
     return float(rehearsals.band_half_widths(curve, population).max())
@@ -128,7 +161,7 @@ def _weighted_bins_error(
     result: curves.WeightedHistogram,
     records: rehearsals.Columns,
 ) -> float:
-    """Return the root mean square error of the shares of the weight in cells."""
+    """Return the root mean square over cells of (released - exact share of the total weight in the cell)."""
     values = np.asarray(records[question.column], dtype=np.float64)
     steps = weight_steps(question, records)
     is_present = ~np.isnan(values)
@@ -161,7 +194,10 @@ def _fill_summed_columns(question: curves.WeightedSummaryQuestion, places: Float
 def _weighted_number_error(
     question: curves.WeightedSummaryQuestion, result: curves.WeightedSummary, records: rehearsals.Columns
 ) -> float:
-    """Return the absolute error of a weighted number; half the width of its interval if it is unknown."""
+    """Return the absolute error of a weighted count, sum or mean, in the unit of the statistic.
+
+    If the released number is unknown (NaN), half the width of its interval at level 0.95 is returned.
+    """
     values = np.asarray(records[question.column], dtype=np.float64)
     steps = weight_steps(question, records)
     is_present = ~np.isnan(values)
@@ -197,11 +233,12 @@ WEIGHTED_NUMBER = ForecastKind(
 )
 
 
-# Columns without a range: simulated values lie between 1 and 1000.
+# Questions without a declared range. Simulated values lie between 1 and 1000: three decades, so that the search for
+# the range must find more than one power of ten.
 
 
 DECILES = np.linspace(0.1, 0.9, 9)
-"""Shares at which errors of curves are measured."""
+"""Probabilities 0.1 to 0.9 of the quantiles at which the error of a curve is measured: no edges are declared there."""
 VALUE_RANGE = 999.0
 """Difference between the largest and the smallest simulated value, 1000 and 1, in units of the column."""
 
@@ -216,7 +253,11 @@ def _fill_unbounded_column(
 def _rank_error(
     question: AutoRangeCurveQuestion, result: curves.CDF | curves.Quantiles, records: rehearsals.Columns
 ) -> float:
-    """Return the mean absolute error in rank of the requested quantiles, or of the deciles of a curve."""
+    """Return the mean absolute rank error of the requested quantiles, or of the deciles of a curve, in shares.
+
+    The rank error is the distance between the requested share and the interval of shares that the estimate occupies in
+    the records: an interval because of ties. The error is 0 if the share lies inside.
+    """
     values = np.asarray(records[question.column], dtype=np.float64)
     ordered = np.sort(values[~np.isnan(values)])
     shares = result.p if isinstance(result, curves.Quantiles) else DECILES
@@ -247,7 +288,10 @@ def _fill_unbounded_weighted_columns(question: AutoRangeWeightedQuestion, places
 def _weighted_rank_error(
     question: AutoRangeWeightedQuestion, result: curves.CDF | curves.Quantiles, records: rehearsals.Columns
 ) -> float:
-    """Return the mean absolute error, in shares of the weight, of the requested quantiles, or of a curve's deciles."""
+    """Return the mean absolute rank error of the requested quantiles, or of a curve's deciles, in shares of the weight.
+
+    The rank error is that of `_rank_error`, with the weight of the records below the estimate in place of their number.
+    """
     values = np.asarray(records[question.column], dtype=np.float64)
     steps = weight_steps(question, records)
     order = np.argsort(values)
@@ -292,9 +336,12 @@ UNBOUNDED_HISTOGRAM = ForecastKind(
 
 
 def _make_number_forecast(question_type: type[Any], uninformative_width: Callable[[Any, int], float]) -> ForecastKind:
-    """Return the forecast of a question about one number of a column without a range. Its labels name the statistic.
+    """Return the forecast kind of a question about one number (sum, mean, variance) of a column without a range.
 
-    `uninformative_width` maps a question and a number of records to the half width at which an interval says nothing.
+    Args:
+        question_type: The question class; its `BOUNDED_QUESTION.STATISTIC` names the statistic in the labels.
+        uninformative_width: Function of a question and a number of records that returns the half width from which an
+            interval says nothing: a quarter of the possible range of the statistic, in its unit.
     """
     statistic = question_type.BOUNDED_QUESTION.STATISTIC
     return ForecastKind(

@@ -1,9 +1,10 @@
-"""Public distributions of simulated records, for forecasts: reference distributions, or one that follows a released
-curve.
+"""Synthetic data for power analysis: public reference distributions of records, or one that follows a released curve.
 
-The error of an adaptive curve depends on how records lie. So forecasts use several distributions for each column, from
-the most to the least favourable: long-tailed, zero-inflated and others; for two columns, pairs that cluster or follow a
-line; for scores, classes that are well or badly separated.
+A forecast simulates a private question on synthetic records, to find its expected error before any budget is spent. The
+error of an adaptive curve depends on how records lie. So forecasts use several distributions for each column, from the
+most to the least favourable: long-tailed, zero-inflated and others; for two columns, pairs that cluster or follow a
+line; for scores, classes that are well or badly separated. Each is a function of a random generator and a number of
+records that returns positions from 0 to 1 along a grid, scores, or points.
 
 `distribution_from_curve` makes a distribution from a released curve: records are uniform within cells, or lie on
 declared values.
@@ -30,14 +31,14 @@ from ..extensions import find_packages
 
 Generator = np.random.Generator
 Places = Callable[[Generator, int], FloatArray]
-"""Function that draws positions along a grid, from 0 to 1."""
+"""Function of a generator and a number of records; returns positions from 0 to 1 along a grid, (records,)."""
 Bits = NDArray[np.int64]
 ClassesAndScores = Callable[[Generator, int], tuple[Bits, FloatArray]]
-"""Function that draws classes, 0 or 1, and scores from 0 to 1."""
+"""Function of a generator and a number of records; returns classes, 0 or 1, and scores from 0 to 1, (records,) each."""
 Points = Callable[[Generator, int], tuple[FloatArray, FloatArray]]
-"""Function that draws points of a plane."""
+"""Function of a generator and a number of records; returns both coordinates of points of a plane, (records,) each."""
 TIED_VALUES = 40
-"""Values. Number of round values along a grid on which tied values lie."""
+"""Values. Number of round values along a grid on which tied values lie: few enough for large ties."""
 
 
 def _sample_long_tail(draw: Generator, size: int) -> FloatArray:

@@ -1,14 +1,21 @@
-"""Rehearsals: simulated answers about public records, and their errors against these records.
+"""Monte Carlo simulation of private releases on public records, and the errors of the results: rehearsals.
 
-A rehearsal is the whole conversation of a question with one curator, on public records and with new noise
-(`rehearse_answers`). For each kind of result there is an error and a width:
+A rehearsal is a simulated release on public or made-up records. All rounds of a question are run, that is each query,
+its noise and the choice of the next query from the noisy answer, as a session with one trusted curator would run them
+(`rehearse_answers`). Forecasts repeat rehearsals with new noise and average the errors below. For each type of result
+one function measures the error against the exact records, and one the half width of the intervals at `LEVEL`:
 
     distribution function   root mean square over edges of (estimate - truth)      half the width of the band
     quantile                |share of records below the estimate - p|              half the width of the interval
     histogram               root mean square over cells, in records
     ROC curve, scores       |area - area of the records|                           half the width of its interval
 
-Nothing is protected here: never use it for confidential records, because no charge is made.
+In these functions `records` are columns of equal length by name, and `population` selects intervals for the population
+(noise and sampling) instead of intervals for these records (noise alone). Functions named ``trace_...`` return the
+points of a result for a picture.
+
+Formal guarantees: none, and none are needed, because all records are public. No ledger is charged, so confidential
+records must never be passed to this module.
 """
 
 from __future__ import annotations
@@ -41,19 +48,28 @@ from .many_cells import find_intervals, has_many_independent_cells
 Curve = TypeVar("Curve")
 Axes = Sequence[Axis | Categories]
 KEY = bytes(32)
-"""Key for public records, which need no secret: 32 zero bytes."""
+"""Key of the keyed hashes of records, 32 zero bytes: public records need no secret key."""
 
 
 def rehearse_answers(
     question: curves.Question[Curve], table: Mapping[str, Any], loss: PrivacyLoss, neighbours: Neighbours, seed: int
 ) -> Iterator[Curve]:
-    """Generate answers to a question about public records, each with new noise.
+    """Yield simulated results of a question about public records, without end, each with new noise.
 
-    Plans, rounds, noise and estimates are the same as in a session with one curator. It has no ledger, because nothing
-    is protected, and exact counts are cached. Never use it for confidential records: no charge is made.
+    Plans, rounds, noise and estimates are those of a session with one curator. No ledger is charged, so never pass
+    confidential records. Exact counts are cached, so that later answers are faster than the first. Warnings on the
+    notes of results are silenced.
+
+    Args:
+        question: The question to simulate.
+        table: Public records: arrays of equal length by column name.
+        loss: Privacy loss of the whole question.
+        neighbours: Add-remove; or replace-one, then the number of rows of `table` is the public number of records.
+        seed: Seed of the noise: equal seeds give equal results.
 
     Raises:
-        ValueError: as of `Session.ask`.
+        ValueError: a column is missing or has the wrong type.
+        UnsupportedQuery: one curator cannot answer the question.
     """
     with catch_warnings(action="ignore", category=CurveWarning):
         opened = open_records(table, unit=EACH_RECORD, key=KEY, keeps_failing_rows=neighbours.has_public_units)
@@ -72,7 +88,14 @@ def rehearse_answers(
 
 
 def count_confirming_subsets(question: curves.VerifyQuestion, table: Mapping[str, Any]) -> int:
-    """Return the number of subsets of public records that confirm a claim, with the subsets of `rehearse_answers`."""
+    """Return the exact number of subsets of public records in which a claim about a regression coefficient holds.
+
+    Records are divided into subsets as in `rehearse_answers`, so the number is the truth for its results.
+
+    Args:
+        question: The claim and the number of subsets.
+        table: Public records: arrays of equal length by column name.
+    """
     (plan,) = plan_question(question, PrivacyLoss.pure(1), Neighbours.ADD_REMOVE.to_adjacency(EACH_RECORD, None))
     records = open_records(table, unit=EACH_RECORD, key=KEY)
     try:
@@ -82,8 +105,10 @@ def count_confirming_subsets(question: curves.VerifyQuestion, table: Mapping[str
 
 
 class _RehearsedReplies:
-    """Answers to the queries of a rehearsed conversation; later queries reuse what was released for an earlier
-    charge.
+    """Callable that answers the queries of one rehearsal, in place of a session's curator.
+
+    A query may be part of a larger one that an earlier step paid for, such as one node of a noise tree. Then the noise
+    of the earlier release is reused, as in a session.
     """
 
     def __init__(self, records: Records, trust: Central, adjacency: Any, randomness: Randomness) -> None:
@@ -107,7 +132,10 @@ class _RehearsedReplies:
 
 
 def _cache_counts(records: Records) -> Records:
-    """Return public records whose exact counts are cached, because most answers begin with the same counts."""
+    """Return an object with the counting methods of `records`, whose exact results are cached by their arguments.
+
+    Most rehearsals of a question begin with the same counts, and only their noise differs.
+    """
     cache = dict[Any, Any]()
 
     def look_up(name: str, *arguments: Any) -> Any:
@@ -123,23 +151,22 @@ def _cache_counts(records: Records) -> Records:
 
 Columns = Mapping[str, Any]
 Traced = tuple[FloatArray, FloatArray, FloatArray, FloatArray]
-"""Positions of a curve, its heights, and the lower and upper endpoints of its band or intervals at `LEVEL`, of one
-shape.
-"""
+"""Four arrays of one shape for a picture: positions, heights, and lower and upper endpoints of the band or of the
+intervals at `LEVEL`."""
 Half = Callable[[Any, bool], float]
-"""Function that returns the half width of an interval at `LEVEL`, for these records or for the population."""
+"""Function of a result and `population` that returns the half width of its intervals at `LEVEL`."""
 LEVEL = 0.95
 """Probability. Confidence level of the intervals whose widths are forecast."""
 
 
 def cdf_error(question: Any, curve: curves.CDF, records: Columns) -> float:
-    """Return the root mean square error over edges, in shares of the records."""
+    """Return the root mean square over edges of (released - exact share of the records below the edge)."""
     below = _shares_below(_column_values(records, question.column), curve.x, question.grid)
     return root_mean_square_error(curve.y, below)
 
 
 def quantiles_error(question: Any, curve: curves.Quantiles, records: Columns) -> float:
-    """Return the mean absolute error in rank: the share of the records below a quantile minus the requested share."""
+    """Return the mean over quantiles of |share of the records below the released value - requested share|."""
     values = _column_values(records, question.column)
     edges = _surrounding_edges(curve.x, question.grid)
     below = _shares_below(values, edges, question.grid)
@@ -147,13 +174,16 @@ def quantiles_error(question: Any, curve: curves.Quantiles, records: Columns) ->
 
 
 def histogram_error(question: Any, curve: curves.Histogram, records: Columns) -> float:
-    """Return the root mean square error over cells, in records."""
+    """Return the root mean square over cells of (released - exact count), in records; counts below 0 are set to 0."""
     truth = np.diff(_count_below(_column_values(records, question.column), curve.x, question.grid))
     return root_mean_square_error(np.maximum(curve.unbiased_counts, 0.0), truth)
 
 
 def bounds_error(question: curves.BoundsQuestion, bounds: curves.Bounds, records: Columns) -> float:
-    """Return the number of records that the interval lacks to cover the requested share, at least 0."""
+    """Return how many more records the released interval would have to cover to hold the requested share; at least 0.
+
+    Records without a value are left out of the share.
+    """
     values = _column_values(records, question.column)
     values = values[~np.isnan(values)]
     covered = np.count_nonzero(np.abs(values) <= bounds.bound)
@@ -161,7 +191,7 @@ def bounds_error(question: curves.BoundsQuestion, bounds: curves.Bounds, records
 
 
 def plane_bounds_error(question: Any, plane_bounds: curves.PlaneBounds, records: Columns) -> float:
-    """Return the mean over both columns of the records that their intervals lack to cover the requested shares."""
+    """Return the mean of `bounds_error` over both columns of a plane, in records."""
     pairs = (question.x, plane_bounds.x), (question.y, plane_bounds.y)
     return float(np.mean([bounds_error(axis_question, axis_bounds, records) for axis_question, axis_bounds in pairs]))
 
@@ -192,15 +222,15 @@ def roc_error(question: Any, curve: curves.ROC | curves.SmoothAuc, records: Colu
 
 
 def calibration_error(question: Any, curve: curves.Calibration, records: Columns) -> float:
-    """Return the mean absolute error of shares of positives, weighted by the records of groups."""
+    """Return the mean over groups of |released - exact share of positives|, weighted by the exact records of groups."""
     score, positive = _scores_and_labels(question, records)
     return _mean_error(curve.edges, score, positive.astype(np.float64), curve.prob_true)
 
 
 def binned_residuals_error(question: Any, curve: curves.BinnedResiduals, records: Columns) -> float:
-    """Return the mean absolute error of mean residuals, weighted by the records of bins.
+    """Return the mean over bins of |released - exact mean residual|, weighted by the exact records of the bins.
 
-    The error of an unknown mean residual is half its possible range.
+    A mean residual lies between -1 and 1; the error of an unknown one (NaN) is 1, half this range.
     """
     score, positive = _scores_and_labels(question, records)
     return _mean_error(curve.edges, score, positive - score, curve.residual, unknown=1.0)
@@ -220,7 +250,7 @@ def scores_error(question: Any, scores: curves.Scores, records: Columns) -> floa
 
 
 def positives_error(question: Any, groups: curves.HosmerLemeshow, records: Columns) -> float:
-    """Return the mean absolute error of the positives of a group.
+    """Return the mean over groups of |released - exact number of positives|, in records.
 
     Args:
         question: The question, with its columns and classes.
@@ -251,7 +281,7 @@ def number_error(question: Any, summary: curves.Summary, records: Columns) -> fl
 
 
 def table_error(question: Any, table: curves.Contingency, records: Columns) -> float:
-    """Return the root mean square error over pairs of categories, in records."""
+    """Return the root mean square over pairs of categories of (released - exact count), in records."""
     sides = (question.rows, question.columns)
     indices = [np.array([list(side.values).index(value) for value in records[side.column].tolist()]) for side in sides]
     truth = np.zeros((question.rows.slots, question.columns.slots))
@@ -260,7 +290,10 @@ def table_error(question: Any, table: curves.Contingency, records: Columns) -> f
 
 
 def bars_error(question: Any, chart: curves.BarChart, records: Columns) -> float:
-    """Return the root mean square error over the listed categories, in records."""
+    """Return the root mean square over the listed categories of (released - exact count), in records.
+
+    The count of all other values together is left out.
+    """
     values = records[question.by.column]
     truth = np.array([np.count_nonzero(values == category) for category in question.by.values])
     return root_mean_square_error(np.maximum(chart.unbiased_counts, 0.0)[: len(truth)], truth)
@@ -272,7 +305,7 @@ def root_mean_square_error(estimates: FloatArray, truth: FloatArray) -> float:
 
 
 def mean_half_width(ends: ArrayLike) -> float:
-    """Return half the width of an interval, or the mean over several intervals."""
+    """Return half the mean width of intervals (..., 2), lower and upper endpoint last."""
     return float(np.diff(ends, axis=-1).mean()) / 2
 
 
@@ -292,8 +325,10 @@ def interval_half_width(curve: Any, population: bool) -> float:
 
 
 def histogram_intervals(histogram: curves.Histogram, population: bool) -> FloatArray:
-    """Return the intervals of a histogram at `LEVEL`, (cells, 2); of many cells by tails of distributions, not by
-    simulation."""
+    """Return the simultaneous intervals of a histogram at `LEVEL`, (cells, 2), in records.
+
+    Intervals of many cells are computed from tails of distributions (`forecasts.many_cells`), others are simulated.
+    """
     if has_many_independent_cells(histogram):
         return find_intervals(histogram, LEVEL, population)
     return histogram.intervals(LEVEL, population=population)
@@ -305,7 +340,7 @@ def histogram_half_width(histogram: curves.Histogram, population: bool) -> float
 
 
 def quantiles_half_width(quantiles: curves.Quantiles, population: bool) -> float:
-    """Return half the mean width of the intervals within the grid."""
+    """Return half the mean width of the quantiles' intervals, clipped to the grid, in units of the column."""
     x = quantiles.curve.x
     return mean_half_width(np.clip(quantiles.intervals(LEVEL, population=population), x[0], x[-1]))
 
@@ -317,12 +352,15 @@ def band_half_widths(curve: Any, population: bool) -> FloatArray:
 
 
 def missed_records(bounds: curves.Bounds, population: bool) -> float:
-    """Return the number of records that the interval may miss; NaN for a population, where no bound is known."""
+    """Return `bounds.alpha`, the number of records that the interval may cover too few; NaN if `population`.
+
+    No bound is known for the share of a population that the interval misses.
+    """
     return nan if population else bounds.alpha
 
 
 def plane_error(question: Any, curve: curves.Histogram2D, records: Columns) -> float:
-    """Return the mean absolute error of the shares below and left of the corners of cells."""
+    """Return the mean over corners of cells of |released - exact share of the records below and left of the corner|."""
     x = _clip_to_grid(_column_values(records, question.x), question.x_grid)
     y = _clip_to_grid(_column_values(records, question.y), question.y_grid)
     truth, _, _ = np.histogram2d(x, y, bins=[curve.x_edges, curve.y_edges])
@@ -375,7 +413,12 @@ def _shares_below(values: FloatArray, edges: FloatArray, grid: Grid) -> FloatArr
 
 
 def _exact_area(score: FloatArray, positive: FloatArray) -> float:
-    """Return the area by the ranks of positives; a half if a class is empty."""
+    """Return the exact area under the ROC curve by the rank-sum formula; 0.5 if a class is empty.
+
+    Args:
+        score: Scores, (records,).
+        positive: 1 for a positive, 0 for a negative, (records,).
+    """
     from scipy.stats import rankdata
 
     of_positive = float(positive.sum())
@@ -410,7 +453,7 @@ def _mean_corner_error(estimates: FloatArray, truth: FloatArray) -> float:
 
 
 RATES = np.linspace(0, 1, 101)
-"""False positive rates, from 0 to 1, at which ROC curves are averaged."""
+"""False positive rates 0, 0.01, ..., 1, at which ROC curves of several rehearsals are averaged."""
 
 
 def trace_band(curve: Any) -> Traced:

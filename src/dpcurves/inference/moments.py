@@ -1,22 +1,29 @@
-"""Intervals of numbers: shares of groups, counts, sums, means, variances, differences, largest absolute values.
+"""Confidence intervals of noisy statistics: shares, counts, sums, means, variances, differences, largest values.
 
-Most intervals invert a test. A number m is accepted if its contrast, which is 0 for the true number without noise, is
-within the quantile of the contrast's simulated errors (Fieller 1954), so no distribution of a ratio of noisy numbers is
-needed:
+In: released noisy numbers, and draws of their noise, which has a public distribution. Out: lower and upper endpoints of
+a confidence interval at `level`, in the unit of the number.
+
+Most intervals invert a test, as Fieller's interval of a ratio does. A *contrast* of a number m is a linear combination
+of the released numbers that is 0, without noise, if m is the true number. m is accepted if its contrast lies within the
+quantile `level` of the contrast's simulated errors (Fieller 1954), and the interval consists of all accepted m. So no
+distribution of a ratio of noisy numbers is needed:
 
     share s          (1 - s) * positives - s * negatives
     mean m           sum of values - m * count
     count            released count - m, with a binomial or Poisson distribution (near Clopper and Pearson 1934)
 
-The error is noise alone *for these records*; *for the population* it is noise plus sampling.
+The interval is *for these records* if errors are noise alone, and *for the population* that the records were drawn from
+if errors are noise plus sampling. Functions take standard normal or Student draws for sampling, or None without.
 
 - Variances (`ReleasedMoments.variance_ends`): if values lie between bounds, squared distances from the mean are at most
   c and have a variance of at most ``v * (c - v)`` (Bhatia and Davis 2000).
-- Differences (`subtract_estimates`): distances to the ends add up in squares (Zou and Donner 2008).
+- Differences (`subtract_estimates`): distances from the estimates to their endpoints add up in squares (Zou and Donner
+  2008).
 - Largest absolute values (`largest_absolute_interval`): numbers that cannot be the largest do not widen it.
 - Numbers of subsets (`count_interval`): exact distributions of binomial sampling plus noise.
 
-Formal guarantees: post-processing of released numbers and simulation from public ones.
+Formal guarantees: intervals are functions of released numbers and of simulations from public ones, so they cost no
+budget (post-processing).
 
 >>> first, second = IntervalEstimate(0.8, lower=0.77, upper=0.83), IntervalEstimate(0.7, lower=0.66, upper=0.74)
 >>> [round(end, 3) for end in subtract_estimates(first, second)[:3]]  # value, lower and upper end of the difference
@@ -44,8 +51,13 @@ Excess = Callable[[FloatArray], FloatArray]
 
 
 def find_accepted_ends(excess: Excess, inside: FloatArray, least: FloatArray, most: FloatArray) -> FloatArray:
-    """Return the endpoints, (..., 2), of the numbers around `inside` whose excess is not above 0, searched from
-    `least` to `most` by bisection."""
+    """Return the lower and upper endpoints, (..., 2), of the numbers around `inside` whose excess is not above 0.
+
+    Args:
+        excess: Function from numbers (...) to by how much the test rejects them, (...); accepted if not above 0.
+        inside: Accepted numbers, (...), from which bisection starts.
+        least, most: Smallest and largest possible numbers, (...). A bound that is accepted is the endpoint.
+    """
     return np.stack([_search_end(excess, inside, least), _search_end(excess, inside, most)], axis=-1)
 
 
@@ -74,8 +86,10 @@ def invert_contrast_test(  # noqa: PLR0917
 
 
 def _search_end(excess: Excess, inside: FloatArray, end: FloatArray) -> FloatArray:
-    """Return the point between an accepted point and an end at which the excess rises above 0; the end itself if it
-    is accepted."""
+    """Return the first rejected point on the way from an accepted point to a bound, (...); the bound if it is accepted.
+
+    By 24 bisections, so to 2**-24 of the distance.
+    """
     near, far = inside, end
     # bisection steps
     for _ in range(24):
@@ -91,7 +105,7 @@ def _search_end(excess: Excess, inside: FloatArray, end: FloatArray) -> FloatArr
 
 @dataclass(frozen=True, slots=True)
 class Tuning:
-    """Numbers that steer the limits of counts."""
+    """Constants of the intervals of counts, sums and means."""
 
     variance_error_share: float = 1 / 10
     """Fraction of the error probability of an interval of a mean, or a sum, that is spent on an upper bound of its
@@ -147,7 +161,7 @@ def positive_intervals(groups: GroupCounts, noise: GroupNoise, normal: FloatArra
     Args:
         groups: The released groups, (groups,).
         noise: Simulated noise of the release.
-        normal: See `share_intervals`.
+        normal: Standard normal draws for sampling, (draws, groups); None: for these records.
         level: The coverage probability of each interval.
 
     Raises:
@@ -278,7 +292,12 @@ class SquareScatter(NamedTuple):
 class Moments(NamedTuple):
     """Noisy sums over the records of 1, x and x**2; or simulated noise of these sums, each of shape (draws,).
 
-    Values lie between -1 and 1. `sum_of_squares` is None if squares were not released.
+    Released sums have the shape (). Values x were shifted and scaled to between -1 and 1 before they were summed.
+
+    Attributes:
+        records: Sum of 1: the number of records with a value.
+        sum_of_values: Sum of x.
+        sum_of_squares: Sum of x**2; None if squares were not released.
     """
 
     records: FloatArray
@@ -311,9 +330,11 @@ class Moments(NamedTuple):
 class ReleasedMoments(NamedTuple):
     """Released sums with their simulated noise, and the intervals that follow from them.
 
+    The sums are of 1, x and x**2 over records with values x from -1 to 1.
+
     Attributes:
-        released_moments: The unbiased release.
-        noise: Its simulated noise.
+        released_moments: The released sums, unbiased, each of shape ().
+        noise: Simulated noise of the same sums, each of shape (draws,).
     """
 
     released_moments: Moments
@@ -329,13 +350,21 @@ class ReleasedMoments(NamedTuple):
         return Moments(released.records - noise.records, released.sum_of_values - noise.sum_of_values, sum_of_squares)
 
     def has_records(self, level: float) -> bool:
-        """Return whether the count exceeds the noise of an empty table at this level; only then is a mean known."""
+        """Return True if the released count exceeds 2 and what noise gives for an empty table, at this level.
+
+        Otherwise the table may be empty, and the interval of a mean or variance is its whole possible range.
+        """
         noise_limit = upper_quantile(np.abs(self.noise.records), (1 + level) / 2)
         return float(self.released_moments.records) > max(2.0, noise_limit)
 
     def known_count(self, total: int | None) -> float:
-        """Return the number of records; NaN if its interval of level `KNOWN_PROBABILITY` holds every possible
-        number."""
+        """Return the released number of records, clipped to between 0 and `total`.
+
+        NaN if its interval of level `KNOWN_PROBABILITY` contains every possible number.
+
+        Args:
+            total: Public number of records, including those without a value; None: private, then it is never NaN.
+        """
         count = max(float(self.released_moments.records), 0.0)
         if total is None:
             return count
@@ -422,7 +451,7 @@ class ReleasedMoments(NamedTuple):
         return basic_interval(estimate, errors, level)
 
     def variance_ends(self, level: float, normal: FloatArray | None, spread: SquareScatter | None = None) -> Ends:
-        """Return the endpoints of the variance, from 0, if squares were released.
+        """Return the endpoints of the interval of the variance, from 0 to 2. Squares must have been released.
 
         For these records: quantiles of the variance of the release minus simulated noise. For the population a variance
         v is accepted if the released variance is within the errors of this noise and of sampling. Squared distances
@@ -471,8 +500,11 @@ class ReleasedMoments(NamedTuple):
         return low, high
 
     def _sampling_level_and_variance(self, level: float, student: FloatArray | None) -> tuple[float, float]:
-        """Return the level that remains for the interval, and an upper limit of the variance for which the rest is
-        spent; `level` and infinity if none is needed or squares were not released."""
+        """Return the level that remains for the interval, and an upper limit of the variance of the values.
+
+        A tenth of the error probability is spent on the limit, so the remaining level is higher than `level`. For these
+        records (`student` None), or if squares were not released: `level` and infinity.
+        """
         if student is None or self.released_moments.sum_of_squares is None:
             return level, np.inf
         tail_probability = TUNING.variance_error_share * (1 - level)
@@ -480,7 +512,12 @@ class ReleasedMoments(NamedTuple):
 
 
 def whole_ends(counts: FloatArray, errors: FloatArray, total: int | None) -> FloatArray:
-    """Return possible integer endpoints, (cells, 2), of numbers of records that noise moved by at most `errors`.
+    """Return integer endpoints, (cells, 2), of the true counts that noisy counts differ from by at most `errors`.
+
+    Args:
+        counts: Unbiased noisy counts, (cells,).
+        errors: Bounds of the absolute noise, (cells,), in records.
+        total: Public number of records, which no count exceeds; None: private.
 
     >>> whole_ends(np.array([-3.0, 7.4]), np.array([4.5, 4.5]), 10).tolist()
     [[0.0, 4.0], [3.0, 10.0]]
@@ -493,7 +530,9 @@ def whole_ends(counts: FloatArray, errors: FloatArray, total: int | None) -> Flo
 
 
 def clip_to_possible(counts: FloatArray, total: int | None) -> FloatArray:
-    """Return counts, or their ends, clipped to at least zero and at most the number of records, if that is public.
+    """Return counts, or endpoints of their intervals, clipped to at least 0 and at most `total`, of the same shape.
+
+    `total` is the public number of records; None if it is private, then there is no upper limit.
 
     >>> clip_to_possible(np.array([-3.0, -0.0, 7.0]), 5).tolist()
     [0.0, 0.0, 5.0]
@@ -503,7 +542,7 @@ def clip_to_possible(counts: FloatArray, total: int | None) -> FloatArray:
 
 
 def known_counts(counts: FloatArray, spread: FloatArray, total: int | None, errors: Errors) -> FloatArray:
-    """Return clipped counts, NaN where the interval holds every possible number, (cells,).
+    """Return counts clipped to the possible range, (cells,); NaN where the interval contains every possible number.
 
     Args:
         counts: Unbiased counts, (cells,).
@@ -523,7 +562,12 @@ def known_counts(counts: FloatArray, spread: FloatArray, total: int | None, erro
 
 
 def count_posterior(released: int, subsets: int, noise: Noise) -> FloatArray:
-    """Return the posterior of the true count from 0 to `subsets` under a uniform prior, shape ``(subsets + 1,)``.
+    """Return the posterior probabilities of the true counts 0 to `subsets`, ``(subsets + 1,)``, under a uniform prior.
+
+    Args:
+        released: The noisy count of subsets; any integer.
+        subsets: Number of all subsets.
+        noise: Distribution of the noise of the released count, of one party.
 
     >>> from fractions import Fraction
     >>> count_posterior(3, 3, Noise(Family.LAPLACE, Fraction(1, 100))).round(3).tolist()
@@ -565,7 +609,9 @@ def subset_majority_probability(released: int, subsets: int, noise: Noise) -> fl
 
 
 def count_interval(released: int, subsets: int, noise: Noise, level: float) -> tuple[float, float]:
-    """Return a confidence interval of the true count, with coverage `level` at least for every count.
+    """Return a confidence interval (lower, upper) of the true count, with coverage at least `level` for every count.
+
+    If noise explains no count from 0 to `subsets` at this level, both ends are the nearest possible count.
 
     Args:
         released: The released number of subsets.
@@ -585,7 +631,9 @@ def count_interval(released: int, subsets: int, noise: Noise, level: float) -> t
 
 
 def probability_interval(released: int, subsets: int, noise: Noise, level: float) -> tuple[float, float]:
-    """Return a confidence interval of the probability that a subset is counted, with coverage `level` at least.
+    """Return a confidence interval (lower, upper) of the probability that a subset is counted.
+
+    Its coverage is at least `level`.
 
     An end is the probability at which binomial sampling and noise together reach the released number with half of the
     error probability (Clopper and Pearson 1934).
@@ -646,16 +694,17 @@ def _noise_tail(integers: IntArray, noise: Noise) -> FloatArray:
 
 
 P_VALUE_LEVEL = 0.95
-"""Probability of the interval from which a p-value is derived."""
+"""Confidence level of the interval from which a p-value is derived: the p-value is below 0.05 if it excludes 0."""
 
 
 class IntervalEstimate(NamedTuple):
-    """A number and its interval; NaN if only the interval is known.
+    """An estimate with its confidence interval, in one unit.
 
     Attributes:
-        value: The number.
-        lower, upper: The ends of its interval.
-        gap_below, gap_above: The parts of the distances to the ends that are discretization error, not random error.
+        value: The estimate; NaN if only the interval is known.
+        lower, upper: Endpoints of the interval.
+        gap_below, gap_above: Parts of the distances from the value to `lower` and to `upper` that are discretization
+            error (values known up to their cell), not random error; at least 0.
     """
 
     value: float

@@ -1,4 +1,7 @@
-"""Strategies: which queries answer a workload, in which order and with which budget fractions.
+"""Query strategies: which noisy queries answer a workload, in which order and with which fractions of the loss.
+
+A *workload* is the counts or sums that a question needs, such as a distribution function on a grid. A *strategy* is a
+generator that yields queries, receives their noisy answers, and returns what the workload asks for:
 
 - `choice`: the strategy for each type of workload.
 - `prefixes`: rounds of counts for distribution functions and quantiles.
@@ -8,7 +11,8 @@
 - `lattices`: a search for values that are multiples of a step.
 - `contribution_bounds`: the number of records used per unit.
 
-A strategy reads public facts and earlier noisy answers, never records.
+A strategy reads public facts and earlier noisy answers, never records. Its fractions add up to 1 for all answers, so
+its queries together lose the granted loss (adaptive composition).
 """
 
 from lazy_loader import attach_stub

@@ -1,10 +1,11 @@
-"""Choice of the strategy for each type of workload; also intervals that cover a share, and unlisted categories.
+"""Strategy selection: a table from each type of workload to the strategy, a sequence of noisy queries, that answers it.
 
-A workload states what a question needs. A strategy states which queries answer it, in which order and with which
-fractions of the loss. The tables `AT_ONCE` (trust models that answer once) and `ADAPTIVELY` (several rounds) map each
-type of workload to its strategy; `choose_one_round` and `choose_adaptive` look it up.
+A *workload* states the counts or sums that a question needs. A *strategy* is a generator of queries with fractions of
+the loss, which receives the noisy answers and returns the counts. The tables `AT_ONCE` (trust models that answer once)
+and `ADAPTIVELY` (several rounds) map each type of workload to its strategy; `choose_one_round` and `choose_adaptive`
+look it up.
 
-Two smaller strategies are in this file:
+Two smaller strategies, which need no file, are here as well:
 
 - *Coverage.* The first interval around the middle of a grid that covers a share p of n records. It is found by noisy
   comparisons of ``inside - p * n`` with 0 (`compare_intervals`), or read from noisy counts (`count_intervals`).
@@ -12,9 +13,9 @@ Two smaller strategies are in this file:
   (`build_category_query`); the question spends the rest on them. A category gets a note if its count is far below the
   selected number of its units.
 
-Formal guarantees: the choice depends on the workload and the setting, that is on public facts alone. Fractions of
-rounds add up to the granted loss. Composition is basic; with selected categories it is adaptive, because the categories
-are released before the question is asked.
+Formal guarantees: the choice depends on the workload and the setting (loss and adjacency), that is on public facts
+alone. Fractions of all rounds add up to 1, so the rounds lose the granted loss (basic composition). With selected
+categories composition is adaptive, because the categories are released before the question is asked by them.
 
 >>> from dpcurves.data import Axis, Grid
 >>> from dpcurves.privacy import EACH_RECORD, AddRemove, PrivacyLoss
@@ -68,19 +69,32 @@ from . import prefixes, range_search, ranks
 
 
 def compare_intervals(workload: CoverageWorkload, setting: Setting) -> Strategy[CoverageInterval]:
-    """Ask for the interval that covers the share; the sparse vector technique finds it by noisy comparisons."""
+    """Yield one query with the whole loss for the first interval that covers the share; return the interval.
+
+    The sparse vector technique finds it by noisy comparisons: it costs the same for any number of intervals.
+
+    Args:
+        workload: The intervals around the middle of a grid, and the share of the records to cover.
+        setting: Loss and adjacency; not read, because the query is fixed.
+    """
     release = yield Step(workload.query, ALL)
     (interval,) = release.values
     return CoverageInterval(release, interval, release.plan.distribution.alpha)
 
 
 def count_intervals(workload: CoverageWorkload, setting: Setting) -> Strategy[CoverageInterval]:
-    """Count the cells, and return the first interval whose noisy count covers the share.
+    """Yield one query that counts all cells; return the first interval whose noisy count covers the share.
 
-    Trust models use it that can add up but not compare privately. The counts are unbiased, and noise may choose another
-    interval: `comparison_error` bounds the error.
+    For trust models that can add up but not compare privately. Noise may choose another interval than the exact counts:
+    `comparison_error` bounds how many records it lacks. If no interval covers the share, the last one is returned,
+    which holds all cells.
 
-    Formal guarantees: those of the counts. The interval is post-processing of released numbers.
+    Formal guarantees: a record lies in one cell, so the counts lose the whole loss. The interval is a function of the
+    released counts (post-processing).
+
+    Args:
+        workload: The intervals around the middle of a grid, and the share of the records to cover.
+        setting: Loss and adjacency; not read, because the query is fixed.
     """
     query = workload.query
     release = yield Step(CountQuery(query.axes, CountUse.PREFIXES), ALL)
@@ -106,8 +120,10 @@ def mark_inside(query: CoverageQuery) -> BoolArray:
 
 
 def excess_weights(query: CoverageQuery) -> FloatArray:
-    """Return weights of cells that give the records of an interval in excess of the share; shape
-    ``(intervals - 1, cells)``.
+    """Return the matrix, (intervals - 1, cells), whose product with the cells is each interval's excess over the share.
+
+    The excess is the number of records inside the interval minus coverage times all records. The last interval holds
+    all cells and is left out.
     """
     return np.subtract(mark_inside(query), float(query.coverage), dtype=np.float64)
 
@@ -144,7 +160,8 @@ def comparison_error(release: Release, query: CoverageQuery, beta: float) -> flo
 Question = TypeVar("Question")
 
 SELECTION_FRACTION = Fraction(1, 4)
-"""Budget fraction that partition selection spends, together with the whole delta; the question gets the other 3/4."""
+"""Fraction of the loss that partition selection spends, together with the whole delta; the question gets the other
+3/4, because its counts are the result."""
 
 
 EXAMPLE_LETTERS = 8
@@ -153,7 +170,11 @@ selected. Longer names need more units."""
 
 
 def build_category_query(unlisted: UnlistedCategories) -> Query:
-    """Return the query that selects unlisted categories: with a delta, or among all names of a public universe."""
+    """Return the query of partition selection for unlisted categories.
+
+    With a public universe, the set of all possible names, it selects among these under pure DP. Without one it needs a
+    loss with a delta.
+    """
     return (
         PartitionSelectionQuery.from_column(unlisted.column)
         if unlisted.universe is None
@@ -205,7 +226,11 @@ def _by_columns(question: object) -> tuple[object, ...]:
 
 
 def parse_names(release: Release) -> tuple[str, ...]:
-    """Return the names of the categories that a release selected, in the order of the release."""
+    """Return the names of the categories that a partition selection released, in the order of the release.
+
+    Released values are pairs: a name as an integer (its UTF-8 bytes after a leading byte), and its noisy number of
+    units.
+    """
     numbers = release.values[::2]
     return tuple(number.to_bytes((number.bit_length() + 7) // 8)[1:].decode() for number in numbers)
 
@@ -239,7 +264,7 @@ def describe_found_categories(release: Release, unlisted: UnlistedCategories, na
 
 @dataclass(frozen=True, slots=True)
 class Tuning:
-    """Numbers that steer the notes on uncounted categories."""
+    """Threshold of the notes on uncounted categories."""
 
     certain_z: float = 8.0
     """Standard deviations of the noise of a count. Laplace noise, the widest here, exceeds 8 of them with probability

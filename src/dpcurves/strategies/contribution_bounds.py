@@ -1,6 +1,8 @@
 """Contribution bounding: choose privately how many records per unit are used, if the analyst states no bound.
 
-A larger bound b excludes fewer records but needs more noise. So the error of a count has two parts:
+A *unit* is what is protected with all its records, such as a person. With a bound b, at most b records of each unit are
+used (a sample of those of larger units), and noise is calibrated for b records. A larger bound b excludes fewer records
+but needs more noise. So the error of a count has two parts:
 
     error(b) = E |excluded records(b) - noise|      standard deviation of the noise = b * (that under a bound of 1)
 
@@ -15,8 +17,8 @@ The bound is chosen in three steps.
   depend on a unit's size.
 
 Formal guarantees: a unit lies in one cell of the pilot query, so the pilot query loses its fraction for any number of
-records per unit. The bound is post-processing of the noisy numbers, and the question spends the remaining loss under
-it.
+records per unit. The bound is a function of its noisy numbers and of public facts. For any bound, the question loses
+the rest, so both add up to the granted loss (adaptive composition); the comment below the imports has the proof.
 
 References: Amin, Kulesza, Munoz Medina and Vassilvitskii 2019, *Bounding user contributions*; Wilson, Zhang, Lam,
 Desfontaines, Simmons-Marengo and Gipson 2020; Rabiner 1989 (hidden Markov models).

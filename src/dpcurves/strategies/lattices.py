@@ -1,19 +1,26 @@
-"""Search for a lattice on which nearly all numbers of a column lie, such as the multiples of 0.05, 1 or 5.
+"""Detect rounded (discrete) values: a private test whether nearly all numbers of a column are multiples of one step.
 
-Counts on a grid do not show the order of numbers inside a cell. If all numbers lie on a lattice and each point has its
-own cell, numbers in one cell are tied, so nothing about their order is unknown. This narrows intervals of readings that
-depend on order, for instance of the area under a ROC curve.
+A *lattice* is the set of multiples of a step such as 0.05, 1 or 5. Counts in the cells of a grid do not show the order
+of numbers inside a cell. If all numbers lie on a lattice and each of its points has a separate cell, numbers in one
+cell are equal, so their order is known. This narrows the intervals of statistics that depend on the order of pairs of
+records, such as the area under a ROC curve (below called *pair statistics*).
 
-The search has up to two rounds (`search_lattice`). A pilot query shows whether nearly all numbers lie on the lattice.
-Only then a second count says how many do not, and the lattice is used if these are few. The pilot query counts zeros
-apart, because zero lies on every lattice.
+The search has up to two rounds, that is noisy queries with a public fraction of the loss each (`search_lattice`):
 
-Where numbers off a lattice are read as its nearest points, they must be few compared with the numbers other than the
-most common one, such as zero, one half or one. Else most of what is known of other numbers would be read as that one.
-So the lattice is the finest one with few enough points, and the second count has a cell for each point.
+    1  pilot query     counts numbers on the lattice, off the lattice, and zeros, which lie on every lattice
+    2  second count    only if few seem to be off: counts again, with more loss, in one cell per point if asked for
 
-Formal guarantees: a record lies in one cell of each query, or is missing; fractions are public, so the rounds compose
-adaptively. Lattices are chosen from the public grid.
+The lattice is used if the second count also finds few numbers off it. Both limits (`Tuning.pilot_off_share` and
+`off_share`) are shares of the numbers other than the most common one, in the pilot query zero: a number off the lattice
+is treated as its nearest point, and if most records are 0, few others off the lattice could be most of all that is not
+0.
+
+The step is chosen from the public grid alone: the one whose multiples are the edges (`find_edge_step`), or the finest
+round one with few points (`choose_step`). `spend_remainder` then runs the question's own queries with what is left.
+
+Formal guarantees: a record lies in one cell of each query, or is missing, so each query loses exactly its fraction of
+the loss. Which query follows depends on earlier noisy answers alone, and the fractions add up to 1 for all answers, so
+by adaptive composition (Dwork and Roth 2014, section 3.5) all queries together lose the granted loss.
 """
 
 from __future__ import annotations
@@ -47,20 +54,20 @@ class Tuning:
     count_fraction: Fraction = Fraction(1, 10)
     """Fraction of the loss that counts the numbers off a lattice that was found."""
     pairs_ratio: float = 250.0
-    """Signal-to-noise ratio that this count aims at, with `count_fraction` at most, where only readings over pairs use
-    it: numbers off the lattice are known to 0.4 % of the records."""
+    """Signal-to-noise ratio that the second count aims at, with `count_fraction` at most, if only pair statistics use
+    it: numbers off the lattice are then known to 0.4 % of the records."""
     pairs_pilot_fraction: Fraction = Fraction(1, 200)
-    """Fraction of the loss. The pilot query for readings over pairs if the number of records is private: it is lost
-    where records are few, and at `least_pairs_ratio` counts all records with a standard error of 5 %."""
+    """Fraction of the loss. The pilot query for pair statistics if the number of records is private. It is wasted if
+    records are few; at `least_pairs_ratio` it counts all records with a standard error of 5 %."""
     least_pairs_ratio: float = 10_000.0
-    """Signal-to-noise ratio below which readings over pairs search no lattice: the search would cost a curve, which
-    does not need it, more than 3 % of the loss."""
+    """Signal-to-noise ratio below which no lattice is searched for pair statistics alone: the search would take more
+    than 3 % of the loss from the curve of the same release, which does not need it."""
     fewest_pair_cells: int = 64
-    """Cells of the grid below which readings over pairs of a private number of records search no lattice: each curve
-    would pay the pilot query, and values of few cells can be declared."""
+    """Cells of the grid below which no lattice is searched for pair statistics of a private number of records: each
+    curve would pay for the pilot query, and an analyst can declare so few values instead."""
     fewest_pair_records: int = 10_000
-    """Records below which readings over pairs search no lattice, however large epsilon is: sampling errors are then
-    larger than what is unknown inside cells."""
+    """Records below which no lattice is searched for pair statistics, at any epsilon: sampling errors are then larger
+    than the effect of the unknown order inside cells."""
     pilot_off_share: float = 0.2
     """Share of the numbers that are not zero which the pilot query may find off the lattice: four standard deviations
     of its noise if no record is zero. Counts that are all equal, as of a plan without data, have one half."""
@@ -77,15 +84,15 @@ class Tuning:
 
 
 TUNING = Tuning()
-"""The tuning that is used."""
+"""The values that the search uses."""
 
 
 class FoundLattice(NamedTuple):
     """A lattice that holds nearly all numbers of a column.
 
     Attributes:
-        points: Points of the lattice within the grid, increasing, of shape ``(points,)``.
-        release: The noisy counts of numbers on the points and beside them.
+        points: Points of the lattice within the grid, in units of the column, increasing, of shape ``(points,)``.
+        release: The noisy counts of the second round: numbers on the lattice, and last the numbers off it.
     """
 
     points: FloatArray
@@ -96,8 +103,8 @@ class LatticeSearch(NamedTuple):
     """The result of a search for a lattice.
 
     Attributes:
-        releases: Releases of the search, in order.
-        budget_fraction: Fraction of the loss that they spent.
+        releases: Releases of the search, in order; empty if nothing was asked.
+        budget_fraction: Fraction of the question's loss that these releases spent, from 0.
         lattice: The lattice; None if the numbers seem to lie on none.
     """
 
@@ -113,10 +120,12 @@ NOT_SEARCHED = LatticeSearch((), Fraction(0), None)
 def search_lattice(
     axis: Axis, step: float, records: float | None, ratio: float, *, has_points: bool = False, only_pairs: bool = False
 ) -> Generator[Step, Release, LatticeSearch]:
-    """Ask whether nearly all numbers of a column lie on a lattice, and if so, how many do not.
+    """Yield one or two queries that test whether nearly all numbers of a column lie on a lattice; return the result.
 
-    For readings over pairs of a private number of records, the pilot query also counts these: if they are few, the
-    search ends.
+    A generator: it yields a `Step` (query and budget fraction), receives its `Release`, and returns a `LatticeSearch`.
+    If the pilot query finds many numbers off the lattice, no second query is asked and the result has no lattice. For
+    pair statistics of a private number of records, the pilot query also counts all records, and the search ends if
+    these are few.
 
     Formal guarantees: a record lies in one cell of each query, or is missing. The second query and its fraction are
     functions of the first answer and of public facts. For each first answer the second round loses this fraction and
@@ -126,10 +135,11 @@ def search_lattice(
         axis: The column on its grid.
         step: Step of the lattice, in units of the column, as from `choose_step`.
         records: The public or counted number of records; None if these queries count them.
-        ratio: Signal-to-noise ratio of all records at the whole loss; without their number, of one record.
-        has_points: True if the second count has a cell for each point, because other numbers are read as points.
-        only_pairs: True if only readings over pairs use the second count, which then has no more of the loss than they
-            need.
+        ratio: Signal-to-noise ratio at the whole loss (records times epsilon over sensitivity): of all records, or of
+            one record if `records` is None.
+        has_points: True if the second count has a cell for each point, because the caller treats other numbers as
+            their nearest point. False: numbers on the lattice are counted together, as in the pilot query.
+        only_pairs: True if only pair statistics use the second count, which then spends no more than these need.
     """
     lattice = LatticeAxis.from_axis(axis, step)
     counts_pairs = only_pairs and records is None
@@ -160,14 +170,16 @@ def search_lattice(
 
 
 def _lie_on_lattice(release: Release, fewest_records: float, off_share: float) -> bool:
-    """Return True if nearly all numbers lie on the lattice by these counts, and if they are many of all records.
+    """Return True if, by these noisy counts, few numbers lie off the lattice and enough lie on it.
 
-    Left out are zeros, or the most common number if each point has a cell.
+    The most common number (or zero, if points were counted together) is left out of the numbers on the lattice. Both
+    conditions must hold: the others on the lattice are more than `Tuning.on_share` of all records, and numbers off it
+    are at most `off_share` of all numbers but the most common one.
 
     Args:
-        release: Counts on the lattice, ended by the count of numbers off it.
-        fewest_records: A number of records that is known not to be too large.
-        off_share: Largest share of the numbers that may lie off the lattice.
+        release: Counts on the lattice, followed by the count of numbers off it.
+        fewest_records: A lower bound of the number of records.
+        off_share: Largest share of numbers off the lattice.
     """
     *points, off = Evidence.from_release(release).unbiased_cells[0].tolist()
     common = max(points) if len(points) > 2 else points[0]
@@ -177,14 +189,21 @@ def _lie_on_lattice(release: Release, fewest_records: float, off_share: float) -
 
 
 def spend_remainder(strategy: Strategy[TableCounts], search: LatticeSearch) -> Generator[Step, Release, TableCounts]:
-    """Run a strategy with the loss that a search left; return its counts together with those of the search.
+    """Run a strategy with the loss that a search left over; return its counts together with those of the search.
 
-    Formal guarantees: the strategy's steps add up to the whole loss that it was made for, for all answers. Here each is
-    scaled by the remaining fraction, so search and strategy add up to the whole loss.
+    A strategy is a generator of queries with budget fractions that add up to 1; it receives each release and returns
+    noisy counts.
+
+    Formal guarantees: the strategy's fractions add up to the whole loss that it was made for, for all answers. Here
+    each is multiplied by the remaining fraction, so search and strategy add up to the whole loss.
 
     Args:
         strategy: A strategy that would spend the whole loss.
-        search: What the search found, and the fraction that it spent.
+        search: The result of the search. `NOT_SEARCHED` leaves the strategy its whole loss.
+
+    Returns:
+        The strategy's counts; `releases` begins with the releases of the search, and `lattice_counts` is its second
+        count, None if no lattice was found.
     """
     remaining = ALL - search.budget_fraction
     try:
@@ -200,17 +219,17 @@ def spend_remainder(strategy: Strategy[TableCounts], search: LatticeSearch) -> G
 def search_edges(
     axis: Axis, setting: Setting, ratio: float, *, only_pairs: bool = False
 ) -> Generator[Step, Release, LatticeSearch]:
-    """Ask whether nearly all numbers of a column are edges of its grid.
+    """Yield queries that test whether nearly all numbers of a column are edges of its grid, as `search_lattice` does.
 
-    Nothing is asked in two cases: edges are not multiples of a step that numbers are often rounded to, or records are
-    known to be few.
+    Nothing is asked, and `NOT_SEARCHED` is returned, if the edges are not multiples of a round step (`find_edge_step`),
+    if the column holds predictions of a model, if the loss has rho 0, or if records are known to be too few.
 
     Args:
         axis: The column on its grid.
-        setting: Loss and adjacency.
-        ratio: Signal-to-noise ratio of one record at the whole loss.
-        only_pairs: True if only readings over pairs use the result: then edges are searched only if records are many,
-            as is public or as the pilot query counts them.
+        setting: Loss of the question, and adjacency, which may have a public number of records.
+        ratio: Signal-to-noise ratio of one record at the whole loss (epsilon over sensitivity).
+        only_pairs: True if only pair statistics use the result. Then the search needs many records
+            (`has_enough_pairs`), by their public number or by the pilot query.
     """
     records = setting.adjacency.public_record_count
     step = find_edge_step(axis.grid)
@@ -227,7 +246,7 @@ def search_edges(
 
 
 def has_enough_pairs(records: float, ratio: float) -> bool:
-    """Return whether records are enough that readings over pairs search a lattice.
+    """Return True if records are so many that a search for a lattice pays for pair statistics alone.
 
     Args:
         records: The public or counted number of records.
@@ -237,10 +256,10 @@ def has_enough_pairs(records: float, ratio: float) -> bool:
 
 
 def find_edge_step(grid: Grid) -> float:
-    """Return the step of which the edges of a grid are the multiples: 1, 2 or 5 times a power of ten; 0 if there is
-    none.
+    """Return the step whose multiples are the edges of a grid, in units of the column: 1, 2 or 5 times a power of ten.
 
-    The result depends on the public grid alone.
+    0 if no such step exists, the grid is not linear, or its number of cells is below 3 or above 2**16. The result
+    depends on the public grid alone.
 
     >>> [find_edge_step(Grid(*ends, cells=cells)) for *ends, cells in ((0, 128, 128), (0, 1, 100), (0, 1, 64))]
     [1.0, 0.01, 0.0]
@@ -273,14 +292,14 @@ def _round_fraction(fraction: float) -> Fraction:
 
 
 def choose_step(grid: Grid, most_points: int) -> float:
-    """Return the step of the finest lattice with few points inside a grid: 1 or 5 times a power of ten; 0 if there is
-    none.
+    """Return the step of the finest lattice with few points inside a grid: 1 or 5 times a power of ten.
 
-    The result depends on the public grid alone.
+    0 if no such lattice has at least `Tuning.fewest_points` points and at most as many as allowed. The result depends
+    on the public grid alone.
 
     Args:
         grid: The grid of the column.
-        most_points: Largest number of points.
+        most_points: Largest number of points; at most half the number of cells is used.
 
     >>> from dpcurves.data import UNIT_INTERVAL
     >>> choose_step(UNIT_INTERVAL, 64), choose_step(Grid(0, 120, cells=120), 40), choose_step(UNIT_INTERVAL, 2)

@@ -1,19 +1,20 @@
-"""Named methods for distribution functions: bisection, PrivTree, and cuts at private quantiles.
+"""Data-dependent partitions for distribution functions: bisection, PrivTree, and cuts at private quantiles.
 
-A user names one with ``method=``. Each method spends a public fraction of the loss to choose intervals, and the rest to
-count them:
+An analyst names one with ``method=`` in place of the default of `strategies.prefixes`. Each method spends a public
+fraction of the loss to choose intervals of a grid's cells, and the rest to count them with noise:
 
     method                 choice of intervals                                       fraction
     `Bisection`            halve the fullest interval, by noisy counts, r times      1/4
     `AdaptivePartition`    PrivTree: divide where noisy counts are large             1/5
     `QuantilePartition`    recursive private quantiles                               3/10
 
-The chosen intervals may be counted on nested tilings (`choose_leaf_tilings`). h tilings group the intervals by about
-the h-th root of their number, so that a prefix is a sum of few noisy counts. Each count then has h times the scale
-(Laplace noise) or variance (Gaussian noise).
+The chosen intervals may be counted on nested *tilings* (`choose_leaf_tilings`), that is divisions of the axis into
+disjoint intervals, each with noisy counts of all its intervals. h tilings group the chosen intervals by about the h-th
+root of their number, so that a prefix is a sum of few noisy counts. Each count then has h times the scale (Laplace
+noise) or variance (Gaussian noise).
 
-Formal guarantees: intervals are functions of released numbers. Counting them costs the rest of the loss, for any
-intervals; all rounds compose adaptively.
+Formal guarantees: intervals are functions of released numbers. A record lies in one interval of each tiling, so
+counting loses the rest of the loss for any intervals, and all rounds add up to the granted loss (adaptive composition).
 
 References: Zhang, Xiao and Xie 2016 (PrivTree); Kaplan, Schnapp and Stemmer 2022 (quantiles); Qardaji, Yang and Li 2013
 (tilings).

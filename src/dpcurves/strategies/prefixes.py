@@ -1,7 +1,13 @@
-"""Adaptive histograms: count one column in several rounds, each on intervals chosen from the counts before.
+"""Data-dependent hierarchical histograms: count one column in several rounds, on intervals chosen from earlier counts.
 
-Distribution functions and quantiles are read from prefix counts. One round that counts all k cells wastes loss where no
-records are. Here a first round shows where they are, and later rounds divide intervals there (`refine_in_rounds`):
+In: a `PrefixWorkload`, that is a column on a public grid of k cells whose distribution function or quantiles are asked
+for, and a `Setting` (privacy loss, adjacency). Out: noisy counts of intervals of cells (`TableCounts`), from which
+prefix counts, the numbers of records below each edge, are estimated.
+
+One round that counts all k cells spends loss where no records are. Here a first round shows where records lie, and
+later rounds divide intervals there (`refine_in_rounds`). A *round* is one query with a public fraction of the loss. A
+*tiling* divides the cells into disjoint intervals; *nested* tilings are counted together and share the round's loss. A
+*split* is the division of an interval's count between its two halves:
 
     round                budget      intervals
     1  fixed             3/20        nested tilings at 1/3, 2/3 and 3/3 of the depth of the cells
@@ -15,12 +21,13 @@ fractions above are those for Laplace noise and few records per cell; `choose_bu
 numbers that steer the rounds stand in `Tuning`, at the end.
 
 Splits and their variances are empirical Bayes estimates from all earlier rounds (`estimation.empirical_bayes`). The
-released curve is an estimate from all rounds. Its band is from the last round alone, which is unbiased whatever earlier
-rounds chose. The field also says data-dependent hierarchical histograms.
+released curve is an estimate from all rounds. Its band is from the last round alone, whose noise is independent of the
+earlier answers that chose its intervals, so that the band is valid for any choice.
 
-Formal guarantees: a record lies in one interval of each tiling, so a round loses its fraction for any intervals, and
-intervals are functions of earlier answers. Budget fractions are public; pure losses and rho add up to the granted loss
-by adaptive composition (Dwork and Roth 2014, section 3.5; Bun and Steinke 2016, Lemma 2.3).
+Formal guarantees: a record lies in one interval of each tiling, so a round loses its fraction for any intervals.
+Intervals are functions of earlier noisy answers alone, and fractions are public and add up to 1. So pure losses, and
+likewise rho, add up to the granted loss (adaptive composition: Dwork and Roth 2014, section 3.5; Bun and Steinke 2016,
+Lemma 2.3).
 
 References: Hay, Rastogi, Miklau and Suciu 2010; Qardaji, Yang and Li 2013; Li, Hay, Miklau and Wang 2014.
 
@@ -69,16 +76,17 @@ Tilings = tuple[Places, ...]
 """Nested tilings of the cells, from coarse to fine, each by the first cells of its intervals."""
 
 FIRST_ROUND_FRACTION = Fraction(3, 20)
-"""Budget fraction of the first of three rounds."""
+"""Fraction of the loss of the first of three rounds. All fractions here were chosen by simulation: the comment above
+`Tuning` names the data."""
 COARSE_ROUND_FRACTION = Fraction(1, 5)
-"""Budget fraction of a first round of a single tiling, made where few records lie in many cells."""
+"""Fraction of the loss of a first round of a single tiling, made where few records lie in many cells."""
 ATOM_ROUND_FRACTION = Fraction(3, 20)
-"""Budget fraction of the round after a first round of a single tiling, made if an interval is denser than its
-neighbours."""
+"""Fraction of the loss of the round after a first round of a single tiling, made if an interval is denser than its
+neighbours, so that one cell of it may hold most of its records."""
 SECOND_ROUND_FRACTION = Fraction(1, 10)
-"""Budget fraction of the second of three rounds."""
+"""Fraction of the loss of the second of three rounds. Both pilot rounds take a quarter, and the last round the rest."""
 SEARCH_ROUND_FRACTION = Fraction(1, 10)
-"""Budget fraction of each round of a search for quantiles except the last."""
+"""Fraction of the loss of each round of a search for quantiles except the last."""
 _LARGE = Fraction(10**6)
 """Records (Laplace) or squared records (Gaussian). Noise parameter so large that the discreteness of the noise does not
 matter.
@@ -86,11 +94,16 @@ matter.
 
 
 def first_tilings(layout: DyadicLayout, thirds: int = 3) -> Tilings:
-    """Return the tilings of the first round: at one, two and three thirds of the depth of the cells.
+    """Return the tilings of the first round, from coarse to fine: at 1/3, 2/3 and 3/3 of the depth of the cells.
+
+    The depth of the cells is the number of halvings from the whole axis to single cells.
 
     Args:
-        layout: Dyadic intervals of the cells.
-        thirds: Number of tilings to return, from coarse to fine.
+        layout: Binary tree of dyadic intervals over the cells.
+        thirds: Number of tilings to return, 1 to 3, from the coarsest on.
+
+    Returns:
+        For each tiling the first cells of its intervals, increasing; tilings of equal depth are returned once.
 
     >>> first_tilings(DyadicLayout.from_cells(8)), first_tilings(DyadicLayout.from_cells(8), thirds=1)
     ((range(0, 8, 4), range(0, 8, 2), range(0, 8)), (range(0, 8, 4),))
@@ -100,7 +113,7 @@ def first_tilings(layout: DyadicLayout, thirds: int = 3) -> Tilings:
 
 
 def tiling_at_depth(layout: DyadicLayout, depth: int) -> Tilings:
-    """Return the tiling `depth` halvings below the root.
+    """Return, as a tuple of one, the tiling into the intervals `depth` halvings below the whole axis.
 
     >>> tiling_at_depth(DyadicLayout.from_cells(8), 2)
     (range(0, 8, 2),)
@@ -109,21 +122,25 @@ def tiling_at_depth(layout: DyadicLayout, depth: int) -> Tilings:
 
 
 def choose_first_depth(layout: DyadicLayout, total: float | None, noise: Noise) -> int:
-    """Return the depth with about `balanced_intervals`, or `Tuning.private_intervals` if the number is private.
+    """Return the depth of a first tiling in halvings, at least 2 and at most the depth of the cells.
+
+    The tiling has about `balanced_intervals` intervals, or `Tuning.private_intervals` if the number of records is
+    private.
 
     Args:
-        layout: Dyadic intervals of the cells.
+        layout: Binary tree of dyadic intervals over the cells.
         total: Public number of records; None: private.
-        noise: Distribution of the noise of one count.
+        noise: Noise of one count of the round.
     """
     intervals = TUNING.private_intervals if total is None else balanced_intervals(total, noise)
     return min(max(round(log2(max(intervals, 2.0))), 2), layout.depth)
 
 
 def balanced_intervals(total: float, noise: Noise) -> float:
-    """Return the number of intervals at which an interval holds as many records as a prefix count has noise.
+    """Return the number m of intervals at which the mean count of an interval equals the noise of a prefix count.
 
-    With m intervals that is the noise of m / 4 counts, because a prefix sums up its shorter side, m / 4 on average.
+    The mean count is ``total / m`` records. With a public total, a prefix is the sum of the counts on its shorter side,
+    m / 4 on average, so its noise has the standard deviation ``sqrt(m / 4 * variance)``. Infinite without noise.
 
     Args:
         total: Number of records.
@@ -133,11 +150,13 @@ def balanced_intervals(total: float, noise: Noise) -> float:
 
 
 def choose_first_thirds(total: float | None, base_noise: Noise) -> int:
-    """Return the depth of a first round in thirds of the depth of cells: see `FamilyTuning.pilot_ratios`.
+    """Return how many tilings the first round has, 1 to 3; the finest is at so many thirds of the depth of the cells.
+
+    The more records for the noise, the finer the tilings that show more than noise (`FamilyTuning.pilot_ratios`).
 
     Arguments:
-        total: The public number of records; None if it is private.
-        base_noise: See `is_dense`.
+        total: The public number of records; None if it is private, then 3 is returned.
+        base_noise: Noise of a count if the whole loss were spent on a single tiling.
     """
     if total is None:
         return 3
@@ -147,11 +166,11 @@ def choose_first_thirds(total: float | None, base_noise: Noise) -> int:
 
 
 def is_dense(cells: int, total: float | None, base_noise: Noise) -> bool:
-    """Return True if cells hold enough records on average that counting all cells is most accurate.
+    """Return True if cells hold so many records on average that one round that counts all cells is most accurate.
 
     Arguments:
         cells: Number of cells.
-        total: The public number of records; None if it is private.
+        total: The public number of records; None if it is private, then False is returned.
         base_noise: Noise of a count if the whole loss were spent on a single tiling.
     """
     threshold = TUNING.dense if base_noise.variance > TUNING.negligible_variance else TUNING.dense_exact
@@ -159,13 +178,16 @@ def is_dense(cells: int, total: float | None, base_noise: Noise) -> bool:
 
 
 def is_nearly_exact(cells: int, total: float | None, base_noise: Noise) -> bool:
-    """Return True if the noise is small enough that sums of counts of single cells have less error than a tree.
+    """Return True if noise is so small that prefixes have less error as sums of counts of single cells than by a tree.
 
-    Most counts of single cells are then exact. The tree gets the loss of the last of three rounds. The price of the
-    earlier rounds matters more here than elsewhere, because the variance of small integer noise falls much faster than
-    the square of its scale.
+    Most counts of single cells are then exact. The tree is compared with the loss of the last of three rounds. The
+    price of the earlier rounds matters more here than elsewhere, because the variance of small integer noise falls much
+    faster than the square of its scale.
 
-    Arguments as in `is_dense`.
+    Arguments:
+        cells: Number of cells.
+        total: The public number of records; None if it is private.
+        base_noise: Noise of a count if the whole loss were spent on a single tiling.
     """
     if base_noise.variance > TUNING.negligible_variance:
         return False
@@ -181,14 +203,12 @@ def is_nearly_exact(cells: int, total: float | None, base_noise: Noise) -> bool:
 
 
 def choose_budget_fractions(cells: int, total: float | None, base_noise: Noise) -> tuple[Fraction, Fraction, Fraction]:
-    """Return the budget fractions of the three rounds; they are public before any count.
-
-    Arguments as in `is_dense`.
+    """Return the fractions of the loss of the three rounds, in order. They are public and add up to 1.
 
     Args:
         cells: Number of cells.
         total: Public number of records; None: private.
-        base_noise: Noise of one count with the whole budget.
+        base_noise: Noise of a count if the whole loss were spent on a single tiling.
 
     >>> choose_budget_fractions(100, 1000, Noise(Family.LAPLACE, Fraction(2)))
     (Fraction(3, 20), Fraction(1, 10), Fraction(3, 4))
@@ -227,7 +247,9 @@ def refine_tilings(splits: TreeEstimate, base_noise: Noise) -> Tilings:
 
 
 def find_zero_slot(axis: Axis) -> int | None:
-    """Return the slot of the separate cell of zero; None if the grid has none.
+    """Return the number of the cell that holds zero alone, counted from 0; None if the grid has no such cell.
+
+    Slots are the counted cells in order. If values outside the grid are counted apart, slot 0 is the cell below it.
 
     >>> from dpcurves.data import Grid
     >>> [find_zero_slot(Axis("x", grid)) for grid in (split_at_zero(Grid(0, 1000, cells=500)), Grid(0, 1, cells=2))]
@@ -278,7 +300,7 @@ def has_significant_atoms(joint: JointEstimate, zero_slot: int | None = None) ->
 
 
 def _holds_slot(layout: Layout, nodes: slice | IntArray, slot: int | None) -> NDArray[np.bool_]:
-    """Return whether each node contains this slot, (nodes,); False for no slot."""
+    """Return for each node whether its interval contains the cell `slot`, (nodes,); all False if `slot` is None."""
     begin = layout.begin[nodes]
     width = layout.width[nodes]
     return np.zeros(len(begin), dtype=np.bool_) if slot is None else (begin <= slot) & (slot < begin + width)
@@ -507,9 +529,22 @@ def _select_leaves(
     factor: float = 1.0,
     variance_maxima: tuple[FloatArray, FloatArray] | None = None,
 ) -> tuple[NDArray[np.int64], int]:
-    """Return the unsplit intervals, as node numbers, and the number of tilings for which they were chosen; `factor`
-    multiplies what an interval may hold, and the variance that a split of a wide interval may keep. `variance_maxima`
-    is the result of `_find_variance_maxima`, if it is known."""
+    """Return the intervals of the finest tiling, as node numbers, and the number of nested tilings of the round.
+
+    An interval is divided if it holds many records, or if a split within it has a large variance. More tilings are used
+    until the intervals are no more than their limit (`FamilyTuning.largest_tilings`).
+
+    Arguments:
+        splits: Estimates from earlier rounds.
+        base_noise: Noise of a count if the round had a single tiling.
+        ratios: For rounds of 1, 2, ... tilings: records that an interval may hold, in standard deviations of a count,
+            tried in order.
+        may_split: Mask of nodes that may be split, (nodes,); None: all.
+        lower_counts: Lower limits of the counts of nodes, (nodes,); None: 0.
+        factor: Multiplies the records that an interval may hold, and the variance that a split of a wide interval may
+            keep.
+        variance_maxima: Result of `_find_variance_maxima`, if known; None: it is computed.
+    """
     layout, (narrow_maxima, wide_maxima) = splits.layout, variance_maxima or _find_variance_maxima(splits)
     largest_variance = np.maximum(narrow_maxima, wide_maxima / factor)
     limits = FAMILY_TUNING[base_noise.family].largest_tilings
@@ -544,7 +579,10 @@ def _find_variance_maxima(splits: TreeEstimate) -> tuple[FloatArray, FloatArray]
 def _coarsen_geometrically(
     layout: Layout, leaves: NDArray[np.int64], tilings: int, coarsening: float
 ) -> list[NDArray[np.int64]]:
-    """Return the nodes of nested tilings that end with the leaves; numbers of intervals grow by a constant factor."""
+    """Return nested tilings, each as an array of node numbers, from coarse to fine; the last one is `leaves`.
+
+    Numbers of intervals grow by a constant factor from tiling to tiling.
+    """
     leaf_counts = np.zeros(layout.nodes)  # leaves in each node; a leaf counts itself
     leaf_counts[leaves] = 1
     for parent, left, right, _ in reversed(layout.halvings):
@@ -697,7 +735,7 @@ def _gaussian_prefix_variance(layout: Layout, tilings: Tilings) -> float:
 
 
 def _shared_prefix_variance(tilings: Tilings, cells: int, base_noise: Noise, total_is_public: bool) -> float:
-    """Return the mean variance of a prefix of cells by tilings that share the loss."""
+    """Return the mean variance of a prefix of cells, in squared records, if these tilings share the loss of one."""
     noise = replace(base_noise, parameter=len(tilings) * base_noise.parameter)
     distribution = IntervalSums(1, cells, tuple(Tier(starts, noise) for starts in tilings), missing=base_noise)
     return distribution.mean_prefix_variance(total_is_public)
@@ -716,7 +754,11 @@ def _starts_of_tilings(layout: Layout, tilings: Iterable[NDArray[np.int64]]) -> 
 
 
 def count_below(workload: CountsBelowWorkload, setting: Setting) -> Strategy[TableCounts]:
-    """Count the records of each class below the requested edges of the grid, below its endpoints, and in all."""
+    """Yield one query with the whole loss for the records of each class below requested edges; return their counts.
+
+    Also counted are the records below both endpoints of the grid, and all records. The counts are returned as cells
+    between the requested edges, one row per class.
+    """
     query = PrefixQuery(workload.axes, prefix_lengths=()).with_edges(workload.edges)
     release = yield Step(query, ALL)
     merged_grid = workload.axis.grid.merge_cells(workload.edges)
@@ -724,11 +766,18 @@ def count_below(workload: CountsBelowWorkload, setting: Setting) -> Strategy[Tab
 
 
 def search_brackets(workload: QuantileSearchWorkload, setting: Setting) -> Strategy[TableCounts]:
-    """Search quantiles by bisection: count below the middle of each bracket until each bracket is one cell.
+    """Yield rounds of a binary search for quantiles on a grid with very many cells; return the counts below edges.
 
-    There are ``ceil(log2(slots))`` rounds. They serve the quantiles and both endpoints of their intervals at once, and
-    the intervals for the population if units are single records. All rounds read one noise tree, which is paid for
-    once.
+    A *bracket* is the range of cells in which a quantile, or an endpoint of its interval, may lie. Each round counts
+    the records below the middle of each bracket, until each bracket is one cell: ``ceil(log2(slots))`` rounds. If units
+    are single records, intervals for the population are searched as well.
+
+    All rounds read one binary tree of noise, which has one noise per node and is paid for once: each count is the same
+    sum of exact count and noises as if all counts had been released at once.
+
+    Args:
+        workload: The axis, the levels of the quantiles, and the level of their simultaneous intervals.
+        setting: Adjacency, and its unit.
     """
     axis = workload.axis
     error_probability = 1 - (1 - workload.level) / len(workload.quantile_levels)
@@ -761,9 +810,9 @@ def search_brackets(workload: QuantileSearchWorkload, setting: Setting) -> Strat
 
 
 def _prefix_step(axis: Axis, slots: Iterable[int]) -> Step:
-    """Return the round that counts the records below these slots of an axis.
+    """Return a step, a query with its budget fraction, that counts the records below these cells of an axis.
 
-    All rounds of prefix counts share one noise tree and its loss.
+    The fraction is 1 in each round, but all rounds share one noise tree, which is charged once.
     """
     return Step(PrefixQuery((axis,), prefix_lengths=tuple(sorted(slots))), ALL)
 
@@ -772,7 +821,11 @@ def _prefix_step(axis: Axis, slots: Iterable[int]) -> Step:
 
 
 def count_once(workload: PrefixWorkload, setting: Setting) -> Strategy[TableCounts]:
-    """Count in one round: with the method that the workload names, or else every cell."""
+    """Yield one query with the whole loss that counts every cell, or the rounds of the method that the workload names.
+
+    The query is a `CountQuery` whose mechanism is chosen for accurate prefixes. A hint of the workload is passed on,
+    except `Hint.SPREAD`, which concerns several rounds alone.
+    """
     if workload.method is not None:
         return (yield from workload.method.ask_rounds(workload.axes, setting))
     hint = None if workload.hint is Hint.SPREAD else workload.hint
@@ -780,12 +833,13 @@ def count_once(workload: PrefixWorkload, setting: Setting) -> Strategy[TableCoun
 
 
 def count_adaptively(workload: PrefixWorkload, setting: Setting) -> Strategy[TableCounts]:
-    """Count one column in several rounds, after a search whether values are the edges of cells, if the workload asks
-    for that.
+    """Yield one or several rounds that count one column; return the counts of all rounds.
 
-    If they are, cells of several rows are counted one by one, like declared values.
+    If the workload asks for that, a first search tests whether nearly all values are edges of cells (for example whole
+    numbers). If they are, and there are several rows (categories), each cell is counted, as for declared values.
 
-    Formal guarantees: as for `lattices.search_lattice` and `lattices.spend_remainder`.
+    Formal guarantees: the search spends a public fraction of the loss, and the later rounds the rest, for all answers,
+    so together they lose the granted loss (adaptive composition: `lattices.spend_remainder`).
     """
     *rows, axis = workload.axes
     if not workload.searches_lattice or not isinstance(axis, Axis):
@@ -852,7 +906,7 @@ def is_worth_searching_quantiles(axis: Axis, workload: PrefixWorkload, setting: 
 
 
 def search_quantiles(axis: Axis, shares: tuple[float, ...], setting: Setting) -> Strategy[TableCounts]:
-    """Count a fixed partition, then intervals that are short where the quantiles may lie, until these are few.
+    """Yield rounds that count a fixed partition, then intervals that are short only where the quantiles may lie.
 
     Args:
         axis: The column and its grid.
@@ -1238,7 +1292,7 @@ class Tuning:
 
 
 TUNING = Tuning()
-"""The tuning that is used."""
+"""The values that all rounds use."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,9 +1,15 @@
-"""Automatic range: find where the values of a column lie, if no range is public, then count on a grid that fits them.
+"""Private range estimation (automatic bounds): find where the values of a column lie, then count on a fitting grid.
 
-The first round counts intervals over all doubles; later rounds count finer ones where records seem to be. Many
-thresholds below are signal-to-noise ratios: records divided by the standard deviation of the noise of a count.
+No range of the column is public. In: the name of a column, the privacy loss, and the adjacency. Out: noisy counts of
+all rounds, and the grid that was found (`TableCounts`). `search_and_count` serves distribution functions and quantiles;
+`search_range` only finds cells or clipping bounds for a later question.
 
-The search has three to eight rounds, each of which counts intervals of one column:
+A *round* is one query with a public fraction of the loss. A *pilot query* is a round that only serves to choose the
+next one. The first round counts intervals over all doubles; later rounds count finer ones where records seem to be.
+Thresholds with ``_z`` or ``_ratio`` in their name are signal-to-noise ratios: records divided by the standard deviation
+of the noise of a count.
+
+`search_and_count` has three to eight rounds, each of which counts intervals of one column:
 
 1. *First pilot query*: decades of both signs, coarser intervals far from 1, and zero (`DECADES`). It is repeated with a
   larger budget fraction while noise hides all records.
@@ -21,8 +27,9 @@ Numbers that steer the search stand in `Tuning`, at the end. They were chosen on
 No record is clipped: coarse cells beyond the fine ones reach up to `LARGEST_EDGE`, and the two outermost cells count
 all values beyond, including infinities.
 
-Formal guarantees: each round is a `PartitionQuery`. A record lies in one interval of each tiling, so the round loses
-its fraction for any intervals. Intervals, grids, the number of rounds and their budget fractions are functions of
+Formal guarantees: each round is a `PartitionQuery` on one or several tilings, that is divisions of the axis into
+disjoint intervals. A record lies in one interval of each tiling, so the round loses its fraction for any intervals.
+Intervals, grids, the number of rounds and their budget fractions are functions of
 public facts and of earlier answers. *Proof that all rounds together lose the granted loss, by induction from the last
 round*: for all earlier answers, the remaining loss is spent in one round, or in a round whose fraction is fixed before
 it followed by rounds that spend the rest. So at each round the conversation is the adaptive composition of two
@@ -86,36 +93,40 @@ from .prefixes import TUNING as REFINEMENT
 from .prefixes import Tilings, find_atom_tilings, has_atoms, refine_last_tilings
 
 LARGEST_EDGE = 1e300
-"""Units of the column. The last edge. Values beyond are counted in the outermost cells, with the infinities."""
+"""Units of the column. The last edge, a power of ten below the largest double (1.8e308). Values beyond are counted in
+the outermost cells, with the infinities."""
 MAGNITUDES = (
     1e-300, 1e-9, 1e-6, *(float(f"1e{power}") for power in range(-3, 13)), 1e15, 1e18, 1e21, LARGEST_EDGE,
 )  # fmt: skip
-"""Units of the column. Positive edges of the first pilot query: decades from 0.001 to 10**12, and coarser intervals
-beyond.
+"""Units of the column. Positive edges of the first pilot query: decades from 0.001 to 10**12, where most columns lie,
+and coarser intervals beyond.
 """
 DECADES = (*(-edge for edge in reversed(MAGNITUDES)), 0.0, *MAGNITUDES)
 """Units of the column. All edges of the first pilot query: `MAGNITUDES`, their negatives, and 0."""
 PILOT_FRACTIONS = Fraction(1, 50), Fraction(3, 100), Fraction(1, 10), Fraction(1, 10)
-"""Ratios. Budget fractions of the first pilot query and of its repetitions, each made only if noise hid all records
-before.
+"""Fractions of the loss of the first pilot query and of up to three repetitions. A repetition is made only if no count
+so far is significant. Small fractions come first, because with many records 2 % of the loss is enough.
 """
 FEWEST_ROUNDS = 3
-"""Rounds. Least number of rounds of a search followed by a count."""
+"""Rounds. Least number of rounds of `search_and_count`: two pilot queries and the final count."""
 ROUND_DIGITS = (1, 2, 5)
-"""Digits. Leading digits of round numbers."""
+"""Leading digits of round numbers, as on axes of charts: people round values to 1, 2 or 5 times a power of ten."""
 INTEGER_TOLERANCE = 1e-6
-"""Absolute distance, in steps or units of a logarithm. Numbers closer than this count as equal, or as integers, when
-cells are chosen.
+"""Absolute distance, in steps or in units of a decimal logarithm. Numbers closer than this are equal, or integers, when
+cells are chosen: far above rounding errors of doubles, far below a cell.
 """
 LEAST_CELL_WIDTH = 1e-290
-"""Units of the column. Least width of cells: below it, powers of ten are not exact enough."""
+"""Units of the column. Least width of cells: below it, powers of ten are not exact enough: doubles below 2.2e-308 have
+fewer digits."""
 
 
 class SingletonRule(Enum):
-    """Which numbers get separate cells, because values may be heaped on them."""
+    """Rule that selects the numbers that get separate cells (singletons), because values may be heaped on them."""
 
     ZERO = auto()
+    """Zero alone."""
     TWO_DIGITS = auto()
+    """Zero, and edges of at most two significant digits."""
     ROUNDER = auto()
     """Numbers of two digits, and edges that are multiples of a power of ten at least as large as the cells beside."""
     EDGES = auto()
@@ -406,7 +417,15 @@ def are_multiples(
 
 
 def sum_significant_stretches(counts: FloatArray, variances: FloatArray) -> float:
-    """Sum the counts of the most significant run of intervals and of all others with a z-score above `faint_z`.
+    """Return the sum of noisy counts over runs of neighbouring intervals that are significant, as number of records.
+
+    A run is scored by z = its summed count / standard deviation of its noise. The run with the largest z is added if z
+    is positive, then further runs disjoint from those before, as long as z exceeds `Tuning.faint_z`. 0 if no count is
+    positive.
+
+    Args:
+        counts: Unbiased noisy counts of neighbouring intervals, (intervals,).
+        variances: Variance of the noise of each count, (intervals,).
 
     >>> sum_significant_stretches(np.array([1.0, -2.0, 40.0, 20.0, 3.0, -6.0, 1.0]), np.full(7, 25.0))
     60.0
@@ -424,7 +443,7 @@ def sum_significant_stretches(counts: FloatArray, variances: FloatArray) -> floa
 
 
 def dilate_mask(marked: NDArray[np.bool_], radius: int) -> NDArray[np.bool_]:
-    """Mark also the entries within `radius` of a marked entry.
+    """Return a mask that is True within `radius` entries of a True entry of `marked`, (entries,).
 
     >>> dilate_mask(np.array([False, False, True, False, False]), 1).tolist()
     [False, True, True, True, False]
@@ -434,7 +453,7 @@ def dilate_mask(marked: NDArray[np.bool_], radius: int) -> NDArray[np.bool_]:
 
 
 def extend_to_runs(marked: NDArray[np.bool_], likely: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """Mark also the likely entries of each run that contains a marked entry.
+    """Return the runs of neighbouring entries, marked or likely, that contain a marked entry, as a mask (entries,).
 
     >>> extend_to_runs(np.array([False, True, False, False]), np.array([True, False, False, True])).tolist()
     [True, True, False, False]
@@ -447,7 +466,11 @@ def extend_to_runs(marked: NDArray[np.bool_], likely: NDArray[np.bool_]) -> NDAr
 
 
 def _average_rounds(rounds: Sequence[Evidence]) -> tuple[FloatArray, float]:
-    """Average counts of the same intervals, without the outermost two; return also the noise standard deviation."""
+    """Return the average of several rounds' counts of the same intervals, and the standard deviation of its noise.
+
+    Rounds are weighted by inverse noise variance. The two outermost intervals, which reach to infinity, are left out,
+    so the first array has the shape (intervals - 2,).
+    """
     weights = [1 / max(evidence.interval_sums.levels[0].noise.variance, LEAST_VARIANCE) for evidence in rounds]
     counts = np.average(
         [evidence.values[1 : len(evidence.interval_sums.levels[0].starts) - 1] for evidence in rounds],
@@ -459,13 +482,13 @@ def _average_rounds(rounds: Sequence[Evidence]) -> tuple[FloatArray, float]:
 
 @dataclass(frozen=True, eq=False)
 class _SearchState:
-    """The rounds so far.
+    """State of a range search: all rounds so far on the present cells, and the loss that is left.
 
     Attributes:
-        column: The column that is counted.
-        pilot_counts: Counts of all rounds.
+        column: Name of the column that is counted.
+        pilot_counts: Noisy counts of all rounds, expressed on the cells of the next round.
         releases: Releases of all rounds, in order.
-        remaining_budget: Remaining fraction of the loss.
+        remaining_budget: Fraction of the loss that is not spent, from 1 down to 0.
     """
 
     column: str
@@ -479,8 +502,13 @@ class _SearchState:
         return len(self.pilot_counts.edges) + 1
 
     def ask_tilings(self, tilings: Tilings, budget_fraction: Fraction) -> Strategy[_SearchState]:
-        """Ask counts on the tilings as a further round, whose number gives fresh noise; return the state with its
-        release.
+        """Yield a query for counts on tilings as one more round; return the state with its release.
+
+        The number of the round is part of the query, so that an equal earlier query is asked again with new noise.
+
+        Args:
+            tilings: Nested divisions of the cells, each by the first cells of its intervals.
+            budget_fraction: Fraction of the question's loss for all tilings together.
         """
         query = PartitionQuery(
             (TypedAxis(self.column, self.pilot_counts.grid),), tilings, round_number=len(self.releases)
@@ -509,7 +537,18 @@ class _SearchState:
 
 
 def search_and_count(workload: AutomaticRangeWorkload, setting: Setting) -> Strategy[TableCounts]:
-    """Ask the pilot queries and the final count: see the docstring of the module."""
+    """Yield the pilot queries and the final count of a column without a public range; return the counts of all rounds.
+
+    A generator of steps (query and budget fraction); it receives the release of each. The module's docstring describes
+    the three to eight rounds.
+
+    Args:
+        workload: Names the column.
+        setting: Loss of the question, and adjacency, which may have a public number of records.
+
+    Returns:
+        The releases and counts of all rounds, in order, on the grid of the final count.
+    """
     state = yield from _SearchState(workload.column, PilotCounts(DECADES)).ask_pilot_query(PILOT_FRACTIONS[0])
     for budget_fraction in PILOT_FRACTIONS[1:]:
         if state.pilot_counts.counts.max() < TUNING.faint_z * state.pilot_counts.noise:
@@ -560,10 +599,12 @@ def search_and_count(workload: AutomaticRangeWorkload, setting: Setting) -> Stra
 
 
 def search_range(workload: AutomaticGridWorkload, setting: Setting) -> Strategy[TableCounts]:
-    """Ask three pilot queries with a third of the loss each; intervals that seem to hold many records are refined.
+    """Yield three pilot queries with a third of the loss each; return their counts and a grid for a later question.
 
-    The resulting grid extends beyond all intervals that seem occupied and counts values outside separately. Its cells
-    are narrow where records seem to lie.
+    Between the queries, intervals that seem to hold many records are cut into finer ones. The grid has about
+    `workload.cells` cells. It extends beyond all intervals that seem occupied by half their total width, but not across
+    zero, and counts values outside separately. If no count is significant, the grid spans all edges of the first pilot
+    query.
     """
     budget_fraction = ALL / TUNING.rounds_alone
     total = setting.adjacency.public_record_count
@@ -620,9 +661,10 @@ def _count_on_cells(
     *,
     atoms_searched: bool,
 ) -> Strategy[TableCounts]:
-    """Ask the final count on the chosen cells, after a search for atoms in all of them if there seem to be any.
+    """Yield the final count on the chosen cells with all remaining loss; return the counts of all rounds.
 
-    Neighbours that seem empty are counted together, and so are all values from one multiple of a step to the next.
+    If single cells seem to hold most records (atoms), one more pilot query searches for them first. Neighbours that
+    seem empty are counted together, and so are all values from one multiple of a step to the next.
 
     Arguments:
         pilot_state: All pilot queries, on the cells of the pilot queries.
@@ -680,10 +722,10 @@ def _all_cells_if_single(tilings: Tilings, slots: int) -> Tilings:
 
 
 def refuse_range_search(workload: AutomaticRangeWorkload, setting: Setting) -> Strategy[TableCounts]:
-    """Refuse a range search under a trust model with a single round.
+    """Raise for a range search under a trust model that can count only once; takes the place of a strategy.
 
     Raises:
-        UnsupportedQuery: always.
+        UnsupportedQuery: always. The message asks for a grid.
     """
     raise UnsupportedQuery(
         "grid",
@@ -696,7 +738,13 @@ def refuse_range_search(workload: AutomaticRangeWorkload, setting: Setting) -> S
 
 
 def allocate_cells(counts: FloatArray) -> FloatArray:
-    """Allocate shares of the cells to intervals: more to intervals that hold records, and to those near them.
+    """Return the share of new cells that each interval gets, (intervals,): more where and near where records lie.
+
+    Shares are proportional to the counts, but at least a fraction of the counts up to three intervals away
+    (`Tuning.neighbour_weights`), and add up to 1. If all counts are 0, they are equal.
+
+    Args:
+        counts: Estimated counts of the intervals, (intervals,), at least 0.
 
     >>> allocate_cells(np.array([0.0, 0.0, 10.0, 0.0, 0.0])).round(2).tolist()
     [0.05, 0.15, 0.6, 0.15, 0.05]
@@ -716,7 +764,7 @@ def refine_edges(
     singletons: SingletonRule = SingletonRule.ZERO,
     step: float = 0.0,
 ) -> tuple[float, ...]:
-    """Add about `cells` edges at round numbers.
+    """Return the edges with about `cells` more at round numbers, increasing, in units of the column.
 
     Arguments:
         edges: The edges of the intervals.
@@ -807,7 +855,10 @@ def multiples_between(low: float, high: float, cells: float, step: float) -> lis
 
 
 def are_whole_multiples(numbers: FloatArray, step: float) -> NDArray[np.bool_]:
-    """Mark multiples of the step up to rounding; numbers too large for digits of this size are marked."""
+    """Return a mask of the numbers that are multiples of the step up to rounding errors.
+
+    True also for numbers above 2**53 steps, whose doubles have no digits of this size.
+    """
     with np.errstate(over="ignore"):
         steps = np.clip(numbers / step, -(2.0**53), 2.0**53)
     return np.asarray(np.abs(steps - np.rint(steps)) < INTEGER_TOLERANCE)
@@ -834,7 +885,10 @@ def _decimal_multiples_between(low: float, high: float, cells: float) -> list[fl
 
 @dataclass(frozen=True, slots=True)
 class Tuning:
-    """Numbers that steer the search. Unless another unit is stated, they are signal-to-noise ratios or z-scores."""
+    """Constants of the range search: signal-to-noise ratios or z-scores, unless another unit is stated.
+
+    All were chosen on the distributions of `benchmarks/unknown.py` under add-remove.
+    """
 
     atoms_fraction: Fraction = Fraction(1, 10)
     """Fraction of the loss. Pilot query for single cells that seem to hold most records, before the final count."""

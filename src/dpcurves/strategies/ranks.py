@@ -1,5 +1,6 @@
-"""Counts of two classes above thresholds, for ROC curves; and counts of groups of similar scores, for calibration.
+"""Adaptive binning of scores for ROC curves and calibration: which cells of the score the two classes are counted in.
 
+For a ROC curve, positives and negatives are counted above thresholds; for calibration, in groups of similar scores.
 Counts show the order of two classes only between cells, and noise adds up over cells. So cells should be few and hold
 similar numbers of records. How they are chosen depends on the signal-to-noise ratio (`signal_to_noise`)
 
@@ -13,10 +14,12 @@ similar numbers of records. How they are chosen depends on the signal-to-noise r
 Declared values, and points of a lattice on which nearly all scores lie, are counted one by one. If records are many,
 finer cells are counted too, only to narrow the interval of the area under the curve (`choose_finer_cells`).
 
-`count_chosen_thresholds` and `ask_groups` are the two strategies; both yield several rounds.
+`count_chosen_thresholds` (ROC) and `ask_groups` (calibration) are strategies: generators that yield queries with
+fractions of the loss in several rounds, receive the noisy answers, and return counts.
 
-Formal guarantees: each round loses its fraction of the loss. Its query is a function of earlier answers and public
-facts, and for all answers the fractions add up to the whole loss (adaptive composition).
+Formal guarantees: a record lies in one cell of each query, so each round loses its fraction of the loss. Its query is a
+function of earlier answers and public facts, and for all answers the fractions add up to the whole loss (adaptive
+composition).
 
 References: Smith 2011, Kaplan, Schnapp and Stemmer 2022 (private quantiles); James and Stein 1961 (shrinkage).
 
@@ -67,21 +70,22 @@ class FinerCells(NamedTuple):
     """
 
     min_records_epsilon: float
-    """Records times epsilon, as in `choose_cut_levels`, from which finer cells are counted."""
+    """Number of records times epsilon from which finer cells are counted."""
     cuts_fraction: Fraction
-    """Fraction of the loss that finds cuts."""
+    """Fraction of the loss that finds the cuts, the private quantiles between which classes are counted."""
     cells_per_piece: int
-    """Number of finer cells per piece: a multiple of `Tuning.cells_per_piece`."""
+    """Number of finer cells per piece between two cuts: a multiple of `Tuning.cells_per_piece`."""
     counts_fraction: Fraction
-    """Fraction of the loss that counts them."""
+    """Fraction of the loss that counts the finer cells."""
 
 
 COUNT_FRACTION = Fraction(1, 100)
-"""Budget fraction that counts the records if their number is private."""
+"""Fraction of the loss that counts the records if their number is private: only its magnitude is needed."""
 CUTS_FRACTION = Fraction(1, 5)
-"""Budget fraction that finds cuts if no finer cells are counted."""
+"""Fraction of the loss that finds cuts (private quantiles) if no finer cells are counted."""
 SUMS_FRACTION = Fraction(3, 50)
-"""Budget fraction of the sums of distances in groups that a pilot query chose."""
+"""Fraction of the loss for sums of distances of scores from the middle of their group, if a pilot query chose the
+groups."""
 FINER_CELLS = FinerCells(
     min_records_epsilon=6_000, cuts_fraction=Fraction(1, 10), cells_per_piece=16, counts_fraction=Fraction(1, 10)
 )
@@ -142,18 +146,24 @@ class Tuning:
 
 
 TUNING = Tuning()
-"""The tuning that is used."""
+"""The values that all strategies of this file use."""
 
 
 def count_fixed_thresholds(workload: RankingWorkload, setting: Setting) -> Strategy[TableCounts]:
-    """Count both classes in all cells of the grid, in one round with the whole loss."""
+    """Yield one query with the whole loss that counts both classes in all cells of the grid; return the counts.
+
+    Args:
+        workload: The two classes and the score on its grid.
+        setting: Loss and adjacency; not read, because the query is fixed.
+    """
     return (yield from _count_classes(workload, workload.score, (), ALL))
 
 
 def count_chosen_thresholds(workload: RankingWorkload, setting: Setting) -> Strategy[TableCounts]:
-    """Choose thresholds privately, unless they are fixed, then count both classes between them.
+    """Yield rounds that choose thresholds of a score privately and count both classes between them; return the counts.
 
-    If the number of records is private, it is counted first. The rest depends on the signal-to-noise ratio:
+    If the number of records is private, it is counted first. If the workload has fixed thresholds, all cells of the
+    grid are counted in one round. Otherwise the rounds depend on the signal-to-noise ratio:
 
     - With a high ratio, private quantiles are the thresholds.
     - With a lower one, quantiles would cost more than they gain. A pilot query counts all records in a few even
@@ -193,7 +203,16 @@ def count_chosen_thresholds(workload: RankingWorkload, setting: Setting) -> Stra
 def _count_intervals(
     workload: RankingWorkload, records: float, setting: Setting, earlier: tuple[Release, ...], remaining: Fraction
 ) -> Strategy[TableCounts]:
-    """Count both classes in intervals of the grid, after private quantiles or a pilot query, or in all its cells."""
+    """Yield rounds that count both classes in intervals of the grid: between private quantiles, after a pilot query, or
+    in all cells if these are few.
+
+    Arguments:
+        workload: The two classes and the score.
+        records: Public or counted number of records.
+        setting: Loss and adjacency.
+        earlier: Releases of earlier rounds.
+        remaining: Fraction of the loss that is left.
+    """
     signal = signal_to_noise(records, setting)
     if workload.thresholds is RocThresholds.MEDIANS or signal >= TUNING.many_ratio:
         return (yield from _count_between_cuts(workload, records, setting, earlier, remaining))
@@ -205,7 +224,11 @@ def _count_intervals(
 def _count_records(
     workload: RankingWorkload, setting: Setting
 ) -> Generator[Step, Release, tuple[float, tuple[Release, ...], Fraction]]:
-    """Return the number of records, the releases that counted them if it is private, and the remaining fraction."""
+    """Return the number of records, the releases that counted them, and the remaining fraction of the loss.
+
+    A public number costs nothing: no releases, and the fraction is 1. A private number is counted with
+    `COUNT_FRACTION`; the noisy count may be negative.
+    """
     if setting.adjacency.public_record_count is not None:
         return float(setting.adjacency.public_record_count), (), ALL
     single_cell = Axis(workload.score.column, workload.score.grid.merge_cells([]))
@@ -231,9 +254,14 @@ def has_few_values(grid: Grid, records: float, setting: Setting) -> bool:
 
 
 def choose_most_values(records: float, setting: Setting) -> int:
-    """Return the largest number of values that are counted one by one.
+    """Return the largest number of declared values that are counted one by one.
 
-    It is `Tuning.few_values`, or the number of cells that private quantiles would leave, if that is larger.
+    Either `Tuning.few_values`, or the number of cells between private quantiles at this number of records, if that is
+    larger.
+
+    Args:
+        records: Public or counted number of records.
+        setting: Loss and adjacency.
     """
     pieces = TUNING.cells_per_piece << choose_cut_levels(records, setting)
     return max(TUNING.few_values, pieces)
@@ -265,7 +293,12 @@ def _count_points(
 
 
 def require_cuttable(score: Axis) -> None:
-    """Refuse grids too fine for cuts, before anything is charged, because answers decide later if cuts are used.
+    """Check that a grid is not too fine for cuts (private quantiles); returns nothing.
+
+    The check comes first, before anything is charged, because noisy answers decide later whether cuts are used.
+
+    Args:
+        score: The column of scores on its grid.
 
     Raises:
         UnsupportedQuery: the grid has more cells than are counted one by one.
@@ -280,7 +313,7 @@ def require_cuttable(score: Axis) -> None:
 def ask_even_intervals(
     score: Axis, intervals: int, budget_fraction: Fraction
 ) -> Generator[Step, Release, tuple[FloatArray, IntArray, Release]]:
-    """Count all records in even intervals of a grid.
+    """Yield one query that counts all records in even intervals of a grid; return their estimated shares.
 
     Args:
         score: The column of scores on its grid.
@@ -288,8 +321,8 @@ def ask_even_intervals(
         budget_fraction: Fraction of the loss.
 
     Returns:
-        Estimated share of the records in each interval, the endpoints of the intervals as edge numbers, and the
-        release.
+        Estimated share of the records in each interval, (intervals,), shrunk towards equal shares; the endpoints of the
+        intervals as numbers of grid edges, (intervals + 1,); and the release.
     """
     coarse = _cut_axis(score, (), intervals)
     release = yield Step(CountQuery((coarse,), CountUse.CELLS), budget_fraction)
@@ -309,7 +342,11 @@ def counts_inside_grid(release: Release, score: Axis) -> FloatArray:
 def _count_after_pilot_query(
     workload: RankingWorkload, signal: float, setting: Setting, earlier: tuple[Release, ...], remaining: Fraction
 ) -> Strategy[TableCounts]:
-    """Count all records in even intervals, then both classes between quantiles of the estimated shares."""
+    """Yield a pilot query of all records in even intervals, then a count of both classes between estimated quantiles.
+
+    If the pilot query finds most records in one interval, private quantiles are used instead. Arguments as in
+    `_count_intervals`, with `signal` the signal-to-noise ratio of all records at the whole loss.
+    """
     score = workload.score
     pilot_fraction = pilot_budget_fraction(signal)
     intervals = TUNING.pilot_intervals[signal >= TUNING.fine_pilot_ratio]

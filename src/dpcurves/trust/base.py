@@ -1,15 +1,25 @@
-"""Interface of trust models, and the conversation between a question and a trust model.
+"""Trust models of differential privacy (central, local, multi-party): their interface, and how a question uses one.
 
-A trust model answers a question in two steps:
+A trust model decides who holds the records, who adds the noise, and what each party sees. It answers in two steps:
 
-    plan, plan_query    public: which queries answer a workload, and by which mechanism
-    run                 SECRET: counts the holders' records after the charge, and adds noise
+    plan, plan_query    public: which queries to ask, and by which mechanism
+    run                 SECRET: counts the holders' records after the charge, adds noise, returns the `Release`
 
-`run_conversation` is the loop around it. A question states its needs, the trust model plans queries for them, and
-whoever drives the generator charges each query and sends back its release; at the end the question returns its curve.
+The words of the interface:
 
-Formal guarantees: `run` reveals nothing but the release, and loses at most ``plan.loss``. The caller bounds the sum of
-all queries by the loss of the question.
+    question    what an analyst asks for, such as a distribution function; it yields *needs*
+    need        a *workload*, that is the counts or sums that the question needs, and its fraction of the loss
+    strategy    a generator that answers a workload by *steps*, in one or several rounds
+    step        one query and its fraction of the loss
+    allotment   proof that the loss of one step was charged to a budget; `run` needs one
+    release     the noisy integers of one query, with the distribution of their noise
+
+`run_conversation` connects them as a generator: it yields each step that the trust model plans, its driver (a session)
+charges the loss, calls `run` and sends back the release, and at the end the generator returns the question's curve.
+
+Formal guarantees: `run` reveals nothing but the release, and loses at most ``plan.loss``; each trust model proves this
+for its mechanisms. Steps are chosen from public facts and earlier releases alone, and the driver refuses a step as soon
+as all charges would exceed the loss of the question. So the question loses at most its loss (adaptive composition).
 """
 
 from __future__ import annotations
@@ -30,29 +40,36 @@ Curve = TypeVar("Curve", covariant=True)
 
 
 class Planner(Protocol):
-    """The public part of a trust model: it plans which queries are asked and how they are answered."""
+    """The public part of a trust model: it plans which queries are asked and how they are answered.
+
+    A planner reads no records.
+    """
 
     def plan(self, workload: Workload[Answer], loss: PrivacyLoss, adjacency: Adjacency) -> Strategy[Answer]:
-        """Return the strategy for a workload: queries in one or several rounds, chosen from public facts alone.
+        """Return the strategy for a workload: a generator of steps that receives releases and returns the answer.
 
-        `strategies.choose_one_round` serves models that count on cells known beforehand, `strategies.choose_adaptive`
-        models that still hold the records after each answer. A model may use a better, specialised strategy for some
-        workloads.
+        Which strategy it is depends on public facts alone; its later steps may also depend on earlier releases. Most
+        models return `strategies.choose_one_round` (records can be counted once, on cells known beforehand) or
+        `strategies.choose_adaptive` (records are still held after each answer). A model may use a specialised strategy
+        for some workloads.
 
         Args:
-            workload: What a question needs.
-            loss: Privacy budget of the workload.
-            adjacency: Neighbouring relation of the guarantee.
+            workload: The counts or sums that a question needs, with their public cells.
+            loss: Privacy loss of all steps of the workload together.
+            adjacency: Neighbouring relation of the guarantee, with the number of units if that is public.
+
+        Raises:
+            UnsupportedQuery: the trust model cannot answer the workload.
         """
         ...
 
     def plan_query(self, query: Query, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
-        """Return the plan of a single query. Reads no records.
+        """Return the plan of a single query: mechanism, noise distribution and expected error. Reads no records.
 
         Args:
             query: The query to answer. Public.
-            loss: Privacy budget of this query.
-            adjacency: Neighbouring relation of the guarantee.
+            loss: Privacy loss of this query alone.
+            adjacency: Neighbouring relation of the guarantee, with the number of units if that is public.
 
         Raises:
             UnsupportedQuery: the trust model cannot answer the query.
@@ -63,7 +80,8 @@ class Planner(Protocol):
 class TrustModel(Planner, Protocol[Holder]):
     """Interface of trust models: who holds records, who adds noise, and what each party sees.
 
-    Fields are public. Secrets are passed as *holders*, which keep records or shares of them, and state between rounds.
+    Fields are public. Secrets are passed to `run` as *holders*: objects that keep the records of one party, or its
+    shares of them, and state between rounds, such as noise that a later round uses again.
 
     Formal guarantees: `plan` and `plan_query` are pure functions of public facts and of released answers. `run` reveals
     nothing but the release, and loses at most ``plan.loss`` under ``plan.adjacency``.
@@ -71,26 +89,34 @@ class TrustModel(Planner, Protocol[Holder]):
 
     @property
     def holders(self) -> tuple[type, ...]:
-        """Types of the holders that `run` needs. A session has one curator, and rejects models that need others."""
+        """Types of the holders that `run` needs, in order. A session has one `Curator` and rejects models that need
+        others."""
         ...
 
     def run(self, plan: Plan, holders: Sequence[Holder], allotment: Allotment, randomness: Randomness) -> Release:
         """Count the holders' records, add the noise, and return the release of a charged plan.
 
         Args:
-            plan: A plan of this trust model.
-            holders: SECRET. The parties that hold records, in the order of `holders`.
-            allotment: Proof that the plan was charged.
-            randomness: Source of random bits.
+            plan: A plan that this trust model made.
+            holders: SECRET. One object per party that holds records, with the types and in the order of `self.holders`.
+            allotment: Proof that the loss of the plan was charged; implementations check it (`require_charged`).
+            randomness: Source of the random bits of the noise.
+
+        Returns:
+            The noisy integers, in the order of ``plan.distribution``.
         """
         ...
 
 
 def require_charged(allotment: Allotment, plan: Plan) -> None:
-    """Check that a plan was charged.
+    """Check that the loss that was charged equals the loss of the plan. Returns nothing.
+
+    Args:
+        allotment: Proof of one charge. Only a question's budget creates it.
+        plan: The plan to be run.
 
     Raises:
-        ValueError: the charge is for another loss than the plan's.
+        ValueError: the charged loss differs from the plan's.
     """
     if allotment.loss != plan.loss:
         raise InvalidArgument(
@@ -100,26 +126,30 @@ def require_charged(allotment: Allotment, plan: Plan) -> None:
 
 
 class SupportsSteps(Protocol[Curve]):
-    """Interface of questions that state their needs one after the other."""
+    """Interface of questions: a generator of needs, each a workload with its fraction of the loss."""
 
     def steps(self, setting: Setting) -> Needs[Curve]:
-        """Yield the needs of the question, receive their answers, and return the curve."""
+        """Yield each need, receive its answer, and return the curve. `setting` is the public loss and adjacency."""
         ...
 
 
 def run_conversation(
     question: SupportsSteps[Curve], loss: PrivacyLoss, adjacency: Adjacency, trust: Planner
 ) -> Generator[Step, Release, Curve]:
-    """Yield each query that the trust model plans for a question, receive its release, and return the question's curve.
+    """Yield each step that the trust model plans for a question, receive its release, and return the question's curve.
+
+    A generator that reads no records: its driver charges each step, runs it, and sends the release. The filter of the
+    question's rows is added to each query.
 
     Args:
         question: The question, which yields its needs.
-        loss: Privacy budget of the whole question.
-        adjacency: Neighbouring relation of the guarantee.
+        loss: Privacy loss of the whole question.
+        adjacency: Neighbouring relation of the guarantee, with the number of units if that is public.
         trust: The trust model, which plans the queries.
 
-    Formal guarantees: a need gets its budget fraction of the loss, and its steps get fractions of that. The caller pays
-    for the steps, and bounds their total by the loss of the question.
+    Formal guarantees: a need gets its fraction of the loss, and its steps get fractions of that; each yielded
+    `Step.budget_fraction` is the product, a fraction of `loss`. The driver pays for the steps and must refuse a step
+    with which all fractions would exceed 1.
     """
     setting = Setting(loss, adjacency)
     where = find_filter(question)
@@ -134,7 +164,7 @@ def run_conversation(
 
 
 def find_filter(question: object) -> str:
-    """Return the filter of a question's rows, as SQL; empty if all rows are used."""
+    """Return the filter of a question's rows as an SQL condition; empty if the question has none and uses all rows."""
     return getattr(question, "where", None) or ""
 
 
