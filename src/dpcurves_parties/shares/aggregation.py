@@ -1,10 +1,16 @@
-"""SECRET. One server's part in a task of counts by two servers: check reports, count them, and answer.
+"""SECRET. Secure aggregation by two servers: one server verifies its secret shares of reports, counts them, and
+answers.
 
-    TaskService        answers analysts and the other server; charges the task's loss once
-    PlainCounting      counts all reports; owners are trusted
-    CheckedCounting    counts the reports that pass a check by both servers
+Each owner has split a record into a share for each server. A server adds up its shares of all reports, which gives its
+share of each count, adds noise of its own, and returns the sum: an answer share. The analyst adds both answer shares.
 
-Formal guarantees: only digests and noisy answer shares leave a server (`CheckedCounting`, `TaskService`).
+    TaskService        answers analysts and the other server; charges the task's privacy loss once
+    PlainCounting      counts all reports; owners are trusted to send valid ones
+    CheckedCounting    counts the reports that both servers verify to be of a single record
+
+Formal guarantees: only two kinds of values leave a server. Digests of reports are equal at both servers for an honest
+owner's report, and reveal nothing about it. Answer shares have the server's noise (`CheckedCounting`, `TaskService`).
+"SECRET" marks code whose values must not leave the server.
 """
 
 from __future__ import annotations
@@ -77,7 +83,7 @@ def parse_digests(told: Mapping[str, Any], reports: int, size: int = DIGEST_SIZE
     """Return the digests in the other server's message, (reports, size) bytes.
 
     Args:
-        told: Fields of the message.
+        told: Fields of the message, of which ``check`` has the digests as Base64.
         reports: Number of reports that were checked here.
         size: Bytes of a digest.
 

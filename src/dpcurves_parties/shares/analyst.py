@@ -1,11 +1,15 @@
-"""Clients of a task of counts: the analyst, the owner, and the statement of guarantee and trust that both read.
+"""Analyst's client of counts by two servers with secret shares, and the statement of guarantees that participants read.
 
-    TaskPlanner         plans a question from the task's single release: costs and errors come from the task alone
+A task is the public document of such counts: what is counted, by which servers, at which privacy loss. Each server
+holds a share of every report and returns a share of the noisy counts; the analyst adds both.
+
+    TaskPlanner         plans a question to a task: costs and errors follow from the task alone, before any report
     Analyst             asks both servers through one of them, and adds their answer shares
     describe_task       what is counted, by whom, under which guarantee and assumptions, in words
-    list_assumptions    what is proved, checked or only believed
+    list_assumptions    what is proved, checked or only believed, in words
 
-Formal guarantees: see `FunctionShares`; statements are functions of the public task.
+Formal guarantees: an answer has the privacy loss that the task states (`FunctionShares` has the proof). Plans and
+statements are functions of the public task, so they reveal nothing about records.
 """
 
 from __future__ import annotations
@@ -43,6 +47,7 @@ from .histogram_reports import HistogramEncoding
 from .shared_records import CheckedTreeEncoding, TreeEncoding
 from .task import Task
 
+# Lines of the statement; braces are filled in.
 ASSUMED = (
     "Assumed: the two servers do not collude (they know every record together). Counts are right if both are honest"
 )
@@ -64,7 +69,11 @@ def list_assumptions(task: Task, *, proved: bool = True) -> tuple[str, ...]:
 
     Args:
         task: The task.
-        proved: Whether the answer has a valid proof. False: it was accepted without one.
+        proved: Whether the answer has a valid proof. False: the answer was accepted without one. It has no influence
+            if answers of this task are never proved.
+
+    Returns:
+        From two lines, without proofs, to four.
     """
     checked = BELIEVED if task.owners is Owners.UNCHECKED else CHECKED
     if not (task.proof_key_hashes and proved):
