@@ -1,4 +1,7 @@
-"""Variants of survival curves: survey weights, delayed entry, an unknown horizon, and interval censoring.
+"""Kaplan-Meier and Turnbull estimates for special designs: survey weights, late entry, interval censoring.
+
+Each class asks one question about the time until an event. It is answered by noisy counts of records in public cells of
+time, from which a survival curve is estimated: the share of records without an event before each time.
 
 - `WeightedSurvivalQuestion`: each record counts with its survey weight.
 - `DelayedEntryQuestion`: records come under observation at different times (left truncation).
@@ -180,7 +183,7 @@ class WeightedSurvival(Survival):
         return cls(question["label"], document.privacy, turns[:-1], grid, squares)._add_notes()
 
     def _summary(self) -> list[tuple[str, str]]:
-        """Return the rows of `Survival`, and rows on the sum of weights and their design effect."""
+        """Return rows of the summary as pairs of label and value: those of `Survival`, and of the weights."""
         return [*super()._summary(), *format_weight_rows(self)]
 
 
@@ -895,7 +898,11 @@ class IntervalCensoredSurvival(IntervalResult):
     )
 
     def _summary(self) -> list[tuple[str, str]]:
-        """Return one pair of texts: the share without an event at the end of follow-up."""
+        """Return one row of the summary, as a pair of a label and the formatted value, without an interval.
+
+        The value is the share of records without an event at the end of follow-up, from 0 to 1. The end is the last
+        edge at which the curve is known; its time stands in the label.
+        """
         end = int(np.flatnonzero(np.isfinite(self.y))[-1])
         share = float(self._mask_unknown("y", self.y)[end])
         return [(f"share without an event before {self.x[end]:g}", format_number(share))]
