@@ -1,4 +1,7 @@
-"""Public agreement of people who compute in pairs: jobs, meetings of two people, and the signed terms of a task.
+"""Public terms of secure two-party computations between pairs of people: jobs, meetings, and the terms they agree on.
+
+People are paired at random. The two of a pair evaluate a function of both values, with noise, in a garbled circuit. A
+job is the circuit with its number of instances; a meeting is the session of the two people of one pair.
 
     PairTerms    what people agree on before the seed is shown: computation, loss, pairing, commitment to the seed
     Agreement    the terms with their seed: the pairs that follow, and the circuit of each meeting
