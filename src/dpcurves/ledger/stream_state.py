@@ -75,7 +75,7 @@ def store_time_steps(chain: Chain, grant: Grant, time_steps: Mapping[int, str], 
     Args:
         chain: Open writing transaction of the ledger.
         grant: The grant of the stream.
-        time_steps: Answers, as texts, by time step: consecutive numbers from 1, at least one.
+        time_steps: Answers, as texts, by time step: consecutive numbers, at least one.
         state: State of the mechanism after the last of them. SECRET.
 
     Returns:
