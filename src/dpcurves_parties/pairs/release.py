@@ -48,10 +48,14 @@ def release_answers(plan: Plan, pairs: IntArray, answers: IntArray, allotment: A
 
     Args:
         plan: Plan of `dpcurves_parties.pairs.mechanisms.plan_answers`.
-        pairs: Pairs that answered, as numbers of people, (pairs, 2).
-        answers: Answer of each pair.
-        allotment: Payment for the loss.
-        seeded: True if the noise comes from a known seed.
+        pairs: Pairs that answered, as numbers of people from 0, (pairs, 2).
+        answers: Noisy answer of each pair, (pairs,).
+        allotment: Receipt of the charge for the plan's loss.
+        seeded: True: the noise comes from a known seed, as in simulations, so the release protects nobody.
+
+    Returns:
+        A release of three integers: the sum of the answers, of their squares, and of products of two answers over
+        couples of pairs with one person in common.
 
     Raises:
         ValueError: there are more or fewer answers than pairs, a person is in too many pairs, or the payment is for
@@ -84,8 +88,11 @@ def release_sum(plan: Plan, pairs: IntArray, noisy: int, allotment: Allotment, *
         plan: Plan of `dpcurves_parties.pairs.mechanisms.plan_sum`.
         pairs: Pairs that were summed, as numbers of people, (pairs, 2).
         noisy: Output of the circuit, not negative.
-        allotment: Payment for the loss.
-        seeded: True if the noise comes from a known seed.
+        allotment: Receipt of the charge for the plan's loss.
+        seeded: True: the noise comes from a known seed, as in simulations, so the release protects nobody.
+
+    Returns:
+        A release of one integer, the noisy sum.
 
     Raises:
         ValueError: a person is in too many pairs, or the payment is for another loss.

@@ -157,11 +157,13 @@ def _plan_example(task: Task) -> Plan:
 def read_record_slots(
     task: Task, table: Any, delimiter: str = ",", axes: Sequence[Axis | Categories] | None = None
 ) -> IntArray:
-    """SECRET: return the slots of the records of a table.
+    """SECRET: return the slot of each record of an owner's table, (records,), in the order of its rows.
+
+    A slot is the number of a cell among those of all categories; a missing record has the number of slots.
 
     Args:
         task: The task.
-        table: The table.
+        table: Path of a CSV or Parquet file, a data frame, or a mapping from columns to values.
         delimiter: Field separator of a CSV file.
         axes: Axes of the task with the table's column names; None: those of the task.
 
@@ -192,9 +194,9 @@ class TaskPlanner:
         alone.
 
         Args:
-            workload: The question's workload.
-            loss: The loss of all rounds together.
-            adjacency: Which tables the loss is about.
+            workload: What the question needs counted, such as counts below edges.
+            loss: Privacy loss of all rounds together.
+            adjacency: Which tables count as neighbours; it has the public number of reports.
         """
         return FunctionShares(self.task.owners).plan(workload, loss, adjacency)
 
@@ -273,7 +275,10 @@ class Analyst:
         Args:
             question: The question.
             question_id: Id of a question that is repeated; None: a new one.
-            progress: Called after each round.
+            progress: Called without arguments after each round.
+
+        Returns:
+            The result of the question, such as a `CDF`. A repeated id returns an equal one.
 
         Warns:
             CurveWarning: each of the curve's `notes`.

@@ -202,7 +202,7 @@ class Task(SharedTask):
 
     @cached_property
     def configuration(self) -> TaskConfiguration:
-        """Parameters of the task that clients of the DAP draft need."""
+        """Parameters of the task that clients of the DAP draft (Distributed Aggregation Protocol) need."""
         encoding = self.encoding
         if isinstance(encoding, HistogramEncoding):
             parameters = encode_integer(encoding.scheme.length, 4) + encode_integer(encoding.scheme.chunk_length, 4)
@@ -232,7 +232,14 @@ class Task(SharedTask):
         return ProvedEdges(distribution.require_type(PathSums))
 
     def find_thresholds(self, edges: Sequence[int]) -> tuple[int, ...]:
-        """Return the thresholds that are requested if a question names these edges of the grid."""
+        """Return the thresholds that are requested if a question names these edges of the grid.
+
+        A threshold t asks for the number of reports in the first t slots. Categories have slots of their own, so there
+        are several thresholds for each edge. The ends of the grid and all slots of a category are always included.
+
+        Args:
+            edges: Numbers of edges, from 0.
+        """
         return PrefixQuery(self.axes, prefix_lengths=()).with_edges(edges).prefix_lengths
 
     @property
@@ -270,7 +277,10 @@ class Task(SharedTask):
 
     @property
     def slots(self) -> int:
-        """Number of slots of a record; a missing record has an extra slot behind them."""
+        """Number of slots, that is of the cells of all categories together, in which a record can lie.
+
+        A missing record has an extra slot behind them.
+        """
         return prod(axis.slots for axis in self.axes)
 
     @property
@@ -283,7 +293,15 @@ class Task(SharedTask):
         return Neighbours.REPLACE_ONE.to_adjacency(EACH_RECORD, reports)
 
     def plan(self, thresholds: Sequence[int], reports: int) -> Plan:
-        """Return the servers' plan for these thresholds; empty for all cells. Raises `UnsupportedQuery`."""
+        """Return the plan by which the servers count: mechanism, noise and expected error. No report is needed.
+
+        Args:
+            thresholds: Numbers of slots to count below; empty: all cells.
+            reports: Public number of reports.
+
+        Raises:
+            UnsupportedQuery: two servers cannot count this with the task's loss.
+        """
         return FunctionShares(self.owners).plan_query(
             self._make_query(thresholds), self.loss.as_single_release(), self.adjacency(reports)
         )
@@ -355,7 +373,7 @@ class Task(SharedTask):
 
     @property
     def max_thresholds(self) -> int:
-        """Most thresholds of a message; 0 if all cells are counted."""
+        """Most thresholds that one question may name; 0 if the task counts all cells at once."""
         if self.count_kind is CountKind.CELLS:
             return 0
         # 4096: thresholds in one message about unchecked reports at most
