@@ -1,14 +1,17 @@
-"""The distribution of aggregated reports: the server side of a frequency oracle, level by level of a tree.
+"""Frequency oracle, server side: estimate counts from randomised reports about the levels of a tree of intervals.
 
-People report about levels of a tree whose intervals tile the grid. The server counts how many reports support each
-interval (a tally).
+In local differential privacy each person sends one randomised report. Here the values lie in the cells of a grid, and
+each level of a tree divides the grid into intervals, from coarse to fine. A person reports the interval of one level in
+which the own value lies. A report supports several answers, the true one most often. The server counts the reports that
+support each answer (a tally), removes the bias (debiasing), and combines the levels into counts of cells.
 
     LevelReports         one level: its people, its randomiser's probabilities, and the debiasing of its tallies
     AggregatedReports    the distribution of all tallies of a release; debiases, reconstructs and simulates
     simulate_errors      simulated errors of debiased counts, for intervals
     apportion_people     how many people report about each level
 
-Formal guarantees: post-processing of randomised reports, and public facts.
+Formal guarantees: everything here is a function of randomised reports and public facts, so it has no privacy loss
+beyond that of the reports (post-processing).
 """
 
 from __future__ import annotations
@@ -44,12 +47,14 @@ MOST_REPORTS = 2**50
 
 @dataclass(frozen=True, slots=True)
 class LevelReports:
-    """Reports about the interval of a tiling in which each person's value lies, or that it is missing.
+    """One level of the tree: reports about the interval in which each person's value lies, or that it is missing.
+
+    The answers are the intervals in order, and as last one "missing".
 
     Attributes:
-        starts: First cells of the intervals.
-        reports: Number of people who reported.
-        randomiser: Name of their randomiser.
+        starts: First cell of each interval, rising.
+        reports: Number of people who reported about this level.
+        randomiser: Name of their randomiser, such as ``hadamard``.
         p_true: Probability that a report supports the true answer.
         p_other: Probability that it supports a given other answer.
         p_true_and_other: Probability that it supports both the true answer and a given other answer.
@@ -128,12 +133,13 @@ class LevelReports:
         return variance / gain**2
 
     def debias_tallies(self, tallies: FloatArray) -> DebiasedReports:
-        """Return unbiased estimates of the number of people with each true answer.
+        """Return unbiased estimates of the number of people with each true answer, with the variance of one report.
 
-        Their covariance is that of `find_debiased_variance`.
+        The estimates are shifted by a constant so that they add up to the number of reports. Their covariance is that
+        of `find_debiased_variance`.
 
         Args:
-            tallies: Number of reports that support each answer, (..., answers).
+            tallies: Number of reports that support each answer, (answers,).
         """
         counts = (tallies - self.expected_false_support) / float(self.gain)
         common, true = (float(self.find_debiased_variance(share, sum_is_known=True)) for share in (0.0, 1.0))
@@ -163,12 +169,12 @@ def simulate_errors(distribution: AggregatedReports, draws: int, generator: np.r
     Otherwise each error is a sum over many people, and is drawn from a normal distribution with the exact covariances.
 
     Args:
-        distribution: Distribution of the release, with shares of cells.
+        distribution: Distribution of the release, with the share of people in each cell that is assumed.
         draws: Number of simulated releases.
-        generator: Generator of the simulation.
+        generator: Source of the simulation. It needs no secrecy.
 
     Returns:
-        Errors, (draws, values).
+        Errors in people, estimate minus truth, (draws, values).
     """
     # 1000: expected false reports from which their binomial number is simulated as normal: its skewness is below 0.04
     is_skewed = any(level.reports * level.p_other < 1000 for level in distribution.reported_levels)
@@ -199,6 +205,13 @@ def _simulate_reports(distribution: AggregatedReports, draws: int, generator: np
 
 def apportion_people(people: int, shares: FloatArray) -> IntArray:
     """Divide people in proportion to shares, into integers that add up to `people`.
+
+    Args:
+        people: Number of people.
+        shares: Nonnegative weights, (parts,), which need not add up to 1; their sum must be positive.
+
+    Returns:
+        Number of people of each part, (parts,), within 1 of the exact proportion.
 
     >>> apportion_people(10, np.array([0.25, 0.25, 0.5])).tolist()
     [3, 2, 5]

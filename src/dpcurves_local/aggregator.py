@@ -1,12 +1,17 @@
-"""The aggregator of the local model: it counts one report per person and estimates the curve.
+"""Aggregation of reports in local differential privacy: count one report per person, and estimate the curve.
 
-    aggregate     estimates the curve of a task from all reports at once
+A task is the public document with the question and the privacy loss. Each person's device randomises one answer to it,
+and sends the result, a report, under a pseudonym. The aggregator counts how many reports support each answer, and
+removes the bias of the randomisation.
+
+    aggregate     estimates the curve of a task, such as a distribution function, from all reports at once
     Collection    adds reports batch by batch; counts each pseudonym once, and skips damaged reports
     Inviter       signs invitations (Ed25519), so that a server accepts one report per invited person
 
 A collection stores counts and pseudonyms only, so single reports cannot be read again.
 
-Formal guarantees: devices randomise their reports, so everything here is post-processing. It touches no true value.
+Formal guarantees: reports are randomised on the devices, and the aggregator never sees a true value. What it computes
+is a function of the reports alone, so it adds no privacy loss (post-processing).
 """
 
 from __future__ import annotations
@@ -51,17 +56,20 @@ from .task import Task
 from .trust import ReportAggregator
 
 BATCH_REPORTS = 2**14
-"""Reports that are joined to one batch when they are added one by one."""
+"""Reports that are joined to one batch when they are added one by one: a batch has a fixed cost, and one of this size
+takes about a megabyte.
+"""
 
 
 class Collection:
     """Running totals of the reports of one task, and the pseudonyms of the people counted so far.
 
     Attributes:
-        task: The task of the reports.
+        task: The task of the reports. Messages of another task are refused.
         refused: Number of messages that were damaged, truncated, of another task, or not reports.
         repeated: Number of further reports of people who were counted in this collection already.
-        met: Number of reports left out because the task lists their pseudonyms as people of an earlier round.
+        met: Number of reports left out because the task lists their pseudonyms: these people reported in an earlier
+            round of questions already.
         any_drawn: Whether a counted person has a random pseudonym. Such a person cannot be recognised in another round.
     """
 
@@ -80,7 +88,10 @@ class Collection:
         return sum(self._tables.reports)
 
     def add_file(self, path: str | Path) -> None:
-        """Count the reports in a file; damaged, invalid and repeated ones are only counted as such.
+        """Count the reports in a file; damaged, invalid and repeated ones only increase their counters.
+
+        Args:
+            path: File of concatenated messages, as a report server writes it.
 
         Raises:
             ValueError: the file cannot be read.
@@ -97,10 +108,10 @@ class Collection:
             self._add_batch(records)
 
     def add_each(self, reports: Iterable[bytes]) -> None:
-        """Count single reports, joined into batches of 16,384.
+        """Count single reports, joined into batches of 16,384. Damaged and repeated ones only increase their counters.
 
         Args:
-            reports: Messages, one per person.
+            reports: Messages, as `Task.randomize` returns them, one per person.
         """
         for batch in _split_batches(reports):
             self.add(b"".join(batch))
@@ -122,9 +133,10 @@ class Collection:
         self._tables.count_reports(batches, is_valid)
 
     def names(self) -> bytes:
-        """Return the pseudonyms of the counted people as bytes, 8 for each, sorted.
+        """Return the pseudonyms of the counted people, 8 bytes for each, in the order of their values as integers.
 
-        A pseudonym is a salted hash of the person's name, or random.
+        A pseudonym is a salted hash of the person's name, or random if the device was given no name. The bytes are
+        little-endian, and empty if no person was counted.
         """
         return self._seen.list_names().astype(f"<u{PSEUDONYM_SIZE}").tobytes()
 
@@ -132,7 +144,7 @@ class Collection:
         """Return the aggregated counts of all reports as a release, with the plan of the task.
 
         Args:
-            allotment: The charge for these counts.
+            allotment: Receipt of the privacy loss of these counts, which the devices have paid.
 
         Raises:
             ValueError: no report was added.
@@ -140,7 +152,7 @@ class Collection:
         return self._tables.release(allotment, seeded=False)
 
     def curve(self) -> Any:
-        """Return the curve of the task's question, estimated from the reports counted so far.
+        """Return the result of the task's question, such as a `CDF`, estimated from the reports counted so far.
 
         Warns:
             CurveWarning: each of the curve's `notes`.
@@ -179,14 +191,14 @@ class SortedNameSet:
         return is_new
 
     def find_new(self, names: Octets) -> tuple[BoolArray, NDArray[np.uint64]]:
-        """Find the pseudonyms that are not in the set. The set is unchanged.
+        """Return which pseudonyms are not in the set, without adding them.
 
         Args:
             names: Pseudonyms, (people, 8) bytes.
 
         Returns:
-            A mask of the pseudonyms that are neither in the set nor earlier in `names`; and these as sorted integers,
-            for `insert_run`.
+            A mask (people,), True for pseudonyms that are neither in the set nor earlier in `names`; and these
+            pseudonyms as sorted integers, which `insert_run` adds.
         """
         numbers = names_to_numbers(names)
         order = _sort_indices(numbers)
@@ -262,7 +274,7 @@ def _split_batches(reports: Iterable[bytes]) -> Iterator[list[bytes]]:
         yield batch
 
 
-LABEL = b"dpcurves local invitation\n"
+LABEL = b"dpcurves local invitation\n"  # signed before the task, so that no other signature is an invitation
 NOT_ONE = "is not signed for this task; ask the author of the task for another invitation"
 
 
@@ -344,7 +356,8 @@ def verify_invitation(task: Task, invitation: str) -> bytes:
         invitation: Base64 text from `Inviter.sign_invitation`.
 
     Raises:
-        ValueError: the signature was not made with the task's key, or is of another pseudonym or task.
+        ValueError: the text is no invitation, the signature was not made with the task's key or is of another pseudonym
+            or task, or the task names no key.
     """
     try:
         decoded = urlsafe_b64decode(invitation.encode("ascii"))

@@ -1,4 +1,7 @@
-"""The report server of the local model: it receives reports over HTTPS and appends them to a file.
+"""HTTPS server that collects reports in local differential privacy, and appends them to a file.
+
+A report is one person's answer, randomised on the person's device, under a pseudonym. A task is the public document
+with the question that is answered.
 
     ReportStore       an append-only file of reports; each report is on disk before it is acknowledged
     ReportReceiver    checks the reports of a request and stores the valid ones
@@ -55,7 +58,7 @@ except ImportError:  # platforms without this lock
     fcntl = None  # type: ignore[assignment]
 
 ROWS_PER_BATCH = 2**16
-"""Records per group of writes at most, and per batch when the file is read at startup."""
+"""Reports per group of writes at most, and per batch when the file is read at startup: some megabytes of memory."""
 OTHER = "the file holds something other than reports of this task and is not written to; name another file"
 
 
@@ -77,6 +80,11 @@ class ReportStore:
     Once `add` returns, the reports are synced to disk: they survive a killed process and a power failure. Requests that
     wait at the same time share one sync (group commit). A pseudonym keeps its first report; a second one is not
     written. An incomplete record at the end of the file was never acknowledged, so it is cut off at startup.
+
+    Args:
+        path: The file, which is created if it is missing.
+        task: The task of the reports.
+        max_reports: Capacity, in reports; None: ten for each person of the task, and at least 100,000.
 
     Attributes:
         most: Capacity, in reports.
@@ -133,7 +141,7 @@ class ReportStore:
         raise trouble
 
     def close(self) -> None:
-        """Close the file, which releases its lock."""
+        """Close the file, which releases its lock. Do not add reports afterwards."""
         os.close(self._file)
 
     def _write_pending(self, offers: Sequence[PendingReports]) -> list[int | Exception]:

@@ -1,4 +1,7 @@
-"""U-statistics over pairs of people in the local model: unbiased means over pairs, with exact variances.
+"""U-statistics in local differential privacy: unbiased means of a kernel over pairs of people, with exact variances.
+
+A kernel is a function of two people's values, here a table K over pairs of cells, such as the distance of their
+middles.
 
 Each person sent one randomised report about a cell. A report, once debiased, is a vector z. Its expectation is e, the
 unit vector of the true answer. Its covariance is ``P (common I + own e e') P``, where P subtracts the mean.
@@ -10,7 +13,8 @@ Let c be the sum of n reports and K a kernel. Then
 The second term is replaced by its expectation given the counts (`PairForm.unbiased_sum`), so counts suffice. The
 variance has a closed form, both for these people and for a random sample of people (Hoeffding).
 
-Formal guarantees: post-processing of randomised reports, so it costs no budget.
+Formal guarantees: everything here is a function of randomised reports, so it has no privacy loss beyond theirs
+(post-processing).
 
 References: Hoeffding 1948; Bell, Bellet, Gascon and Kulkarni 2019, Algorithm 1 and Lemma 1.
 
@@ -51,10 +55,10 @@ class DebiasedReports:
     extra_true_variance: float
 
     def make_pair_form(self, kernel: FloatArray) -> PairForm:
-        """Return the form that sums a kernel over ordered pairs of different people with a value.
+        """Return the quadratic form that sums a kernel over ordered pairs of different people, both with a value.
 
         Args:
-            kernel: Value of each pair of cells, (cells, cells).
+            kernel: Value of each pair of cells, (cells, cells). Pairs with a missing value count 0.
         """
         padded = np.zeros((len(self.counts),) * 2)
         padded[:-1, :-1] = kernel

@@ -1,10 +1,13 @@
-"""The area under the ROC curve (AUC) from two rounds of the local model.
+"""Area under the ROC curve (AUC) in local differential privacy, from two rounds of randomised reports.
+
+The area is the probability that a random person of the positive class has a higher score than one of the negative
+class.
 
 In the first round, one class reports its scores, and their distribution function is published. In the second round,
 each person of the other class draws one bit from it, 1 with the probability that the own score ranks correctly, and
 sends the bit randomised. The debiased share of ones estimates the area.
 
-    publish                   makes the task of the second round from the reports of the first
+    publish                   makes the second round's task (its public document) from the reports of the first
     SecondRound               that task; `aggregate` turns its reports into a `TwoRoundArea`
     compare_area_protocols    forecasts whether one round or two give the smaller error
 
@@ -104,7 +107,7 @@ def _describe_losses(area: TwoRoundArea) -> str:
 
 
 PROBABILITY_PARTS = 2**32
-"""Denominator of published probabilities: 32 random bits decide."""
+"""Denominator of published probabilities: a bit is drawn by comparing 32 random bits with a numerator."""
 
 
 @dataclass(frozen=True)

@@ -1,9 +1,11 @@
-"""The task of a survey in the local model: the public document on which people and the aggregator agree.
+"""Survey tasks in local differential privacy: the public document on which people and the aggregator agree.
 
-`Task` states the question, the loss of a report and the number of people. `Task.randomize` makes the report of one
-person. `choose_grid` chooses the grid of a question about pairs of people.
+Each person's device randomises an answer and sends it, as a report, to the aggregator, who estimates a curve such as a
+distribution function. `Task` states the question, the privacy loss of a report and the number of people.
+`Task.randomize` makes the report of one person. `choose_grid` chooses the grid of a question about pairs of people.
 
-Formal guarantees: one report loses at most the loss of the task, whatever the aggregator does (see `Task`).
+Formal guarantees: the device adds the noise, so one report has at most the loss of the task, whatever the aggregator
+does (see `Task`).
 """
 
 from __future__ import annotations
@@ -59,9 +61,10 @@ UNFILTERED = (
 VERSION = 1
 """Version of the task document and of the format of reports."""
 MOST_PEOPLE = 2**31
-"""People. Largest number of people of a task."""
+"""People. Largest number of people of a task: counts and products of two counts stay within 64 bits."""
 KEY = re.compile("[0-9a-f]{64}")  # an inviter's public key (Ed25519) in hexadecimal digits
 _FIELDS = "local_task", "people", "loss", "question", "target", "coins", "rounding", "invitations"
+# Constructors of a loss, by its name in the document.
 _LOSSES = {"epsilon": PrivacyLoss.pure, "rho": PrivacyLoss.zcdp}
 
 
@@ -73,11 +76,14 @@ def choose_grid(kernel: Function, lower: float, upper: float, *, people: int, lo
     values, and the mean discretisation error of this kernel. Only public facts are used.
 
     Args:
-        kernel: Symmetric function of two values.
+        kernel: Symmetric function of two values, which takes and returns arrays.
         lower: Lower bound of the values.
-        upper: Upper bound of the values.
-        people: Number of people.
-        loss: Loss of one report.
+        upper: Upper bound of the values, in the same unit.
+        people: Number of people, from 2 to 2**31.
+        loss: Privacy loss of one report.
+
+    Returns:
+        The grid with the least predicted error, with cells of equal width.
 
     Raises:
         TypeError: `loss` is not a `PrivacyLoss`.
@@ -97,15 +103,15 @@ def choose_grid(kernel: Function, lower: float, upper: float, *, people: int, lo
 
 
 def predict_error(kernel: Function, grid: Grid, people: int, loss: PrivacyLoss) -> float:
-    """Return the root mean square error of a kernel's mean over pairs, for evenly spread values.
+    """Return the predicted root mean square error of a kernel's mean over pairs, in units of the kernel.
 
-    Noise, sampling of people and discretisation are included.
+    Values are assumed to be evenly spread over the grid. Noise, sampling of people and discretisation are included.
 
     Args:
-        kernel: Function of two values.
+        kernel: Symmetric function of two values, which takes and returns arrays.
         grid: Public cells of the values.
-        people: Number of people.
-        loss: Loss of one report.
+        people: Number of people, at least 2.
+        loss: Privacy loss of one report.
     """
     cells = grid.cells
     on_cells = MidpointKernel(kernel)(grid.edges)

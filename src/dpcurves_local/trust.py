@@ -1,12 +1,15 @@
-"""The local trust model: each person randomises an answer about a level of a tree; no other party sees a record.
+"""Local differential privacy as a trust model: each person randomises the own answer; no other party sees a record.
 
-    plan_reports        chooses the levels, their people and their randomisers, from public facts
-    Local               the trust model of a session
+Counts are estimated along a tree. Each of its levels divides the grid of cells into intervals, from coarse to fine. A
+person is asked for the interval of one level in which the own value lies, and sends a randomised answer (a report).
+
+    plan_reports        chooses the levels, how many people report about each, and their randomisers, from public facts
+    Local               the trust model of a session, which plans and answers queries in this way
     make_message        the message of one person; SECRET
     ReportAggregator    adds up the reports of people, level by level
 
-Formal guarantees: the whole message of a person loses at most the loss of the plan, to every observer (see
-`plan_reports`).
+Formal guarantees: the level does not depend on the value, and the report about it is randomised. So the whole message
+of a person has at most the privacy loss of the plan, against every observer (proof at `plan_reports`).
 """
 
 from __future__ import annotations
@@ -40,7 +43,7 @@ from .responses.bernoulli_sampler import sample_uniform
 from .responses.randomiser import LONGEST_REPORT, Reports, make_contiguous, mark_zero_tails
 
 MOST_CELLS = 2**20
-"""Cells of all rows together at most: the size of the tables of one level."""
+"""Cells of all categories together at most, so that the tables of one level stay below some megabytes."""
 _LEVELS = {CountUse.CELLS: 10, CountUse.PREFIXES: 10, CountUse.AREA: 20}
 """Levels of a tree at most, by use of the counts. The mean of a curve (`AREA`) depends mostly on coarse intervals, so
 more levels, the finer with few people, can help.

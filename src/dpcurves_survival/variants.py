@@ -1,4 +1,7 @@
-"""Variants of survival curves: survey weights, delayed entry, an unknown horizon, and interval censoring.
+"""Kaplan-Meier and Turnbull estimates for special designs: survey weights, late entry, interval censoring.
+
+Each class asks one question about the time until an event. It is answered by noisy counts of records in public cells of
+time, from which a survival curve is estimated: the share of records without an event before each time.
 
 - `WeightedSurvivalQuestion`: each record counts with its survey weight.
 - `DelayedEntryQuestion`: records come under observation at different times (left truncation).
@@ -65,16 +68,17 @@ from .pictures import draw_survival
 class WeightedSurvival(Survival):
     """The weighted Kaplan-Meier estimate: the share of the weight without an event before each edge of the grid.
 
-    Hazards are ratios of sums of weights: of events in a cell, over weight at risk. Everything else is as in
-    `Survival`, in effective records: see `WeightedCDF`. For the population, the weight of an effective record is the
-    largest ``sum w**2 / sum w`` of all groups of times, so bands are conservative if weights depend on time.
+    Hazards are ratios of sums of weights: of events in a cell, over weight at risk. Sums of weights are divided by the
+    weight of one effective record, so that intervals can be computed as for unweighted records (`Survival`). For the
+    population, the weight of an effective record is the largest ``sum w**2 / sum w`` of all groups of times, so bands
+    are conservative if weights depend on time.
 
     Attributes:
         label: Label of the x axis.
         privacy: The privacy statement, shown on every plot.
         evidence: The released sums of weights of censored records and of events.
         grid: The cells.
-        squares: Sums of squared weights.
+        squares: The released sums of squared weights, from which the weight of an effective record follows.
     """
 
     KIND = "weighted-survival"
@@ -180,7 +184,7 @@ class WeightedSurvival(Survival):
         return cls(question["label"], document.privacy, turns[:-1], grid, squares)._add_notes()
 
     def _summary(self) -> list[tuple[str, str]]:
-        """Return the rows of `Survival`, and rows on the sum of weights and their design effect."""
+        """Return rows of the summary as pairs of label and value: those of `Survival`, and of the weights."""
         return [*super()._summary(), *format_weight_rows(self)]
 
 
@@ -191,7 +195,8 @@ class WeightedSurvivalQuestion(TableQuestion):
     Sums of weights of censored records and of events in all cells of time get seven eighths of the budget; sums of
     squared weights in up to eight groups of cells get the rest.
 
-    Formal guarantees: as for `WeightedCdfQuestion`: a record has at most one event, and lies in one cell of each table.
+    Formal guarantees: a record has at most one event, and lies in one cell of each table, with a weight of at most the
+    cap. So the noise of both rounds, scaled to the cap, gives them together the loss of the question.
 
     Attributes:
         time: Numeric column: the time of the event, or of censoring.
@@ -262,16 +267,16 @@ ENTRY_TIES = "after", "before"
 def event_table_from_slots(
     censored: FloatArray, events: FloatArray, entries: FloatArray, entries_first: BoolArray | bool = True
 ) -> EventTable:
-    """Return events, records at risk and entries, from slots of a grid that counts values outside separately, each
-    (..., cells + 2).
+    """Return events, records at risk and entries in each cell of a grid, for a product-limit estimate.
 
+    Arrays of counts are (..., cells + 2): the first slot counts values below the grid, the last one values above.
     Records that left before the grid starts are not at risk.
 
     Args:
-        censored: Censored records.
-        events: Events.
-        entries: Entries.
-        entries_first: Cells in which entries are at risk for the events of the cell, (cells,).
+        censored: Censored records by the time of censoring.
+        events: Records with an event by its time.
+        entries: Records by the time of entry.
+        entries_first: Whether entries in a cell are at risk for the events of the cell, (cells,) or one for all.
     """
     gone = (events + censored)[..., :-1]
     present = np.cumsum(entries[..., :-1], axis=-1)[..., 1:] - np.cumsum(gone, axis=-1)[..., :-1]
@@ -363,7 +368,7 @@ class DelayedEntry(Survival):
 
 
 def require_entry_ties(entry_ties: object) -> str:
-    """Return the order of entries and events at one declared value.
+    """Return `entry_ties`, the order of entries and events at one declared value, if it is valid.
 
     Raises:
         ValueError: `entry_ties` is neither "after" nor "before".
@@ -528,16 +533,17 @@ LEAST_DIVISOR = 1e-300
 
 
 def collapse_pairs(slots: FloatArray, *, round_down: bool) -> FloatArray:
-    """Return counts by the first and the last cell that may contain the event: (..., cells + 1, cells + 1).
+    """Return counts by the first and the last cell that may contain an interval-censored event.
 
-    Entry ``(a, b)`` counts events in cells a to b; the last cell is for times beyond the grid. For integer times an
-    event after the value of a cell lies in the next cell or later. Exact times are rounded up to the end of their cell;
-    if they are rounded down, an event lies in the same cell or later, and before the cell in which it was seen.
+    The result is (..., cells + 1, cells + 1). Entry ``(a, b)`` counts events in cells a to b; the last cell is for
+    times beyond the grid. For integer times an event after the value of a cell lies in the next cell or later. Exact
+    times are rounded up to the end of their cell; if they are rounded down, an event lies in the same cell or later,
+    and before the cell in which it was seen.
 
     Args:
-        slots: Counts by the last time without and the first time with an event, on a grid that counts values outside
-            separately.
-        round_down: Whether times are rounded down.
+        slots: Counts by the last time without and the first time with an event, (..., cells + 2, cells + 2): the first
+            and the last slot of an axis count times below and above the grid.
+        round_down: True: times are rounded down to the start of their cell; False: up to its end.
     """
     cells = slots.shape[-1] - 2
     last, first = np.meshgrid(np.arange(-1, cells + 1), np.arange(-1, cells + 1), indexing="ij")
@@ -557,8 +563,8 @@ def count_followed(slots: FloatArray) -> FloatArray:
     """Return the number of records followed to each cell: by an examination in or after it, or to an observed event.
 
     Args:
-        slots: Counts by the last time without and the first time with an event, on a grid that counts values outside
-            separately, (..., cells + 2, cells + 2).
+        slots: Counts by the last time without and the first time with an event, (..., cells + 2, cells + 2): the first
+            and the last slot of an axis count times below and above the grid.
 
     Returns:
         Counts, (..., cells).
@@ -597,8 +603,11 @@ def keep_significant_pairs(counts: FloatArray, noise: FloatArray) -> FloatArray:
     time changes a curve of projected counts less than it changed the released curve.
 
     Args:
-        counts: Collapsed counts, (cells + 1, cells + 1).
+        counts: Noisy counts from `collapse_pairs`, (cells + 1, cells + 1).
         noise: Draws of their noise, (draws, cells + 1, cells + 1).
+
+    Returns:
+        Counts, (cells + 1, cells + 1), 0 for pairs that are not significant.
     """
     seen = counts > 3.0 * noise.std(axis=0)  # z-score from which the count of a pair of cells is taken for records
     if not seen.any():
@@ -627,9 +636,10 @@ def estimate_turnbull_masses(
     Efron 1967): (..., cells + 1); the last is for events beyond the grid.
 
     Args:
-        counts: From `project_pair_counts`, (..., cells + 1, cells + 1).
-        start: Starting masses; None: uniform.
-        max_iterations: Maximum number of iterations.
+        counts: Nonnegative counts by the first and the last cell that may contain the event, as
+            `project_pair_counts` returns them, (..., cells + 1, cells + 1).
+        start: Starting masses, (..., cells + 1); None: uniform.
+        max_iterations: Iterations after which the present masses are returned, converged or not.
     """
     size = counts.shape[-1]
     even = np.full((*counts.shape[:-2], size), 1 / size)
@@ -653,7 +663,12 @@ def estimate_turnbull_masses(
 
 
 def estimate_turnbull_survival(likely: FloatArray) -> FloatArray:
-    """Return survival past each cell, from nonnegative counts of pairs (see `project_pair_counts`): (cells,)."""
+    """Return the Turnbull estimate of the probability of no event up to the end of each cell, (cells,).
+
+    Args:
+        likely: Nonnegative counts by the first and the last cell that may contain the event, as `project_pair_counts`
+            returns them, (cells + 1, cells + 1).
+    """
     return 1 - np.cumsum(estimate_turnbull_masses(likely))[:-1]
 
 
@@ -895,7 +910,11 @@ class IntervalCensoredSurvival(IntervalResult):
     )
 
     def _summary(self) -> list[tuple[str, str]]:
-        """Return one pair of texts: the share without an event at the end of follow-up."""
+        """Return one row of the summary, as a pair of a label and the formatted value, without an interval.
+
+        The value is the share of records without an event at the end of follow-up, from 0 to 1. The end is the last
+        edge at which the curve is known; its time stands in the label.
+        """
         end = int(np.flatnonzero(np.isfinite(self.y))[-1])
         share = float(self._mask_unknown("y", self.y)[end])
         return [(f"share without an event before {self.x[end]:g}", format_number(share))]
@@ -912,11 +931,13 @@ SWAPPED = add_advice(
 
 
 def notes_on_swapped_columns(release: TableCounts, slots: int) -> tuple[str, ...]:
-    """Return a note if significantly many records have the event before the last examination without it.
+    """Return a note if significantly many records have the event before the last examination without it; else ().
+
+    Such records suggest that the two columns were swapped.
 
     Args:
-        release: Counts of pairs of slots, of all categories together: last time without the event, and first time with
-            it.
+        release: Noisy counts of pairs of slots, of all categories together: last time without the event, and first time
+            with it.
         slots: Number of slots along each axis.
     """
     noise = release.counts.sums.cell_noise

@@ -377,7 +377,15 @@ def _show_help(ctx: Any, param: object, value: bool) -> None:
 
 
 def _to_interrupt(error: Exception) -> BaseException:
-    """Return the KeyboardInterrupt behind an exception that an interrupted database engine raised instead."""
+    """Return a KeyboardInterrupt in place of an exception that an interrupted database engine raised.
+
+    Call it only if the user has interrupted the command. An error after the charge (`ChargedFailure`) is replaced by
+    one of the same class with the interrupt as its cause, so that its request name is still shown; any other error
+    becomes a plain KeyboardInterrupt.
+
+    Args:
+        error: The exception that the command ended with. Its text is not used.
+    """
     return type(error)(KeyboardInterrupt(), error.request) if isinstance(error, ChargedFailure) else KeyboardInterrupt()
 
 

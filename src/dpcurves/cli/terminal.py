@@ -400,7 +400,14 @@ def show_progress_bar(label: str, total: int) -> Iterator[Callable[[int], object
 
 @contextmanager
 def show_late_progress_bar(label: str, after: float) -> Iterator[Callable[[int, int], object]]:
-    """Yield a function that takes the amount done and the total. The bar appears after `after` seconds."""
+    """Yield a function that takes the amount done and the total, in any unit, and shows them as a bar.
+
+    The bar appears once `after` seconds have passed. If standard error is no terminal, the function does nothing.
+
+    Args:
+        label: Text beside the bar.
+        after: Seconds from now.
+    """
     if not sys.stderr.isatty():
         yield lambda done, total: None
         return
@@ -409,7 +416,10 @@ def show_late_progress_bar(label: str, after: float) -> Iterator[Callable[[int, 
         bar = bars.add_task(label)
 
         def show(done: int, total: int) -> None:
-            """Set the amount done and the total; start the bar if it is late enough."""
+            """Set the amount done and the total, in the same unit.
+
+            The bar starts to be shown at the first call that comes `after` seconds or more after the bar was made.
+            """
             if monotonic() - start >= after:
                 bars.start()
             bars.update(bar, completed=done, total=total)

@@ -1,4 +1,4 @@
-"""Find the files of a table: one file, the matches of a pattern, or the Parquet files of a folder.
+"""Hive partitions, glob patterns and single files: find the files of a table from the path that a user typed.
 
 `list_files` turns the path that a user typed into a `FileGroup`, the sorted files of one table. It accepts
 
@@ -100,15 +100,19 @@ def _list_folder(folder: Path) -> FileGroup:
 
 
 def _add_partition_keys(paths: Sequence[Path], folders: Sequence[tuple[str, ...]], table_name: str) -> FileGroup:
-    """Parse the partition keys from names of folders, and return the files with them.
+    """Parse partition keys from names of folders (Hive partitions), and return the files with their keys and values.
+
+    A folder ``year=2024`` gives its files the value ``2024`` of the key ``year``; percent escapes are decoded. Folders
+    without ``=`` are ignored. All files must have the same names of keys in the same order; values may differ.
 
     Args:
         paths: The files.
-        folders: For each file, the names of the folders between the table and the file.
+        folders: For each file, the names of the folders between the table and the file, outermost first.
         table_name: Last part of the path that the user gave, for messages.
 
     Raises:
-        InvalidArgument: two files have different keys, or a key occurs twice on one path.
+        InvalidArgument: two files have different names of keys, or another order of them, or a key occurs twice on one
+            path.
     """
     pairs = [[part.partition("=") for part in parts if "=" in part] for parts in folders]
     keys = {tuple(unquote(key) for key, _, _ in pairs_of_file) for pairs_of_file in pairs}
@@ -127,9 +131,11 @@ def _read_value(text: str) -> str | None:
 
 
 def list_paths(names: Sequence[str | Path]) -> list[Path]:
-    """Return the files of several paths in one list.
+    """Return the files of several tables in one list, in the order of the names. No file is opened.
 
-    A path that names no valid table stays in the list as it is.
+    Args:
+        names: Paths, patterns or folders, each as `list_files` accepts it. One that names no valid table stays in the
+            list as it is.
     """
     paths: list[Path] = []
     for name in names:

@@ -1,8 +1,8 @@
-"""Figures of plots: axes, line styles, bands, legends, and the files that they are saved to.
+"""matplotlib helpers of all plots: axes, line styles, confidence bands, legends, and files that figures are saved to.
 
-`Picture` is one curve on its axes. It draws layers, labels the axes, and adds the privacy statement below. Shades are
-bands or error bars (`Shade`). `save_axes` writes a figure without date and program name, so that equal
-results give equal files. matplotlib is imported only when a plot is made.
+`Picture` is one curve on its axes. It draws layers, labels the axes, and adds the privacy statement below, as a
+footnote. Shades are confidence bands or error bars (`Shade`). `save_axes` writes a figure without date and program
+name, so that equal results give equal files. matplotlib is imported only when a plot is made.
 """
 
 from __future__ import annotations
@@ -102,7 +102,7 @@ Place = Literal["above", "best", "lower right", "upper center", "upper right"]
 
 
 class LineStyle(NamedTuple):
-    """Line style of one curve."""
+    """Line style of one curve: its colour and its pattern of dashes, both in matplotlib's notation."""
 
     color: str
     dash: str
@@ -304,8 +304,8 @@ class Shade(NamedTuple):
     """A shaded band, or an error bar at each point.
 
     Attributes:
-        lower: Lower bounds, of the shape of the curve.
-        upper: Upper bounds.
+        lower: Lower bounds, in units of the curve, one for each of its points or cells.
+        upper: Upper bounds, of the same shape.
         label: Legend entry: level, kind, and whether it is for these records or for the population.
     """
 
@@ -319,7 +319,7 @@ class Shade(NamedTuple):
         return np.atleast_1d(np.asarray(self.lower, float)), np.atleast_1d(np.asarray(self.upper, float))
 
     def select_rows(self, rows: Any) -> Shade:
-        """Return the shade with only the bounds at these indices."""
+        """Return the shade with only the bounds at these indices: anything that indexes a NumPy array along axis 0."""
         lower, upper = self.endpoints
         return self._replace(lower=lower[rows], upper=upper[rows])
 
@@ -358,11 +358,11 @@ SHARE_LIMITS = -0.02, 1.02
 
 
 class DrawingOptions(TypedDict, total=False):
-    """Where a plot is drawn; keyword arguments of all functions that draw one.
+    """Where a plot is drawn: keyword arguments of functions that draw a curve.
 
     Attributes:
-        ax: Axes to draw on; None: a new figure.
-        name: Name of the curve in the legend.
+        ax: Axes to draw on, also with earlier curves; None, or left out: a new figure.
+        name: Name of the curve in the legend; None, or left out: the curve has no name.
     """
 
     ax: Axes | None
@@ -370,17 +370,25 @@ class DrawingOptions(TypedDict, total=False):
 
 
 class ShadedDrawingOptions(DrawingOptions, total=False):
-    """Where a plot is drawn, and its shades.
+    """Where a plot is drawn, and its shades: keyword arguments `ax` and `name` of `DrawingOptions`, and `shades`.
 
     Attributes:
-        shades: Bands or intervals, by their bounds at each point, wider ones first.
+        shades: Bands or intervals with bounds at each point, drawn in this order, so wider ones come first; left out:
+            none.
     """
 
     shades: Sequence[Shade]
 
 
 class Picture:
-    """A curve on its axes: drawn in layers, then labelled and completed with the privacy statement.
+    """One curve on its axes: drawn in layers, then labelled and completed with the privacy statement.
+
+    Args:
+        size: Width and height of a new figure, in inches.
+        privacy: Privacy statement of the curve, written as a footnote.
+        shades: Bands or intervals, wider ones first.
+        ax: Axes to draw on; None: a new figure.
+        name: Name of the curve in the legend; None: no name.
 
     Attributes:
         ax: The axes.
@@ -428,7 +436,15 @@ class Picture:
     def shade_slopes(
         self, x: ArrayLike, lower: ArrayLike, upper: ArrayLike, words: str, *, alpha: float | None = None
     ) -> None:
-        """Shade the area between two bounds at points, joined by straight lines."""
+        """Shade the area between two bounds at the points `x`, (points,) each, which straight lines join.
+
+        Args:
+            x: Positions, rising.
+            lower: Lower bounds.
+            upper: Upper bounds.
+            words: Legend entry.
+            alpha: Opacity from 0 to 1; None: that of a band with this legend entry.
+        """
         alpha = shade_opacity(words, self.ax) if alpha is None else alpha
         how: Any = {"color": self.style.color, "alpha": alpha, "linewidth": 0}
         self.ax.fill_between(x, lower, upper, label=deduplicate_label(self.ax, words), **how)
@@ -474,13 +490,21 @@ class Picture:
         self.ax.plot([], [], " ", label=words)
 
     def annotate_point(self, x: float, y: float, words: str, up: float) -> None:
-        """Write text `up` points above a point."""
+        """Write `words` above the point (x, y) of the data, at a distance of `up` points (1/72 inch)."""
         self.ax.annotate(words, (x, y), (0, up), textcoords="offset points", ha="center", fontsize=scale_font_size(8))
 
     def label_axes(
         self, across: str = "", upwards: str = "", *, place: Place = "best", size: float = 9, plainly: bool = True
     ) -> Picture:
-        """Label unlabelled axes, format their numbers, and add the legend."""
+        """Label the axes, format their numbers, add the legend, and return this picture.
+
+        Args:
+            across: Label of the x axis; empty: the present label stays.
+            upwards: Label of the y axis; empty: the present label stays.
+            place: Preferred place of the legend.
+            size: Font size of the legend, in points.
+            plainly: Whether numbers along the axes are formatted by `artists.format_axes`.
+        """
         from .artists import format_axes
 
         if across:

@@ -1,14 +1,16 @@
 """Plots of columns: distribution functions, quantiles, histograms, bounds, heat maps, contingency tables.
 
-Each function takes the numbers of a result, its `privacy` statement, which is written below the plot, and where to draw
-(`canvas.DrawingOptions`). It draws in layers (`canvas.Picture`): shaded bands, then lines or bars, then labels.
+Each function draws one result with matplotlib and returns the `Axes`. Its arguments are the numbers of the result, its
+`privacy` statement, which becomes a footnote, and where to draw: ``ax`` (axes; None: a new figure), ``name`` (of the
+curve in the legend) and ``shades`` (confidence bands or intervals). Layers are drawn in this order: shades, lines or
+bars, labels.
 
 - A band of a distribution function is drawn as steps: inside a cell the curve may rise anywhere, so it lies between the
   bounds at both edges.
 - Bars of unequal cells are drawn per unit of x, so that areas are proportional to counts.
 - A number that is not known has no mark.
 
-Nothing is computed from records: all numbers are released.
+Formal guarantees: all numbers are released ones, with noise. Nothing is computed from records.
 """
 
 from __future__ import annotations
@@ -76,10 +78,12 @@ def draw_cdf(
     outline, up to one cell further out.
 
     Args:
-        x: Edges of the cells, (cells + 1,).
-        y: Share of records below each edge.
+        x: Edges of the cells, rising, (cells + 1,).
+        y: Share of records below each edge, (cells + 1,), from 0 to 1.
+        privacy: Privacy statement of the release, written as a footnote.
         label: The column and its unit, as in ``arr_delay (minutes)``.
-        weighted: Whether records have weights, for the axis label.
+        weighted: True: records have weights, and the axis label says so.
+        **on: ``ax``, ``name`` and ``shades``; each shade has bounds at every edge.
     """
     picture = Picture(LANDSCAPE, privacy, **on).scale_x_axis(x)
     # opacity, from 0 to 1, of the area that contains the steps
@@ -110,10 +114,12 @@ def draw_cdf_of_values(
     """Draw a distribution function of declared values as steps.
 
     Args:
-        x: The values.
-        y: Share of records at or below each value.
+        x: The values, rising, (values,).
+        y: Share of records at or below each value, (values,), from 0 to 1.
+        privacy: Privacy statement of the release, written as a footnote.
         label: The column and its unit, as in ``age (years)``.
-        weighted: See `draw_cdf`.
+        weighted: True: records have weights, and the axis label says so.
+        **on: ``ax``, ``name`` and ``shades``; each shade has bounds at every value.
     """
     picture = Picture(LANDSCAPE, privacy, **on)
     values = np.asarray(x, dtype=float)
@@ -152,13 +158,15 @@ def draw_quantiles(
     """Draw quantiles as points of the distribution function, with arrows for unbounded intervals.
 
     Args:
-        p: Share of records below each quantile.
-        x: The quantiles.
+        p: Share of records below each quantile, (quantiles,), from 0 to 1.
+        x: The quantiles, (quantiles,), in units of the column.
+        privacy: Privacy statement of the release, written as a footnote.
         label: The column and its unit.
         cells: Bounds of the cell of each quantile, of shape ``(quantiles, 2)``. Quantiles are rounded to the resolution
             of their cells, and drawn hollow if the cell is unbounded. None: quantiles are exact.
-        edges: Edges of the grid, if there is one; geometric edges give a logarithmic axis.
-        weighted: See `draw_cdf`.
+        edges: Edges of the grid; geometric edges give a logarithmic axis. Empty: there is no grid.
+        weighted: True: records have weights, and the axis label says so.
+        **on: ``ax``, ``name`` and ``shades``; each shade has bounds of every quantile, which may be infinite.
     """
     picture = Picture(LANDSCAPE, privacy, **on).scale_x_axis(edges)
     shares = np.atleast_1d(np.asarray(p, dtype=float))
@@ -241,11 +249,11 @@ def draw_quantile_quantile(
     """Draw a point for each pair of quantiles, on logarithmic axes if both grids are geometric.
 
     Args:
-        x: Quantiles of the first curve.
-        y: Quantiles of the second curve.
-        privacy: Privacy statement of both curves.
-        labels: Labels of the x and y axis.
-        edges: Edges of the cells of both curves.
+        x: Quantiles of the first curve, (quantiles,).
+        y: Quantiles of the second curve at the same shares of records, (quantiles,).
+        privacy: Privacy statements of the first and of the second curve, written as a footnote.
+        labels: Labels of the x axis and the y axis.
+        edges: Edges of the cells of the first and of the second curve; empty: it has no cells.
         shades: Intervals of both quantiles of each pair, wider ones first.
         ax: Axes to draw on; None: a new figure.
         name: Name in the legend.
@@ -290,10 +298,12 @@ def draw_bars(
     Geometric cells have equal widths on a logarithmic axis, which is used for them.
 
     Args:
-        edges: Edges of the cells, (cells + 1,).
-        heights: Count or share of each cell.
+        edges: Edges of the cells, rising, (cells + 1,).
+        heights: Count or share of each cell, (cells,).
+        privacy: Privacy statement of the release, written as a footnote.
         upwards: Label of the y axis, as in ``records per cell``.
         label: The column and its unit.
+        **on: ``ax``, ``name`` and ``shades``; each shade has bounds for every cell.
     """
     picture = Picture(LANDSCAPE, privacy, **on)
     bounds = np.asarray(edges, dtype=float)
@@ -358,9 +368,10 @@ def draw_plane(
     """Draw a heat map of records per cell, or per unit of area if cells differ in size.
 
     Args:
-        count: Records in each cell, of shape ``(columns, rows)``.
-        edges: Edges of the cells along either axis.
-        labels: Labels of the axes.
+        count: Number of records in each cell, of shape ``(cells along x, cells along y)``.
+        edges: Edges of the cells along the x axis and the y axis, rising.
+        labels: Labels of the x axis and the y axis.
+        privacy: Privacy statement of the release, written as a footnote.
         ax: Axes to draw on; None: a new figure.
         name: Title above the plot.
     """
@@ -401,17 +412,19 @@ def draw_bounds(
     wider: float | None,
     **on: Unpack[DrawingOptions],
 ) -> Axes:
-    """Draw an interval around zero, the next wider candidate as a thin line, and the endpoints of the next narrower
-    one.
+    """Draw the result of a private search for a range: an interval around zero that covers most values of a column.
 
-    Several intervals are drawn one above the other.
+    The search chooses among candidates of rising width. The next wider candidate is drawn as a thin line, and the
+    endpoints of the next narrower one as marks. Several intervals on one `ax` are drawn one above the other.
 
     Args:
-        bound: Upper endpoint.
+        bound: Upper endpoint of the chosen interval, in units of the column; the lower one is its negative.
+        privacy: Privacy statement of the release, written as a footnote.
         label: Label of the axis.
-        covers: The share of records that the interval covers, with its probability.
+        covers: Text about the share of records that the interval covers, and the probability of that.
         narrower: Upper endpoint of the previous candidate.
         wider: Upper endpoint of the next candidate; None: there was no wider candidate.
+        **on: ``ax`` and ``name``, as in `DrawingOptions`.
     """
     picture = Picture(LANDSCAPE, privacy, **on)
     ax = picture.ax
@@ -441,13 +454,15 @@ def draw_plane_bounds(
     widest: Sequence[str] = (),
     **on: Unpack[DrawingOptions],
 ) -> Axes:
-    """Draw a rectangle around the origin.
+    """Draw the result of a private search for two ranges as a rectangle around the origin.
 
     Args:
-        bounds: Upper endpoints along the x axis and along the y axis.
-        labels: Labels of the axes.
-        covers: The share of records that each interval covers, with its probability.
-        widest: Columns without a wider candidate.
+        bounds: Upper endpoints along the x axis and along the y axis; the lower ones are their negatives.
+        privacy: Privacy statement of the release, written as a footnote.
+        labels: Labels of the x axis and the y axis.
+        covers: Texts about the share of records that each interval covers, and the probability of that.
+        widest: Columns whose interval is the widest candidate, so that values may lie outside.
+        **on: ``ax`` and ``name``, as in `DrawingOptions`.
     """
     picture, (across, upwards) = Picture(LANDSCAPE, privacy, **on), bounds
     ax = picture.ax
@@ -487,12 +502,13 @@ def draw_contingency(
     """Draw a cell for each pair of categories, darker for larger shares of the row.
 
     Args:
-        count: Records, of shape ``(rows, columns)``.
-        share: Share of the records of the row, of the same shape; NaN, as also in `count`, means *not known*.
+        count: Number of records, of shape ``(rows, columns)``; NaN: not known.
+        share: Share of the records of the row, from 0 to 1, of the same shape; NaN: not known.
         names: Names of the rows, and of the columns.
-        labels: Labels of rows and of columns.
+        labels: Label of the rows (the first variable), and of the columns (the second).
+        privacy: Privacy statement of the release, written as a footnote.
         title: Title above the plot.
-        error: Error of the counts, of the same shape; None: not shown.
+        error: Half-width of the interval of each count, of the same shape; None: not shown.
         ax: Axes to draw on; None: a new figure.
     """
     from .layout import TUNING

@@ -1,6 +1,11 @@
-"""Plot a forecast: the expected curve of synthetic records, and the band that a release would have.
+"""Plot of expected accuracy before a release (a forecast): a curve of synthetic records in the band of its noise.
 
-A forecast opens no data and spends no budget. The footnote says so, where other plots have their privacy statement.
+A user wants to know how wide confidence bands would be before any privacy budget is spent. The session simulates
+releases on made-up records of a stated distribution; `draw_forecast` plots the expected result, and around it the band
+or intervals that a release would have.
+
+Formal guarantees: a forecast opens no data and spends no budget. A footnote says so, in the place where plots of
+releases have their privacy statement.
 """
 
 from __future__ import annotations
@@ -44,16 +49,18 @@ def draw_forecast(
 ) -> Axes:
     """Plot an expected curve in its band, or expected numbers with their intervals, and return the axes.
 
+    The x axis is logarithmic if the positions are positive, over a large range, and grow by a nearly constant factor.
+
     Args:
-        x: Positions, shape (points,).
+        x: Positions in units of the x axis, rising for a curve, shape (points,).
         y: Expected heights, shape (points,).
-        lower: Lower bounds, shape (points,).
-        upper: Upper bounds, shape (points,).
-        words: Legend entry of the band or of the intervals.
+        lower: Lower bounds at each position, shape (points,).
+        upper: Upper bounds at each position, shape (points,).
+        words: Legend entry of the band or of the intervals, such as their level.
         labels: Labels of the x axis and the y axis.
         title: Title, with the distribution of the synthetic records and the expected error.
-        is_curve: If True, a line joins the points, with a band. If False, each point has an interval.
-        ax: Axes to plot on; None: a new figure.
+        is_curve: True: a line joins the points, over a shaded band. False: each point has an interval.
+        ax: Axes to plot on; None: axes of a new figure.
     """
     ax = prepare_axes(ax, LANDSCAPE)
     from .artists import format_axes

@@ -1,6 +1,8 @@
-"""Plots of several groups: curves on common axes, means, bars, forest plots and small multiples.
+"""Plots that compare groups: curves on common axes, means, bars, forest plots and small multiples.
 
-Each plot has one privacy statement and one legend for all groups. matplotlib is imported only when a plot is made.
+Each function draws released numbers with matplotlib, and returns the `Axes`. A plot has one privacy statement, as a
+footnote, and one legend for all groups. Shades are confidence bands or intervals. matplotlib is imported only when a
+plot is made. No record is read.
 """
 
 from __future__ import annotations
@@ -55,14 +57,15 @@ def draw_curves(
     share: bool = True,
     bands: Mapping[str, Shade] = NO_BANDS,
 ) -> Axes:
-    """Draw curves, by name, on common axes.
+    """Draw curves, by name, on common axes, and return the axes.
 
     Args:
-        curves: x and y of each curve, by name.
-        labels: Labels of the axes.
+        curves: x and y of each curve, of one length, by name; at least one curve.
+        privacy: Privacy statement of the release, written as a footnote.
+        labels: Labels of the x axis and the y axis.
         ax: Axes to draw on; None: a new figure.
-        share: Whether both axes run from 0 to 1, with the diagonal.
-        bands: Bands around curves, by name.
+        share: True: both axes run from 0 to 1, and the diagonal is drawn. False: axes fit the curves.
+        bands: Bands around some of the curves, by the curve's name, with bounds at each of its points.
     """
     for place, (name, (x, y)) in enumerate(curves.items()):
         picture = Picture(SQUARE if share else LANDSCAPE, privacy, ax=ax, name=name)
@@ -99,11 +102,12 @@ def draw_means(
     """Draw a point for each group, the first at the top.
 
     Args:
-        names: Names of the groups.
-        means: Means of the groups.
+        names: Names of the groups, from the top.
+        means: Means of the groups, (groups,).
+        privacy: Privacy statement of the release, written as a footnote.
         label: Label of the x axis.
         column: The column whose categories name the groups, written once beside the rows.
-        shades: Intervals of the means.
+        shades: Intervals of the means, wider ones first.
         halves: First and third quartile of each group, (groups, 2), drawn as thin lines; None: not drawn.
         ax: Axes to draw on; None: a new figure, with room for all groups.
     """
@@ -151,12 +155,13 @@ def draw_category_bars(
     At most 60 categories are drawn, those with the largest counts; the legend says how many are left out.
 
     Args:
-        names: Names of the categories.
-        counts: Their counts; NaN is *not known*.
+        names: Names of the categories, from the top.
+        counts: Counts of the categories, (categories,); NaN: not known.
+        privacy: Privacy statement of the release, written as a footnote.
         label: Label of the x axis.
-        shades: Intervals of the counts.
-        shares: Shares of the categories, written behind the counts; NaN is *not known*.
-        suppressed: True for counts that are left out on purpose.
+        shades: Intervals of the counts, wider ones first.
+        shares: Shares of the categories, from 0 to 1, (categories,), written behind the counts; NaN: not known.
+        suppressed: (categories,): True for counts that are left out on purpose, as their intervals are too wide.
         ax: Axes to draw on; None: a new figure, with room for all bars.
         name: Name of the chart in the legend.
     """
@@ -340,16 +345,16 @@ def _split_into_panels(whole: Axes, down: int, across: int, many: int) -> tuple[
 
 
 def stack_panels(whole: Axes, heights: Sequence[float]) -> tuple[list[Axes], Axes]:
-    """Replace axes by panels one above the other, each with its own x axis.
+    """Replace axes by panels (axes of their own) one above the other, each with its own x axis.
 
     The figure is resized if `whole` is its only axes.
 
     Args:
         whole: The axes to replace.
-        heights: Relative heights of the panels.
+        heights: Relative heights of the panels, from the top.
 
     Returns:
-        The panels, and empty axes below them, which hold the privacy statement.
+        The panels from the top, and empty axes below them, which hold the privacy statement.
     """
     figure = whole.figure
     if len(figure.axes) == 1:
@@ -381,9 +386,10 @@ def draw_alarms(
     Points above 1 are alarms, and filled; others are hollow.
 
     Args:
-        windows: Names of the windows, in order.
-        statistics: Names of the statistics.
+        windows: Names of the time windows, in order.
+        statistics: Names of the statistics that are watched.
         ratios: Each statistic divided by its threshold, (statistics, windows); NaN: not known.
+        privacy: Privacy statement of the release, written as a footnote.
         label: Label of the axis of these ratios.
         ax: Axes to draw on; None: a new figure.
         name: Name of the release in the statement.

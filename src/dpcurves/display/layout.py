@@ -1,7 +1,15 @@
-"""The layout of figures that this package creates. Imported only after matplotlib.
+"""Figure layout for matplotlib: a layout engine that keeps labels and legends from overlapping or being cut off.
 
-matplotlib's constrained layout gives every part its room. This one also wraps long labels, turns category names that
-would overlap, moves legends off the data, and enlarges the figure instead of the plots becoming small.
+matplotlib's constrained layout gives every part its room, but leaves long labels and legends as they are.
+`FittedLayout` extends it. Whenever the figure is drawn, it measures the boxes of all parts in pixels, and then
+
+- wraps titles and axis labels that are wider than their room, and turns category names that would overlap;
+- places each legend in a free corner of its plot, or above the plot if it would cover data;
+- names a few lines at their right ends instead of in a legend, where they end apart;
+- enlarges the figure instead of letting the plots become small.
+
+`LegendRequest` says how a legend should look; `Tuning` holds all sizes. The module is imported only once a plot is
+made, because it imports matplotlib.
 """
 
 from __future__ import annotations
@@ -39,7 +47,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Tuning:
-    """Sizes of the parts of a figure."""
+    """Numbers that steer `FittedLayout`: sizes of the parts of a figure, and limits of its growth."""
 
     legend_share: float = 0.25
     """Share of the figure's area that all legends may take."""
@@ -54,7 +62,7 @@ class Tuning:
     largest_growth: float = 3.0
     """Ratio of the largest width or height to the requested one."""
     passes: int = 8
-    """Layouts of a figure, each after a change by the one before; two or three are usual."""
+    """Layouts of a figure at most, each after a change by the one before; two or three are usual."""
     legend_gap: float = 3.0
     """Points between a legend and the data."""
     most_columns: int = 3
@@ -81,30 +89,32 @@ class Tuning:
 
 TUNING = Tuning()
 CORNERS = ("upper right", "upper left", "lower right", "lower left", "center right", "center left")
-"""Places of a legend inside a plot, in the order in which they are tried."""
+"""Places of a legend inside a plot, in the order in which they are tried: corners before sides."""
 UNWRAPPED_LETTERS = 10_000
-"""Characters of a line that is never reached: legend entries are laid out unwrapped at first."""
+"""Characters of a line: more than any legend entry has, because entries are laid out unwrapped at first."""
 WRAPPED_LETTERS = 90, 75, 60, 50, 40, 32, 26, 20, 14
-"""Characters of a line of a wrapped legend entry, in the order in which they are tried."""
+"""Characters of a line of a wrapped legend entry, in the order in which they are tried: each about 4/5 of the one
+before.
+"""
 BELOW_POSITION = ("data", "axes fraction")
-"""Coordinates of matplotlib of texts below positions of the x axis."""
+"""Coordinate systems, for matplotlib's ``xycoords``, of texts below positions of the x axis."""
 LABEL_TITLE = "title of names at lines"
-"""Identifier of the text above the names at the ends of lines."""
+"""Identifier (``gid``) of the text above the names at the ends of lines, by which it is found again."""
 COLORBAR, STATEMENT = "<colorbar>", "<statement>"
 """Labels of axes that are no plots: of a colour bar, by matplotlib, and of the statement below several plots."""
 
 
 @dataclass
 class LegendRequest:
-    """A legend of an axes: where it should stand, and how it looks.
+    """Where the legend of one plot should stand, and how it looks.
 
     Attributes:
-        place: The place inside the plot, or ``best``.
-        is_above: Whether it stands above the plot.
+        place: Place inside the plot in matplotlib's words, such as ``upper right``; ``best``: a free corner.
+        is_above: Whether the legend stands above the plot. The layout sets this if no corner is free.
         size: Points. Font size.
         title: Title, such as the column of the categories that curves are named after; empty: no title.
-        inside_style: Frame of a legend inside the plot, as arguments of `Axes.legend`.
-        label_color: Colour of its texts.
+        inside_style: Frame of a legend inside the plot, as keyword arguments of `Axes.legend`.
+        label_color: Colour of the legend's texts.
     """
 
     place: str
@@ -134,6 +144,9 @@ class FittedLayout(ConstrainedLayoutEngine):
     """A constrained layout that also wraps labels, keeps legends off the data, and enlarges the figure.
 
     Every step looks at measured boxes and changes nothing if all fits, so that a second layout equals the first.
+
+    Args:
+        tuning: Sizes of the parts of a figure.
     """
 
     def __init__(self, tuning: Tuning = TUNING) -> None:
@@ -144,7 +157,15 @@ class FittedLayout(ConstrainedLayoutEngine):
         self._requested_size = self._grown_size = (0.0, 0.0)
 
     def request_legend(self, ax: Axes, request: LegendRequest) -> None:
-        """Add a legend of all labelled artists of `ax` where it covers no data, else above the plot."""
+        """Add a legend of all labelled artists of `ax`, in place of an earlier one.
+
+        The legend gets its final place when the figure is drawn: in a corner where it covers no data, else above the
+        plot.
+
+        Args:
+            ax: The plot.
+            request: Place and look. The layout keeps and changes this object.
+        """
         if ax in self._legends:
             self._legends[ax].remove_line_labels()
         self._legends[ax] = request
@@ -159,7 +180,7 @@ class FittedLayout(ConstrainedLayoutEngine):
         return ax in self._legends
 
     def remove_legend(self, ax: Axes) -> None:
-        """Remove the legend of `ax`, also from later layouts."""
+        """Remove the legend of `ax`, and the names at its lines, also from later layouts. Without one, do nothing."""
         request = self._legends.pop(ax, None)
         legend = ax.get_legend()
         if request is not None:
@@ -168,13 +189,20 @@ class FittedLayout(ConstrainedLayoutEngine):
             legend.remove()
 
     def translate_legend(self, ax: Axes, reader: Reader) -> None:
-        """Write the legend of `ax` anew, after its entries were translated, with a title in the reader's language."""
+        """Write the legend of `ax` anew, after its entries were translated, with a title in the reader's language.
+
+        Args:
+            ax: A plot whose legend this layout places. Raises `KeyError` for another one.
+            reader: Translator of texts.
+        """
         request = self._legends[ax]
         request.title = reader.translate(request.title)
         _create_legend(ax, request, 1, UNWRAPPED_LETTERS)
 
     def set_legend_title(self, ax: Axes, title: str) -> None:
-        """Set the title of the legend of `ax`, whose entries then begin with the named curves."""
+        """Set the title of the legend of `ax`, whose entries then begin with the named curves. Without a legend, do
+        nothing.
+        """
         request = self._legends.get(ax)
         if request is not None:
             request.title = title
@@ -183,7 +211,11 @@ class FittedLayout(ConstrainedLayoutEngine):
             _create_legend(ax, request, 1, UNWRAPPED_LETTERS)
 
     def execute(self, fig: Figure) -> None:
-        """Lay out `fig`; called by matplotlib whenever it is drawn."""
+        """Lay out `fig`; matplotlib calls this whenever the figure is drawn.
+
+        Steps are repeated until none changes anything, at most `Tuning.passes` times. The figure may become larger, by
+        at most `Tuning.largest_growth`; a size that somebody else has set since counts as requested.
+        """
         size = tuple(fig.get_size_inches().tolist())
         wrapping = self._wrap_labels, self._wrap_notes, self._place_legends
         if size != self._grown_size:  # new, or resized by somebody else
@@ -252,7 +284,7 @@ class FittedLayout(ConstrainedLayoutEngine):
         return changed
 
     def read_unwrapped(self, text: Text) -> str:
-        """Return the words of a title or an axis label as they were before the layout wrapped them."""
+        """Return a title or an axis label as it was before the layout wrapped or cut it."""
         last, whole = self._whole_texts.get(text, ("", ""))
         return whole if text.get_text() == last else text.get_text()
 

@@ -1,11 +1,17 @@
-"""Plots of scores and models: ROC, precision-recall, gain, net benefit, calibration, confusion matrix, residuals.
+"""Plots of classifier evaluation: ROC, precision-recall, gain, net benefit, calibration, confusion matrix, residuals.
 
-Each function takes the numbers of a result, its `privacy` statement, which is written below the plot, and where to draw
-(`canvas.DrawingOptions`). Curves of two rates have bands in both directions: the region is the union of a box for each
-threshold, drawn as steps (`Region`), because nothing is known of the curve between thresholds but that it rises. Chance
-diagonals and treat-all curves are drawn for comparison where the field does.
+Each function draws one curve, with matplotlib, and returns the `Axes`. Common arguments are
 
-Nothing is computed from records: all numbers are released.
+    numbers    arrays of the result, with a value for each threshold, group or bin
+    privacy    the privacy statement of the release, written as a footnote below the plot
+    on         keyword arguments ``ax`` (axes to draw on; None: a new figure), ``name`` (of the curve in the legend, to
+               draw several curves on one `ax`) and, where a function takes them, ``shades`` (bands or intervals)
+
+Rates of a ROC curve are uncertain in both directions. Its band is the union of a box for each threshold, drawn as steps
+(`Region`), because between thresholds only this is known: the curve rises. Chance diagonals and treat-all curves are
+drawn for comparison, as is usual in the field.
+
+Formal guarantees: all numbers are released ones, with noise. Nothing is computed from records.
 """
 
 from __future__ import annotations
@@ -42,6 +48,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
+# Legend entries of the ROC plot.
 CHANCE = "chance level (AUC = 0.5)"
 CURVE = "ROC curve"
 
@@ -74,7 +81,8 @@ class AreaInterval(NamedTuple):
     Attributes:
         lower: Lower endpoint.
         upper: Upper endpoint.
-        label: Level, kind, and whether it is for these records or for the population.
+        label: Legend entry: the level, and whether the interval is for the area of these records, or for the population
+            that they are a sample of, which adds sampling error.
     """
 
     lower: float
@@ -105,15 +113,23 @@ def draw_roc(
     regions: Sequence[Region] = (),
     **on: Unpack[DrawingOptions],
 ) -> Axes:
-    """Draw a ROC curve with its bands, the chance diagonal, and the area under the curve in the legend.
+    """Draw a ROC curve with its bands, and return the axes.
+
+    The chance diagonal is drawn with the first curve on the axes. The area under the curve and its intervals stand in
+    the legend.
 
     Args:
-        fpr: Share of negatives above each threshold.
-        tpr: Share of positives above each threshold.
+        fpr: False positive rate at each threshold, (thresholds,): share of the negatives with higher scores. It is
+            drawn along the x axis, in the order given, usually rising from 0 to 1.
+        tpr: True positive rate at each threshold, (thresholds,): share of the positives with higher scores.
         auc: Area under the curve.
-        positive: Label of positives, for the axes.
-        areas: Confidence intervals of the area, first for these records.
-        regions: Bands, wider ones first.
+        privacy: Privacy statement of the release, written as a footnote.
+        positive: Label of the positive class, added to the axis labels; empty: nothing is added.
+        areas: Confidence intervals of the area, listed in the legend in this order. The width of the first determines
+            how many digits of all are shown: put the interval for these records before that for the population. Empty:
+            no intervals.
+        regions: Bands of the curve, drawn in this order: put wider ones first, so that they do not cover others.
+        **on: ``ax``: axes to draw on; None: a new figure. ``name``: name of the curve in the legend; None: "ROC curve".
     """
     picture = Picture(SQUARE, privacy, **on)
     if picture.is_first:
@@ -131,7 +147,11 @@ def draw_roc(
 
 
 def area_rows(auc: float, areas: Sequence[AreaInterval]) -> list[tuple[str, str]]:
-    """Return rows of name and text: the area under the curve, rounded by its interval, and its intervals.
+    """Return rows of name and text: the area under the curve, and its intervals by their labels.
+
+    Args:
+        auc: Area under the curve.
+        areas: Intervals. The width of the first determines the digits of all rows; empty: four significant digits.
 
     >>> area_rows(0.64137, [AreaInterval(0.6311, 0.6519, "95% interval for these records")])
     [('AUC', '0.641'), ('95% interval for these records', '0.631 to 0.652')]
@@ -152,13 +172,15 @@ def draw_precision_recall(
     edges: ArrayLike,
     **on: Unpack[ShadedDrawingOptions],
 ) -> Axes:
-    """Draw precision against recall, with the average precision in the legend.
+    """Draw precision against recall, with the average precision in the legend, and return the axes.
 
     Args:
-        recall: Share of positives above each threshold.
-        precision: Share of positives among the records above each threshold.
-        average_precision: For the legend.
-        edges: Recall values between which the bounds of the shades hold.
+        recall: Share of the positives with scores above each threshold, (thresholds,).
+        precision: Share of positives among the records with scores above each threshold, (thresholds,).
+        average_precision: Area under the curve, for the legend; NaN or infinite: "not known".
+        privacy: Privacy statement of the release, written as a footnote.
+        edges: Recall values between which the bounds of the shades hold, (bounds + 1,), in order.
+        **on: ``ax``, ``name`` and ``shades``, as in `ShadedDrawingOptions`.
     """
     picture = Picture(SQUARE, privacy, **on)
     if picture.is_first:
@@ -176,12 +198,16 @@ def draw_gain(
     edges: ArrayLike,
     **on: Unpack[ShadedDrawingOptions],
 ) -> Axes:
-    """Draw the share of positives among the highest scores, with the diagonal of a random order.
+    """Draw a cumulative gain curve, with the diagonal of a random order, and return the axes.
+
+    The curve says which share of all positives is found if a share of the records is taken, highest scores first.
 
     Args:
-        flagged: Share of all records above each threshold.
-        gain: Share of positives above each threshold.
-        edges: Shares of records between which the bounds of the shades hold.
+        flagged: Share of all records with scores above each threshold, (thresholds,).
+        gain: Share of the positives with scores above each threshold, (thresholds,).
+        privacy: Privacy statement of the release, written as a footnote.
+        edges: Shares of records between which the bounds of the shades hold, (bounds + 1,), in order.
+        **on: ``ax``, ``name`` and ``shades``, as in `ShadedDrawingOptions`.
     """
     picture = Picture(SQUARE, privacy, **on)
     if picture.is_first:
@@ -210,14 +236,19 @@ def draw_decision(
     privacy: PrivacyStatement,
     **on: Unpack[ShadedDrawingOptions],
 ) -> Axes:
-    """Draw net benefit against the threshold probability, with the net benefits of treating all and of treating none.
+    """Draw a decision curve: net benefit against the threshold probability; return the axes.
 
-    The loss of treating everybody is unbounded, so losses much larger than the largest benefit are cut off.
+    The net benefits of treating all and of treating none are drawn for comparison. The loss of treating everybody is
+    unbounded, so losses above a quarter of the largest benefit are cut off. The x axis ends, with a note, where the
+    band becomes wider than 3/4 of the largest net benefit.
 
     Args:
-        threshold: Rising probabilities.
-        benefit: Net benefit of treating by the score; bands have bounds at each threshold.
-        all_benefit: Net benefit of treating everybody.
+        threshold: Threshold probabilities, rising, (thresholds,).
+        benefit: Net benefit of treating everybody whose score reaches the threshold, (thresholds,). Shades have bounds
+            at each threshold.
+        all_benefit: Net benefit of treating everybody, (thresholds,).
+        privacy: Privacy statement of the release, written as a footnote.
+        **on: ``ax``, ``name`` and ``shades``, as in `ShadedDrawingOptions`.
     """
     picture = Picture(LANDSCAPE, privacy, **on)
     at = np.asarray(threshold, dtype=float)
@@ -252,7 +283,13 @@ def _bar_style(words: str) -> tuple[float, float]:
 
 
 def draw_numbers(values: Mapping[str, float], privacy: PrivacyStatement, **on: Unpack[ShadedDrawingOptions]) -> Axes:
-    """Draw each number as a point in its own row, with its name and intervals."""
+    """Draw each number as a point in its own row, with its name and intervals, and return the axes.
+
+    Args:
+        values: Numbers by name, from the top row to the bottom row.
+        privacy: Privacy statement of the release, written as a footnote.
+        **on: ``ax``, ``name`` and ``shades``; each shade has bounds for every number, in the order of `values`.
+    """
     picture = Picture(LANDSCAPE, privacy, **on)
     rows = np.arange(len(values), dtype=np.float64)[::-1]
     if picture.is_first:
@@ -281,12 +318,15 @@ def draw_confusion(
     privacy: PrivacyStatement,
     **on: Unpack[ShadedDrawingOptions],
 ) -> Axes:
-    """Draw the rates at one threshold with their intervals, below the counts of the confusion matrix.
+    """Draw the rates at one threshold with their intervals, below the counts of the confusion matrix; return the axes.
 
     Args:
-        matrix: Counts: rows are true labels, columns predicted labels, negatives first.
+        matrix: Released counts, (2, 2): rows are true labels, columns predicted labels, negatives first. They are shown
+            as text, unless `on` has a name.
         threshold: Scores at or above it are classified as positive.
-        rates: The rates, by name.
+        rates: Rates from 0 to 1, such as precision, by name.
+        privacy: Privacy statement of the release, written as a footnote.
+        **on: ``ax``, ``name`` and ``shades``; each shade has bounds for every rate, in order.
     """
     ax = draw_numbers(rates, privacy, **on)
     ax.set_xlabel(f"share; a score of {threshold:g} or more is called positive")
@@ -322,9 +362,11 @@ def draw_calibration(
     before it if all other groups are below a quarter; the legend then says so.
 
     Args:
-        prob_pred: Mean score of each group.
-        prob_true: Share of positives in each group.
-        count: Records in each group; None: no groups and no bars.
+        prob_pred: Mean score of each group of records with similar scores, (groups,), from 0 to 1.
+        prob_true: Share of positives in each group, (groups,).
+        count: Number of records in each group, (groups,); None: the points are no groups, and no bars are drawn.
+        privacy: Privacy statement of the release, written as a footnote.
+        **on: ``ax``, ``name`` and ``shades``; each shade has bounds of `prob_true` for every group.
     """
     picture = Picture(SQUARE, privacy, **on)
     ax = picture.ax
@@ -401,12 +443,15 @@ def draw_hosmer_lemeshow(
     privacy: PrivacyStatement,
     **on: Unpack[ShadedDrawingOptions],
 ) -> Axes:
-    """Draw observed and expected positives of each group.
+    """Draw a Hosmer-Lemeshow test: observed and expected positives of each group of scores; return the axes.
 
     Args:
-        groups: For each group ``lower`` and ``upper`` score, ``count``, ``positives`` and ``expected`` positives.
+        groups: For each group, in order of scores, ``lower`` and ``upper`` score, ``count``, ``positives`` and
+            ``expected`` positives.
         statistic: The test statistic.
-        p_value: The p-value of the test.
+        p_value: The p-value of the test; NaN: the legend says "not known".
+        privacy: Privacy statement of the release, written as a footnote.
+        **on: ``ax``, ``name`` and ``shades``; each shade has bounds of the positives of every group.
     """
     picture = Picture(LANDSCAPE, privacy, **on)
     middles = np.arange(0.5, len(groups))
@@ -430,7 +475,7 @@ def draw_hosmer_lemeshow(
     return picture.label_axes().add_statement()
 
 
-Labels = tuple[str, str]
+Labels = tuple[str, str]  # of the x axis and the y axis
 SYNTHETIC = "synthetic points, none a record"
 
 
@@ -441,14 +486,16 @@ def draw_binned_residuals(
     privacy: PrivacyStatement,
     **on: Unpack[ShadedDrawingOptions],
 ) -> Axes:
-    """Draw mean residuals against mean predictions, a point per bin, with an envelope.
+    """Draw a binned residual plot: mean residuals against mean predictions, a point per bin; return the axes.
 
-    An envelope bounds the mean residuals of a correct model.
+    Shades are drawn as an envelope, that is bounds which the mean residuals of a correct model keep.
 
     Args:
-        prob_pred: Mean prediction of each bin, in nondecreasing order.
-        residual: Mean residual of each bin.
-        count: Records in each bin, shown as the area of its point.
+        prob_pred: Mean prediction of each bin, (bins,), in nondecreasing order.
+        residual: Mean residual of each bin, (bins,): label minus prediction.
+        count: Number of records in each bin, (bins,), shown as the area of its point.
+        privacy: Privacy statement of the release, written as a footnote.
+        **on: ``ax``, ``name`` and ``shades``; each shade has bounds for every bin.
     """
     picture = Picture(LANDSCAPE, privacy, **on)
     ax, style = picture.ax, picture.style
@@ -479,13 +526,18 @@ def draw_residual_points(
     unseen: float,
     **on: Unpack[DrawingOptions],
 ) -> Axes:
-    """Draw a synthetic scatter plot of residuals against predictions.
+    """Draw a scatter plot of residuals against predictions, of synthetic points; return the axes.
+
+    The points were made from released numbers. None of them is a record, as the legend says.
 
     Args:
-        points: Predictions and residuals, ``(n, 2)``.
-        window: Edges of the visible cells along either axis.
-        labels: Labels of the axes.
-        unseen: Share of the records outside the window.
+        points: Prediction and residual of each point, ``(n, 2)``.
+        window: Edges of the visible cells along the x axis and the y axis, rising; the first and the last one limit the
+            axis.
+        labels: Labels of the x axis and the y axis.
+        privacy: Privacy statement of the release, written as a footnote.
+        unseen: Share of the records outside the window, from 0 to 1, for the legend.
+        **on: ``ax`` and ``name``, as in `DrawingOptions`.
     """
     picture = Picture(LANDSCAPE, privacy, **on)
     _frame_residuals(picture, window, labels)
@@ -506,14 +558,17 @@ def draw_residual_density(
     unseen: float,
     ax: Axes | None = None,
 ) -> Axes:
-    """Draw the density of records over predictions and residuals as a heat map.
+    """Draw the density of records over predictions and residuals as a heat map; return the axes.
+
+    Colours show the square root of the density, so that thin tails stay visible.
 
     Args:
         density: Share of the records in each cell, of shape ``(cells along x, cells along y)``.
-        edges: Edges of the cells along either axis.
-        labels: Labels of the axes.
-        window: Edges of the visible cells.
-        unseen: Share of the records outside the window.
+        edges: Edges of the cells along the x axis and the y axis, rising.
+        labels: Labels of the x axis and the y axis.
+        privacy: Privacy statement of the release, written as a footnote.
+        window: Edges of the visible cells along the x axis and the y axis; the first and the last one limit the axis.
+        unseen: Share of the records outside the window, from 0 to 1, for the legend.
         ax: Axes to draw on; None: a new figure.
     """
     picture = Picture(LANDSCAPE, privacy, ax=ax)

@@ -1,8 +1,9 @@
-"""Name the columns of result tables, so that the user's columns and ours never have the same name.
+"""Unique column names of result tables (data frames, CSV files, workbooks, terminals), also if names collide.
 
-A table by category has columns of labels, which carry the names of the user's columns, and columns of numbers, which
-carry our names. If a label column has one of our names, ignoring case, it becomes ``NAME_category``, with a number if
-that is taken, too. Data frames, CSV files, workbooks and terminals all follow this rule.
+A result by category is a table with two kinds of columns. Label columns hold categories, and are named after the user's
+columns, such as ``sex``. Columns of numbers have names of this package, such as ``value``. A user's column may have one
+of the package's names, or differ from another only in case, which many programs ignore. The label column then becomes
+``NAME_category``, with a number if that is taken, too. Names of the package never change, so programs can rely on them.
 
 >>> join_columns([("value", ["a", "b"])], {"value": [1, 2]})
 {'value_category': ['a', 'b'], 'value': [1, 2]}
@@ -20,12 +21,17 @@ from numpy.typing import ArrayLike, NDArray
 from .numerals import format_in_iso
 
 LabelColumns = Sequence[tuple[str, ArrayLike]]
-"""Columns of labels: the user's name, and the labels of all rows. Names may repeat: see `ReleasedResult.with_labels`.
+"""Label columns: for each the user's name, and the label of every row. Names may repeat, because a user can give the
+same label to several results (`ReleasedResult.with_labels`).
 """
 ENDINGS = ("", "_lower", "_upper", "_lower_population", "_upper_population")
-"""Suffixes of columns with interval bounds. The empty suffix stands for the column itself."""
+"""Suffixes of columns with interval bounds: for the records of the data, and for the population that they are a sample
+of. The empty suffix stands for the column itself.
+"""
 RESERVED = ("lower", "upper", "lower_population", "upper_population", "data", "result")
-"""Names of columns that some outputs add: interval bounds, the source of the data, and the result of a row."""
+"""Names of columns that some outputs add, so that no label column may have them: interval bounds, the source of the
+data (``data``), and the result that a row belongs to (``result``).
+"""
 
 
 def name_label_columns(names: Sequence[str], ours: Iterable[str]) -> list[str]:
@@ -35,8 +41,11 @@ def name_label_columns(names: Sequence[str], ours: Iterable[str]) -> list[str]:
     none, so that a label column has the same name in all outputs.
 
     Args:
-        names: The user's names of the label columns.
-        ours: Names of the columns of numbers.
+        names: The user's names of the label columns. They may repeat.
+        ours: The package's names of the columns of numbers. They are never changed.
+
+    Returns:
+        A name for each of `names`, in their order. A name that is free is unchanged.
 
     >>> name_label_columns(["ward", "Value", "data"], ["value"])
     ['ward', 'Value_category', 'data_category']
@@ -61,9 +70,9 @@ def join_columns(labels: LabelColumns, ours: Mapping[str, Any], *, reserved: Ite
     """Return the columns of a table by unique names: label columns first, then columns of numbers.
 
     Args:
-        labels: Label columns with the user's names.
-        ours: Columns of numbers with our names.
-        reserved: Further names of ours that the same table has in other outputs.
+        labels: Label columns, each a pair of the user's name and the labels of all rows.
+        ours: Columns of numbers by the package's names, with as many rows.
+        reserved: Further names of the package that the same table has in other outputs, which no label column gets.
 
     >>> join_columns([("value", ["a", "b"])], {"value": [1, 2]})
     {'value_category': ['a', 'b'], 'value': [1, 2]}
@@ -77,11 +86,15 @@ def find_declared_numbers(
 ) -> dict[str, dict[str, Any]]:
     """Return the label columns whose declared categories are numbers, with the number of each label.
 
-    Files write these labels as numbers, and all other labels as text.
+    A column counts if all of its categories are integers or floats; True and False are not numbers here. Files write
+    these labels as numbers, and all other labels as text.
 
     Args:
-        categories: The user's columns, with their declared categories.
-        columns: Names of all columns of the table, label columns first.
+        categories: For each label column, in order, the user's name and the declared categories.
+        columns: Names of all columns of the table; the label columns come first, in the same order.
+
+    Returns:
+        By name of the column, the category as a number by its text.
 
     >>> find_declared_numbers([("value", [-1, 2]), ("sex", ["1", "2"])], ["value_category", "sex", "value"])
     {'value_category': {'-1': -1, '2': 2}}
@@ -96,14 +109,15 @@ def find_declared_numbers(
 def convert_date_columns(
     columns: Mapping[str, NDArray[Any]], axes: Mapping[str, str], edges: Collection[str]
 ) -> dict[str, NDArray[Any]]:
-    """Return the columns of a table with dates as ISO 8601 texts.
+    """Return the columns of a table with dates as ISO 8601 texts, such as ``2024-02-29``.
 
-    Rows of cells beyond the calendar are left out, because no record with a date can lie there.
+    A number beyond the calendar has no date and becomes infinite; NaN stays. A row is left out if none of its edges of
+    cells is a date, because no record with a date can lie in that cell.
 
     Args:
-        columns: All columns of the table. Dates are days or seconds since 1970.
-        axes: For each column of dates, the label of its axis, which tells days from seconds.
-        edges: Names of the columns that hold edges of cells.
+        columns: All columns of the table, (rows,) each. Dates are days or seconds since 1970-01-01.
+        axes: For each column of dates, by its name, the label of its axis, which says whether it has days or seconds.
+        edges: Names of the columns that hold edges of cells. Others never remove a row.
     """
     dates = {name: np.array(format_in_iso(columns[name], label), dtype=object) for name, label in axes.items()}
     converted = {**columns, **dates}

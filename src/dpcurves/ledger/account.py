@@ -95,7 +95,7 @@ class Currency(Enum):
 
     def limit(self, cap: PrivacyLoss) -> Amount:
         """Return the amount of `cap` in this currency, rounded down to a whole billionth, so that a cap is never
-        exceeded.
+        exceeded; 0 if the cap is a rho and the currency epsilon.
         """
         return Amount(self, floor((self._measure(cap) or Fraction(0)) * BILLION))
 

@@ -102,7 +102,7 @@ class Spending(ABC):
         )
 
     def sum_payments(self, chain: Chain) -> int:
-        """Return the sum of all payments from this limit, in billionths."""
+        """Return the sum of all payments from this limit, in billionths of its currency; 0 without payments."""
         values = {name: value for name, value in zip(_COLUMNS, self.owner, strict=False) if value}
         return int(chain.connection.execute(_select_sum(self.PAID_IN, tuple(values)), values).scalar_one())
 
@@ -120,7 +120,12 @@ def _select_sum(table: Table, names: tuple[str, ...]) -> Select[Any]:
 
 
 def write_spent(chain: Chain, balance: Spending) -> None:
-    """Store the spent amount of a balance with a new seal, in the last row of its owner."""
+    """Store the spent amount of a balance, with a new seal (keyed hash), in the last row of its owner.
+
+    Args:
+        chain: Open writing transaction of the ledger.
+        balance: The balance after the charge, as `Spending.with_charge` returns it.
+    """
     spent = balance.spent.billionths
     owner = {f"owner_{name}": value for name, value in zip(_COLUMNS, balance.owner, strict=False)}
     chain.connection.execute(
@@ -183,7 +188,12 @@ class Balance(Spending):
 
 
 def open_balance(chain: Chain, account: accounts.Account) -> None:
-    """Append an account to the ledger, with nothing spent."""
+    """Append the account of a dataset to the ledger, with nothing spent.
+
+    Args:
+        chain: Open writing transaction of the ledger.
+        account: The account, with the cap of the dataset.
+    """
     chain.append(
         ACCOUNTS,
         dataset=account.dataset,
@@ -208,7 +218,7 @@ def find_balance(chain: Chain, dataset: str) -> Balance | None:
 
 
 def all_balances(chain: Chain) -> tuple[Balance, ...]:
-    """Return the balances of all accounts in the order of their creation."""
+    """Return the balances of all accounts in the order of their creation; empty without accounts."""
     return tuple(
         _parse_balance(chain, row) for row in chain.read_rows(ACCOUNTS, select(ACCOUNTS).order_by(ACCOUNTS.c.entry))
     )
@@ -364,7 +374,12 @@ def require_allowances(
 
 
 def find_allowance(chain: Chain, allowance: accounts.Allowance) -> AllowanceBalance | None:
-    """Return the current allowance of an owner, or None."""
+    """Return the balance of the last allowance that was set for an owner; None if none was set.
+
+    Args:
+        chain: Open transaction of the ledger.
+        allowance: An allowance of this dataset, project and analyst. Its amount is ignored.
+    """
     owner = _owner(allowance)
     return _current_allowances(chain, select(ALLOWANCES).where(*_match_owner(ALLOWANCES, owner))).get(owner)
 

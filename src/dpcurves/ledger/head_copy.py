@@ -1,7 +1,10 @@
-"""Detect that an older copy of a ledger was put back, by a copy of its head in a second place.
+"""Rollback protection: detect that an older copy of the privacy ledger was put back, by a second copy of its head.
 
-A restored backup lacks later charges. It would grant their budget again, and answer a known question with fresh noise,
-which can be averaged. The head is the number of entries and the seal of the last entry; neither reveals a question.
+The ledger is a hash chain of entries that account for spent privacy budget. A restored backup lacks later charges. It
+would grant their budget again, and answer a known question with fresh noise, which can be averaged away. The head is
+the number of entries and the seal (a keyed hash) of the last entry; neither reveals a question. It is stored in a file
+outside the ledger, by default in the user's state folder.
+
 Before each charge the ledger is compared with its stored head of n entries and seal s:
 
 - fewer than n entries: an older copy was put back, and the charge is refused;
@@ -27,7 +30,7 @@ from ..drafts import hold_draft
 from .chain import ENTRIES, Book, Chain, flush, flush_names
 
 VARIABLE = "DPCURVES_HEADS"
-"""Environment variable with the folder of heads; ``off`` stores none."""
+"""Environment variable that names the folder of heads; ``off`` stores none; unset or empty: the default folder."""
 HEAD = re.compile(r"([0-9]{1,18}) ([0-9a-f]{64})\n")
 """Content of a file: the number of entries, and the seal of the last one."""
 RESTORED = "put back an older copy of the ledger"
@@ -49,7 +52,7 @@ def find_folder() -> Path | None:
 
 
 class HeadCopy:
-    """The stored head of one ledger.
+    """Files with the last known heads of ledgers, one per ledger, in one folder.
 
     Formal guarantees: a ledger with fewer entries than its stored head, or with another entry in that place, is refused
     before it is charged or changed. There is no guarantee if the folder cannot be written, or was put back as well.
@@ -62,11 +65,17 @@ class HeadCopy:
         self._folder = folder
 
     def require_not_older(self, chain: Chain) -> None:
-        """Refuse a ledger that is an older copy of itself, or another copy.
+        """Refuse a ledger that does not continue its stored head: an older copy of itself, or a copy that diverged.
+
+        Nothing is checked if no head is stored, as at the first use, or if its file cannot be read. The stored head is
+        not changed: `store` does that, after the ledger was written.
+
+        Args:
+            chain: Open transaction of the ledger.
 
         Raises:
-            ValueError: the ledger does not continue the stored head. The message has both numbers of entries, and the
-                command for a restore on purpose.
+            ValueError: the ledger has fewer entries than the stored head, or another entry in the place of that head.
+                The message names the numbers of entries and the command for a restore on purpose.
         """
         stored = self._read(chain.book)
         if stored is None:
@@ -89,6 +98,9 @@ class HeadCopy:
     def store(self, book: Book) -> None:
         """Store the head of a ledger, unless a later one is stored. Failures are ignored, because the ledger itself is
         complete.
+
+        Args:
+            book: The ledger's name, number of entries and last seal.
         """
         if self._folder is None:
             return

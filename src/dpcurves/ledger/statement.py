@@ -1,4 +1,6 @@
-"""Remaining budget of an analyst, and statements of accounts with all charges.
+"""Privacy budget statements: the remaining budget of an analyst, and accounts with all of their charges.
+
+An account holds the privacy budget of one data set. A grant is the ledger's entry of one paid question.
 
 Three limits apply to an analyst. The cap of the dataset guarantees privacy. The allowance of a project divides the cap,
 and the allowance of an analyst divides that of the project.
@@ -100,7 +102,13 @@ def require_paid_by(chain: Chain, grant: Grant, member: Member) -> None:
 
 
 def payers_of(chain: Chain, dataset: str) -> dict[int, Member]:
-    """Return the payers of a dataset's grants by grant number. Grants without a payer are charged to the cap alone.
+    """Return who has paid for the grants of a dataset, by the number of the grant.
+
+    Grants without a payer are left out: they are charged to the cap of the dataset alone.
+
+    Args:
+        chain: Open transaction of the ledger.
+        dataset: Name of the dataset.
 
     Raises:
         ValueError: a row was changed without the key.

@@ -1,8 +1,11 @@
-"""Store the definitions of views with an account.
+"""Saved views of a data set: store their definitions in the privacy ledger, beside the account of the data set.
 
-A view is a named filter with derived columns. Its definition is a text, sealed as an entry of the chain. To
-change or remove a view, a further entry is appended. The last definition of a name is valid, and earlier ones stay for
-auditors.
+A view is a named filter with derived columns, to which questions can refer. Its definition is a text. The ledger is a
+hash chain, that is a table in which each entry is sealed (authenticated by a keyed hash) together with the one before.
+A definition is such an entry. To change or remove a view, a further entry is appended. The last definition of a name
+is valid, an empty one removes the view, and earlier ones stay for auditors.
+
+Formal guarantees: a definition that was changed, removed or inserted without the ledger's key is refused.
 """
 
 from __future__ import annotations
@@ -23,14 +26,16 @@ ViewChange = Callable[[Mapping[str, str]], tuple[str, str]]
 
 
 def read_view_definitions(chain: Chain, dataset: str) -> dict[str, str]:
-    """Return the valid definitions of a dataset's views by name, in the order in which the names were first used.
+    """Return the last definition of each view of a dataset, by the name of the view.
+
+    Removed views are left out. The order is that in which the names were first used.
 
     Args:
         chain: Open transaction of the ledger.
         dataset: Name of the dataset.
 
     Raises:
-        ValueError: the dataset has no account, or a row was changed or removed without the key.
+        ValueError: the dataset has no account, or an entry of the ledger was changed or removed without its key.
     """
     require_balance(chain, dataset)
     require_all_rows(chain)  # without its last entry, a view would mean what it meant before
@@ -40,15 +45,17 @@ def read_view_definitions(chain: Chain, dataset: str) -> dict[str, str]:
 
 
 def append_view(chain: Chain, dataset: str, change: ViewChange) -> None:
-    """Append a definition that depends on the stored ones, with the present time.
+    """Append a new definition of a view to the ledger, with the present time (UTC).
 
     Args:
-        chain: Open transaction of the ledger.
+        chain: Open writing transaction of the ledger.
         dataset: Name of the dataset.
-        change: Function from the stored definitions to a name and its new definition.
+        change: Function from the stored definitions, by name, to a name and its new definition. An empty definition
+            removes the view. Its exceptions are passed on, and nothing is stored.
 
     Raises:
-        ValueError: see `read_view_definitions`; or the name or the definition cannot be stored.
+        ValueError: the dataset has no account, an entry was changed or removed without the key, or the name or the
+            definition cannot be stored.
     """
     name, definition = change(read_view_definitions(chain, dataset))
     require_name("name", name)

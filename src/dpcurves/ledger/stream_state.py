@@ -1,11 +1,14 @@
-"""Store the state of a stream between answers, and the notes of a noise tree.
+"""Continual release: store a stream's secret state between answers in the privacy ledger, so that no noise is drawn
+twice.
 
-A stream answers time steps 1, 2, 3 and so on, under one grant. Its mechanism has a secret state, such as correlated
-noise. `store_time_steps` appends the answers of the next time steps and overwrites the state in one transaction. If two
-processes answer the same time step, the first writer wins, and the other gets its answer. The state is encrypted
-together with its time step and the end of the chain, so that the state of another time step or ledger is detected.
+The ledger is a hash chain of entries that account for spent privacy budget. A grant is the entry of one paid question.
+A stream is a question that is answered at time steps 1, 2, 3 and so on, under one grant. Its mechanism has a secret
+state, such as correlated noise. `store_time_steps` appends the answers of the next time steps and overwrites the state
+in one transaction. If two processes answer the same time step, the first writer wins, and the other gets its answer.
+The state is encrypted together with its time step and the end of the chain, so that the state of another time step or
+ledger is detected.
 
-`store_notes` stores noisy sums of opened nodes of a tree once, under their names.
+`store_notes` stores named texts (notes) of a grant once, such as the noisy sums of the tree nodes that were opened.
 
 Formal guarantees: one grant shows one answer to a time step, and the state belongs to the last answer.
 """
@@ -34,7 +37,9 @@ from .verification import (
 FIRST_TIME_STEP = 1
 """Number of the first time step of a stream."""
 TIME_STEP_PART = -1
-"""Part number of answers to time steps. Questions number their parts from 0, so that none has this number."""
+"""Number of the answer part that time steps are stored under. Other questions number the parts of their answers from 0,
+so none of them has this number.
+"""
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -68,9 +73,9 @@ def store_time_steps(chain: Chain, grant: Grant, time_steps: Mapping[int, str], 
     The chain is followed from there, so a state or an answer that was removed or restored is detected.
 
     Args:
-        chain: Open transaction of the ledger.
+        chain: Open writing transaction of the ledger.
         grant: The grant of the stream.
-        time_steps: Answers by time step.
+        time_steps: Answers, as texts, by time step: consecutive numbers, at least one.
         state: State of the mechanism after the last of them. SECRET.
 
     Returns:

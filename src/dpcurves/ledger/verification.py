@@ -1,8 +1,10 @@
-"""Charges and stored answers of a ledger, and the verification of the whole ledger from its first entry.
+"""Audit of a privacy ledger: charges, stored answers, and the verification of all entries from the first one.
 
-A `Charge` asks for a grant: a question and its loss. If a step fails after the charge is committed, the error carries a
-`Receipt`: the request id under which a retry costs nothing. Verification reads all entries in order, and refuses a
-ledger in which an entry was changed, removed or inserted without the key. No record is read.
+The ledger is a hash chain: each entry is sealed (authenticated by a keyed hash) together with the one before. A
+`Charge` asks for budget: it names a question and its privacy loss. A grant is the entry that records that it was paid.
+If a step fails after the charge is committed, the error carries a `Receipt`: the request id under which a retry costs
+nothing. Verification reads all entries in order, and refuses a ledger in which an entry was changed, removed or
+inserted without the key. No record is read.
 """
 
 from __future__ import annotations
@@ -46,24 +48,36 @@ class Receipt(str):
 
 
 class OpenReceipt(Receipt):
-    """Note on an error that leaves open whether the charge was written."""
+    """Note on an error that occurred while the charge was written, so that the charge may or may not be stored."""
 
 
 def receipt_of(error: BaseException) -> Receipt | None:
-    """Return the receipt of a committed charge that `attach_receipt` added to an error, or None."""
+    """Return the receipt that `attach_receipt` or `attach_open_receipt` added to an error; None if it has none."""
     return next((attached for attached in getattr(error, "__notes__", ()) if isinstance(attached, Receipt)), None)
 
 
 @contextmanager
 def attach_receipt(request: str) -> Iterator[None]:
-    """Attach a receipt of `request` to any exception raised in the ``with`` block, KeyboardInterrupt included."""
+    """Attach a receipt to any exception raised in the ``with`` block, KeyboardInterrupt included.
+
+    The receipt says that the request is charged and that a retry is free. An exception that has a receipt keeps it.
+
+    Args:
+        request: Request id of the charged question.
+    """
     with _attach_receipt(Receipt(request, "is charged: the same question under this id returns the answer at no cost")):
         yield
 
 
 @contextmanager
 def attach_open_receipt(request: str) -> Iterator[None]:
-    """Attach to any exception in this block that the request may or may not have been charged."""
+    """Attach a receipt to any exception in the ``with`` block: the request may or may not have been charged.
+
+    A retry under the id is never charged twice. An exception that has a receipt keeps it.
+
+    Args:
+        request: Request id of the question.
+    """
     with _attach_receipt(
         OpenReceipt(request, "may be charged: the same question under this id is never charged twice")
     ):

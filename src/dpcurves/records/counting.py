@@ -1,6 +1,7 @@
-"""SENSITIVE. Records of one data holder: exact integers counted from them, models applied and regressions fitted.
+"""SENSITIVE. Exact counting of one data holder's records, as input of differentially private mechanisms.
 
-The trusted side of a release. A query describes a table by public axes; an engine (DuckDB here) counts it:
+"SENSITIVE" marks code that reads records: it is the trusted side of a release, before noise is added. A query describes
+a table by public axes, that is columns with declared cells or categories. An engine (DuckDB here) counts it:
 
     table[cell] = number of used records in the cell, or exact sums of their amounts
     used        = rows that pass the filter, at most `records` of each unit
@@ -250,11 +251,21 @@ class CountsUnits(Protocol):
     """Engine that can count the rows of units."""
 
     def unit_sizes(self) -> Mapping[int, int]:
-        """Return the number of units by number of rows. Rows without a unit are one unit together."""
+        """Return how many units have each number of rows: number of units by number of rows.
+
+        A unit is what privacy protects, such as a person with all rows. Rows without a unit are one unit together.
+        """
 
     def sized_units(self, bound: engines.BoundAxis, doublings: int) -> IntArray:
-        """Return counts of units, (size classes, slots): by number of rows in doubling classes, and by the cell of one
-        row, the unit's first in the secret ranking."""
+        """Return counts of units by their number of rows and the cell of one of their rows, (classes, slots).
+
+        The row is the unit's first in a secret pseudorandom order of rows. Classes of the number of rows are 1, 2, 3 to
+        4, 5 to 8 and so on up to ``2**doublings``, and more than that.
+
+        Args:
+            bound: The axis with the cells, on a column of the table.
+            doublings: Exponent d of the largest bounded class: there are d + 2 classes.
+        """
 
 
 @runtime_checkable
@@ -262,16 +273,30 @@ class DerivesColumns(Protocol):
     """Engine that evaluates expressions and filters."""
 
     def derive(self, text: str, is_numeric: bool, argument: str) -> tuple[Column, int]:
-        """Return the column of an expression and its position. Raises `ValueError`, by the schema alone.
+        """Return the column that an expression defines, and its position after the columns of the schema.
 
         Args:
             text: The expression as text.
             is_numeric: Whether the expression must be a number.
             argument: Name of the argument in error messages.
+
+        Raises:
+            ValueError: the expression cannot be parsed, or its columns or types are not those of the schema. No record
+                is read to decide this.
         """
 
     def filtered(self, where: str, keeps_failing_rows: bool) -> engines.CountingEngine:
-        """Return an engine on the same rows with a filter. Raises `ValueError`, by the schema alone."""
+        """Return an engine on the same table that counts only rows which pass a filter. No row is read by this call.
+
+        Args:
+            where: The filter as an SQL condition. A row passes if it is true, and fails if it is false or missing.
+            keeps_failing_rows: True: rows that fail stay in the table, and count as missing, so that the number of rows
+                does not depend on the filter. False: they are left out.
+
+        Raises:
+            ValueError: the filter cannot be parsed, is no condition, or its columns or types are not those of the
+                schema. No record is read to decide this.
+        """
 
 
 @runtime_checkable
@@ -279,7 +304,10 @@ class TellsReasons(Protocol):
     """Engine that can count missing records by reason."""
 
     def missing_reasons(self, bound: Sequence[engines.BoundAxis]) -> IntArray:
-        """Return the number of rows missing on any axis, by `MissingReason`. A row has one reason."""
+        """Return the number of rows that are missing on any axis, an entry for each `MissingReason` in its order.
+
+        A row that is missing has exactly one reason. Rows that lie in a cell of every axis are not counted.
+        """
 
 
 @runtime_checkable
@@ -287,7 +315,9 @@ class ListsNames(Protocol):
     """Engine that can list the values of a column."""
 
     def names(self, bound: engines.BoundAxis) -> Mapping[str, int]:
-        """Return the number of units with each text of a column, for texts of at most 200 bytes of UTF-8."""
+        """Return the number of units that have each text of a column, by text. Texts above 200 bytes of UTF-8 are left
+        out.
+        """
 
 
 @runtime_checkable
@@ -295,7 +325,7 @@ class SharesRows(Protocol):
     """Engine that can count the same state of its rows under another contribution bound."""
 
     def using(self, unit: Unit) -> engines.CountingEngine:
-        """Return an engine on the same rows with another contribution bound."""
+        """Return an engine on the same state of the rows, which uses at most `unit.records` rows of each unit."""
 
 
 @runtime_checkable
@@ -303,7 +333,7 @@ class TellsState(Protocol):
     """Engine that can identify the state of one table, independently of other tables."""
 
     def state(self) -> int | None:
-        """Return a number that identifies the table's state, or None."""
+        """Return a number that changes whenever the table does; None if the engine cannot tell."""
 
 
 NO_EXPRESSIONS = (

@@ -1,6 +1,13 @@
-"""SENSITIVE. Open the tables that a user may give: CSV and Parquet files, data frames, arrays and DuckDB relations.
+"""SENSITIVE. Data loading: open CSV and Parquet files, data frames, arrays and DuckDB relations as rows for DuckDB.
 
-`open_source` returns a `Source` for any of them. Columns have the types of the schema of the table.
+"SENSITIVE" marks code that reads records. Each kind of table has a class with the interface `Source`: it lists the
+columns of the schema, and its `scan` offers the rows to DuckDB under the column names ``c0``, ``c1`` and so on.
+
+    open_source      a `Source` for any kind of table
+    open_records     the same, with the privacy unit, ready for counting
+
+Formal guarantees: types of columns come from the schema and are never guessed from records. Each line of a CSV file is
+one record, for any content, so no record changes how another one is read.
 """
 
 from __future__ import annotations
@@ -61,12 +68,12 @@ WHOLE = "whole"
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
 class CsvSource:
-    """Lines of one or several files below their headers. All columns are text without a declared type.
+    """Lines of one or several CSV files below their headers. All columns are text without a declared type.
 
     Attributes:
         file: The first file, with the declared format.
         columns: The columns of the header.
-        is_costly: See `Source`.
+        is_costly: True: a second scan reads the files again, so that callers should store what they need.
         more_paths: Further files with the same header.
     """
 
@@ -82,24 +89,38 @@ class CsvSource:
 
     @property
     def line_place(self) -> int:
-        """Return the position, after all columns, of a line's fault: see `LineBlock.faults`."""
+        """Position, after all columns, under which `scan` offers the fault of each line: see `LineBlock.faults`."""
         return len(self.columns)
 
     def row_count_sql(self, positions: Sequence[int]) -> None:
         """Return None: no query counts the rows, which are counted while lines are read."""
 
     def scan(self, connection: duckdb.DuckDBPyConnection, positions: Sequence[int]) -> str:
-        """Register the fields at these positions with DuckDB; return the table name for a FROM clause."""
+        """Register the fields at these positions with DuckDB, and return the name of the table for a FROM clause.
+
+        Each line below a header is a row. The files are read when the table is queried, block by block.
+
+        Args:
+            connection: DuckDB connection on which the table is registered.
+            positions: Positions of columns from 0; `line_place` is the fault of the line.
+
+        Returns:
+            Name of a table whose column ``cN`` has the field at position N, as UTF-8 bytes (BLOB), in the order of
+            `positions`. An empty field is NULL, and so are
+            all fields of a malformed line.
+        """
         return self._register_lines(connection, positions, whole=False)
 
     def scan_decoded(
         self, connection: duckdb.DuckDBPyConnection, positions: Sequence[int], texts: Sequence[int]
     ) -> str | None:
-        """Return None: fields are bytes."""
+        """Return None, because fields are bytes, which DuckDB cannot decode by itself."""
 
     def scan_whole(self, connection: duckdb.DuckDBPyConnection, positions: Sequence[int]) -> str:
-        """Register the fields at these positions, and a column `whole` with each line; return the table name for a FROM
-        clause.
+        """Register the fields at these positions, and each whole line as a column ``whole``, with DuckDB.
+
+        Returns:
+            Name of the table for a FROM clause, with columns as in `scan`.
         """
         return self._register_lines(connection, positions, whole=True)
 
@@ -353,8 +374,9 @@ class ParquetSource:
         return f"SELECT count(*) FROM ({' UNION ALL '.join(f'SELECT 1 FROM {scan}' for scan in self.scans)})"
 
     def scan(self, connection: duckdb.DuckDBPyConnection, positions: Sequence[int]) -> str:
-        """Return a FROM clause with these columns: by DuckDB if it reads all of them for any values, else through
-        Arrow.
+        """Return a FROM clause with the columns at these positions, named ``c0``, ``c1`` and so on by position.
+
+        DuckDB reads the files itself if it can read all of these columns for any values; otherwise Arrow does.
         """
         sources.require_readable(self, positions)
         if not self._reads_directly(positions):

@@ -1,4 +1,8 @@
-"""Local randomisers, the client side of frequency oracles, and the choice among them.
+"""Local randomisers (randomised response), the client side of frequency oracles, and the choice among them.
+
+A person's true answer is one of k. The device sends a random report, whose distribution depends on the answer so little
+that it is epsilon-differentially private. A report supports a set of answers, more often the true one than others, so
+that counts of supporting reports estimate how many people have each answer.
 
     KaryRandomisedResponse    the true answer, or a uniform one (also called generalised randomised response, GRR)
     HadamardResponse          one noisy sign of the Hadamard code of the answer
@@ -9,7 +13,8 @@ Each class states its exact probabilities, draws reports of a fixed size, and co
 answer. `choose_randomiser` selects the most accurate one. Local hashing is not implemented; `docs/exercises/randomiser`
 adds it.
 
-Formal guarantees: a report is epsilon-DP for each pair of answers. Each class says why.
+Formal guarantees: for any two true answers, the probabilities of every report differ by a factor of at most
+exp(epsilon). Each class says why.
 """
 
 from __future__ import annotations
@@ -45,7 +50,7 @@ Reports = NDArray[np.uint8]
 """Bytes of reports, shape (reports, octets), little-endian."""
 
 MOST_ANSWERS = 2**24
-"""Answers of a randomiser at most."""
+"""Answers of a randomiser at most: the counts of so many take 128 MiB."""
 
 
 class Support(NamedTuple):
@@ -138,10 +143,17 @@ class Randomiser(ABC):
 
     @abstractmethod
     def list_reports(self) -> Iterator[bytes]:
-        """Iterate over every possible report; use it for few answers only."""
+        """Yield every possible report once, as bytes. Their number may grow exponentially with that of the answers."""
 
     def draw(self, answers: IntArray, randomness: Randomness) -> Reports:
-        """Draw an independent report for each true answer.
+        """SECRET: draw an independent report for each true answer.
+
+        Args:
+            answers: True answers, (people,), from 0 to `self.answers` - 1.
+            randomness: Source of random bits.
+
+        Returns:
+            Reports, (people, octets) bytes, in the order of `answers`.
 
         Raises:
             ValueError: a number is not an answer. The message does not contain it.
@@ -169,12 +181,12 @@ class Randomiser(ABC):
         """Return the number of reports that support each answer, shape ``(answers,)``."""
 
     def variance(self, share: float = 0.0) -> float:
-        """Return the variance of an answer's debiased count, per report.
+        """Return the variance of an answer's debiased count, divided by the number of reports.
 
-        The variance is over the randomised responses alone, given the true answers.
+        The variance is over the randomised responses alone, given the true answers: sampling of people is not included.
 
         Args:
-            share: Share of the reports whose true answer this is.
+            share: Share of the reports, from 0 to 1, whose true answer this is.
         """
         p_true, p_other, gain = (
             float(probability) for probability in (self.support.p_true, self.support.p_other, self.support.gain)
@@ -665,15 +677,16 @@ smaller."""
 
 
 def make_randomiser(name: str, answers: int, epsilon: Fraction) -> Randomiser:
-    """Return the randomiser of this name.
+    """Return the randomiser that a task document names.
 
     Args:
-        name: Name of the randomiser.
-        answers: Number of possible answers.
-        epsilon: Loss of one report.
+        name: ``k-ary``, ``hadamard``, ``subset`` or the name of another class in `RANDOMISERS`.
+        answers: Number k of possible answers, from 2 to 2**24; at most 2**12 for ``subset``.
+        epsilon: Privacy loss of one report, from 2**-20 to 64.
 
     Raises:
-        ValueError: the name is unknown, or there are too many answers for this randomiser.
+        TypeError: `epsilon` is not a Fraction.
+        ValueError: the name is unknown, or the number of answers or `epsilon` is out of its range.
     """
     randomisers = {randomiser.NAME: randomiser for randomiser in RANDOMISERS}
     if name not in randomisers:
@@ -693,10 +706,14 @@ def choose_randomiser(
     case: a sum of answers read from a tree adds few answers of each level.
 
     Args:
-        answers: Number of answers.
-        epsilon: Privacy loss of one report.
+        answers: Number of possible answers, from 2 to 2**24.
+        epsilon: Privacy loss of one report, from 2**-20 to 64.
         max_octets: Largest size of a report, in bytes.
-        candidates: Randomisers to choose from.
+        candidates: Classes to choose from.
+
+    Raises:
+        TypeError: `epsilon` is not a Fraction.
+        ValueError: a number is out of its range, or no candidate has reports as short as `max_octets`.
 
     >>> from fractions import Fraction
     >>> [choose_randomiser(answers, Fraction(1)).NAME for answers in (2, 16, 64, 2**16)]

@@ -466,7 +466,16 @@ def _create_ask_command(name: str, command: Command) -> Command:
     has_one_grid = _has_one_grid(command)
 
     def ask_question(servers: TaskServers, output: Output, **groups: Any) -> None:
-        """Ask the question with the options that the task declares and those that were typed."""
+        """Ask two servers the question, and print or write the answer as `output` says.
+
+        The text is replaced below by the help text of the command.
+
+        Args:
+            servers: Options that name the task, the ticket and the server that is asked.
+            output: Options that say where the answer goes, and in which format.
+            **groups: The question's groups of options as they were typed, by name of the group. Options that the task
+                declares, such as the grid, overwrite them.
+        """
         task = servers.read_task(output)
         declared: dict[str, Any] = {"where": task.where or None}
         if has_one_grid:

@@ -1,4 +1,10 @@
-"""Oblivious transfer: base transfers on ristretto255, and the extension of 128 transfers to labels of many bits."""
+"""Oblivious transfer: base transfers on the group ristretto255, and their extension to millions of transfers.
+
+In an oblivious transfer the sender has two messages and the receiver a bit. The receiver learns the message that the
+bit selects and nothing of the other one; the sender does not learn the bit. Garbled circuits use one for each input bit
+of the evaluator. Base transfers need public-key operations; the extension makes any number of transfers from 128 of
+them by symmetric cryptography.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,9 @@
-"""Secure two-party computation of a Boolean circuit, by garbling (Yao) and oblivious transfer.
+"""Secure two-party computation of a Boolean circuit, by garbled circuits (Yao) and oblivious transfer.
+
+One party, the garbler, gives each wire two random labels of 128 bits, one for the bit 0 and one for 1, and encrypts
+each gate as a table. The other party, the evaluator, has one label per wire and decrypts the tables gate by gate. It
+gets the labels of its own input bits by oblivious transfer: it learns one of two labels, and the garbler does not learn
+which.
 
     garble, evaluate            both sides of a session for many instances of a circuit
     garble_one, evaluate_one    both sides for one instance, in three messages
@@ -6,10 +11,10 @@
     run_both_parties            runs two sides in one process, for tests and simulations
 
 A session is a generator: it yields a message to send it, and yields None to receive the next one. At its end each party
-has an XOR share of the outputs.
+has an XOR share of the outputs, that is bits whose XOR with the other party's bits is the result.
 
-Formal guarantees: if both parties follow the protocol, neither learns more than its own share, which alone is uniform
-(see `garble`).
+Formal guarantees: if both parties follow the protocol (semi-honest), neither learns more than its own share, which
+alone is uniform. `garble` names the assumptions. A party that deviates is not covered.
 """
 
 from __future__ import annotations
@@ -57,8 +62,8 @@ def run_both_parties(first: Talk[Result], second: Talk[Other]) -> tuple[Result, 
     """Run both parties in one process, message by message, and return both results.
 
     Args:
-        first: Session of one party.
-        second: Session of the other.
+        first: Session of one party, such as ``garble(...)``.
+        second: Session of the other party, of the same job, such as ``evaluate(...)``.
 
     Raises:
         ValueError: each party waits for the other.
@@ -88,6 +93,7 @@ def run_both_parties(first: Talk[Result], second: Talk[Other]) -> tuple[Result, 
     return results[0], results[1]
 
 
+# Domain separation: a hash of a job equals no hash that is made for another purpose.
 _PURPOSE = b"dpcurves: job of two parties, version 1\n"
 
 
@@ -109,11 +115,13 @@ class InputOwner(Enum):
 
 @dataclass(frozen=True, slots=True)
 class FinalStep:
-    """A final circuit, applied to the sum of an output over all instances. No party learns the sum.
+    """A further circuit, applied once to the sum of the output over all instances. No party learns the sum itself.
+
+    For example, the instances compute one number for each pair of people, and the final step adds noise to their sum.
 
     Attributes:
-        circuit: Its first input is the sum, of `Job.total_width` bits, with `Job.total_offset` added.
-        owners: Owner of each other input.
+        circuit: Circuit whose first input is the sum, of `Job.total_width` bits, with `Job.total_offset` added.
+        owners: Owner of each input but the first.
     """
 
     circuit: Circuit
@@ -122,19 +130,22 @@ class FinalStep:
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """A circuit, and how many instances of it two parties evaluate.
+    """Public description of a computation: a circuit, and how many instances of it two parties evaluate.
+
+    Both parties must make equal jobs: messages of unequal ones are refused.
 
     Attributes:
         name: Unique name of the session, such as a task and an attempt.
         circuit: Circuit of one instance.
-        owners: Owner of each input.
-        count: Number of instances.
-        final_step: Final circuit on the sum of the only output; None: each instance has its own outputs.
-        tree_levels: Depth of the trees of the transfer extension.
-        chunk_size: Number of instances per message.
+        owners: Owner of each input, in the circuit's order.
+        count: Number of instances, at least 1.
+        final_step: Circuit on the sum of the only output over all instances; None: each instance has its own outputs.
+        tree_levels: Depth of the seed trees of the transfer extension (SoftSpoken). Deeper trees send fewer bytes and
+            take more time.
+        chunk_size: Number of instances per message, at least 1.
 
     Raises:
-        ValueError: the arguments are inconsistent.
+        ValueError: the number of owners is wrong, a number is below 1, or the final step does not fit the circuit.
     """
 
     name: bytes
@@ -203,10 +214,12 @@ def _describe_circuit(circuit: Circuit, owners: tuple[InputOwner, ...]) -> list[
     return [" ".join([owner.value for owner in owners]).encode(), f"\n{ranges}\n{to_bristol(circuit)}".encode()]
 
 
-# SECRET: a party's inputs as bits, chunk by chunk, and labels for them.
+# SECRET: a party's inputs as bits, chunk by chunk (a chunk is the instances of one message), and labels for them.
 Bits = NDArray[np.bool_]
 PartyInputs = Sequence[NDArray[np.uint64] | None]
-"""For each input the numbers of all instances; None for other parties' inputs and for random bits."""
+"""For each input of the circuit an array (instances,) of unsigned integers; None for inputs that the other party alone
+supplies, and for joint random bits.
+"""
 SEED_SIZE = 16  # bytes of the seed of the garbler's labels, an AES-128 key
 
 
@@ -217,8 +230,8 @@ class Inputs:
     Attributes:
         widths: Bits of each input.
         owners: Owner of each input.
-        values: For each input that this party supplies, a number for each instance; None for other inputs.
-        role: Role of this party.
+        values: For each input that this party supplies or shares, an array (instances,); None for other inputs.
+        role: `GARBLER` or `EVALUATOR`.
         randomness: Source of its share of joint random bits.
     """
 
@@ -259,10 +272,11 @@ class Inputs:
     def split_bits(self, part: slice) -> Iterator[tuple[InputOwner, int, list[Bits]]]:
         """SECRET: yield for each input its owner, its width, and this party's bits, one array per bit.
 
-        There are no arrays if the other party alone supplies the input.
+        Bits come lowest first, as arrays (instances of the part,). There are no arrays if the other party alone
+        supplies the input. Joint random bits are drawn anew at each call, so a part must be split only once.
 
         Args:
-            part: The instances.
+            part: The instances, as a slice with start and stop.
         """
         size = part.stop - part.start
         for owner, width, values in zip(self.owners, self.widths, self.values, strict=True):
@@ -310,7 +324,7 @@ def count_transferred_bits(owners: Sequence[InputOwner], widths: Sequence[int]) 
 
 
 # Authenticated messages of a session, in order: changed, truncated, replayed or foreign messages are refused.
-NONCE_SIZE = 16  # bytes of a party's session nonce
+NONCE_SIZE = 16  # bytes of a party's session nonce; random ones of 128 bits do not repeat
 GARBLER, EVALUATOR = 0, 1  # numbers of the parties
 
 
@@ -318,12 +332,13 @@ GARBLER, EVALUATOR = 0, 1  # numbers of the parties
 class MessageAuthenticator:
     """Adds AES-GCM tags to the messages of a session, under a key derived from the job and a nonce of each party.
 
-    Formal guarantees: it detects accidents, and messages of other sessions. It does not stop attackers on the network;
-    the transport does, by TLS or encryption.
+    Formal guarantees: a message that is damaged, out of order, or of another session or job is refused. The key is
+    derived from public values, so attackers on the network are not stopped; the transport does that, by TLS or
+    encryption.
 
     Attributes:
-        job: Digest of the job.
-        party: Number of this party.
+        job: Digest of the job (`Job.digest`).
+        party: Number of this party: `GARBLER` or `EVALUATOR`.
     """
 
     job: bytes
@@ -336,11 +351,23 @@ class MessageAuthenticator:
         self._name = sha256(b"dpcurves: session, version 1\n" + self.job).digest()
 
     def draw_nonce(self, randomness: RandomByteSource) -> bytes:
-        """Draw a nonce that distinguishes this session from all others."""
+        """Return a random nonce of 16 bytes, which makes this session differ from all others.
+
+        The nonce is not stored here. The caller sends it to the other party, and then passes it to `mix_nonce`.
+
+        Args:
+            randomness: Random source of this party.
+        """
         return randomness.random_bytes(NONCE_SIZE)
 
     def mix_nonce(self, nonce: bytes | memoryview) -> None:
-        """Bind all later messages to this nonce too; both parties mix nonces in the same order."""
+        """Bind the tags of all later messages to this nonce, too.
+
+        Both parties must mix the same nonces, of both of them, in the same order.
+
+        Args:
+            nonce: A party's nonce, 16 bytes.
+        """
         self._name = sha256(self._name + nonce).digest()
 
     @property
@@ -354,17 +381,17 @@ class MessageAuthenticator:
         return sha256(b"salt of gates\n" + self._name).digest()[: garbling.SALT_SIZE]
 
     def seal_message(self, *fields: bytes) -> bytes:
-        """Return the joined fields with a tag, as this party's next message. They are not encrypted."""
+        """Return this party's next message: the joined fields, not encrypted, and a tag of 16 bytes."""
         body = b"".join(fields)
         tag = self._tag(self.party, self._sent_count, body)
         self._sent_count += 1
         return body + tag
 
     def open_message(self, message: bytes, size: int | None = None) -> memoryview:
-        """Return the body of the other party's next message, after checking its tag.
+        """Return the body of the other party's next message, without its tag, which is checked.
 
         Args:
-            message: The message.
+            message: The message as `seal_message` of the other party returned it.
             size: Bytes that the body must have; None: any number.
 
         Raises:
@@ -390,21 +417,29 @@ class MessageAuthenticator:
 def garble(
     job: Job, values: PartyInputs, randomness: RandomByteSource, final_values: PartyInputs = ()
 ) -> Talk[list[Bits]]:
-    """Run the garbler's side; return its XOR shares of all output wires, or of the final step's.
+    """Return the garbler's side of a session, as a generator of messages; its result is this party's XOR shares.
 
-    Formal guarantees: the evaluator sees labels that are indistinguishable from uniform, tables (see `GateEngine`), and
-    the points of base transfers (see `BaseReceiver`). The garbler sees points and masked bits (see
-    `ExtensionReceiver`). So, if both follow the protocol, neither learns more than its own share, which alone is
-    uniform. Not covered: a party that deviates, for example with a table that works for one value only, or with tables
-    of another circuit.
+    Formal guarantees: the evaluator sees one label of each wire, which is indistinguishable from uniform, the tables of
+    the gates (see `GateEngine`), and the points of the base transfers (see `BaseReceiver`). The garbler sees points and
+    masked bits (see `ExtensionReceiver`). So, if both follow the protocol, neither learns more than its own share,
+    which alone is uniform. Not covered: a party that deviates, for example with a table that works for one value only,
+    or with tables of another circuit.
 
     Args:
         job: Job that both parties have agreed on.
-        values: SECRET. Inputs of this party, as in `Inputs`.
+        values: SECRET. For each input of `job.circuit` that this party supplies or shares, an array (job.count,) of
+            unsigned integers; None for every other input.
         randomness: Random source of this party.
-        final_values: SECRET. Inputs of the final step, without the sum.
+        final_values: SECRET. The same for the inputs of the final step after its first one, the sum, which neither
+            party supplies: arrays of one number. Ignored without a final step.
+
+    Returns:
+        A generator that yields a message to send it, and None to receive the next one. Its result is a list of one
+        array of bits per output wire, in the order of the circuit's outputs. Without a final step these are the wires
+        of `job.circuit`, with one bit per instance. With a final step they are its wires only, with one bit each.
 
     Raises:
+        ValueError: values are missing or superfluous, or have a wrong number of instances or too many bits.
         ProtocolError: a message was not the next one of the session. The error shows nothing of this party's inputs.
     """
     inputs = Inputs(job.circuit.inputs, job.owners, values, InputOwner.GARBLER, randomness)
@@ -507,15 +542,27 @@ def _garble_sum(  # noqa: PLR0917
 def evaluate(
     job: Job, values: PartyInputs, randomness: RandomByteSource, final_values: PartyInputs = ()
 ) -> Talk[list[Bits]]:
-    """Run the evaluator's side; return its XOR shares of all output wires, or of the final step's. See `garble`.
+    """Return the evaluator's side of a session, as a generator of messages; its result is this party's XOR shares.
+
+    Formal guarantees: if both parties follow the protocol, neither learns more than its own share, which alone is
+    uniform (the argument stands at `garble`).
 
     Args:
         job: Job that both parties have agreed on.
-        values: SECRET. Inputs of this party, as in `Inputs`.
+        values: SECRET. For each input of `job.circuit` that this party supplies or shares, an array (job.count,) of
+            unsigned integers; None for every other input.
         randomness: Random source of this party.
-        final_values: SECRET. Inputs of the final step, without the sum.
+        final_values: SECRET. The same for the inputs of the final step after its first one, the sum, which neither
+            party supplies: arrays of one number. Ignored without a final step.
+
+    Returns:
+        A generator that yields a message to send it, and None to receive the next one. Its result is a list of one
+        array of bits per output wire, in the order of the circuit's outputs. Without a final step these are the wires
+        of `job.circuit`, with one bit per instance. With a final step they are its wires only, with one bit each. The
+        XOR with the garbler's result is the output.
 
     Raises:
+        ValueError: values are missing or superfluous, or have a wrong number of instances or too many bits.
         ProtocolError: a message was not the next one of the session. The error shows nothing of this party's inputs.
     """
     inputs = Inputs(job.circuit.inputs, job.owners, values, InputOwner.EVALUATOR, randomness)
@@ -663,16 +710,22 @@ _SINGLE_INSTANCE = slice(0, 1)  # the instances of a job that has a single one
 
 
 def garble_one(job: Job, values: PartyInputs, randomness: RandomByteSource) -> Talk[list[Bits]]:
-    """Run the garbler's side for one instance; return its XOR shares of the output wires.
+    """Return the garbler's side of a session of one instance: three messages, with base transfers only.
 
-    It has the guarantees of `garble`, and uses base transfers only.
+    The guarantees are those of `garble`: if both parties follow the protocol, neither learns more than its own share.
 
     Args:
-        job: Circuit of one instance, and owners of its inputs.
-        values: SECRET. Inputs of this party, as in `Inputs`.
+        job: A job with one instance and no final step.
+        values: SECRET. For each input that this party supplies or shares, an array of one unsigned integer; None for
+            every other input.
         randomness: Random source of this party.
 
+    Returns:
+        A generator that yields a message to send it, and None to receive the next one. Its result is this party's XOR
+        shares: a list of one array of one bit per output wire.
+
     Raises:
+        ValueError: the job has several instances or a final step, or the values do not fit it.
         ProtocolError: a message was not the next one of the session. The error shows nothing of this party's inputs.
     """
     inputs = _create_single_inputs(job, values, InputOwner.GARBLER, randomness)
@@ -702,16 +755,22 @@ def garble_one(job: Job, values: PartyInputs, randomness: RandomByteSource) -> T
 
 
 def evaluate_one(job: Job, values: PartyInputs, randomness: RandomByteSource) -> Talk[list[Bits]]:
-    """Run the evaluator's side for one instance; return its XOR shares of the output wires.
+    """Return the evaluator's side of a session of one instance: three messages, with base transfers only.
 
-    It has the guarantees of `garble`, and uses base transfers only.
+    The guarantees are those of `garble`: if both parties follow the protocol, neither learns more than its own share.
 
     Args:
-        job: Circuit of one instance, and owners of its inputs.
-        values: SECRET. Inputs of this party, as in `Inputs`.
+        job: A job with one instance and no final step.
+        values: SECRET. For each input that this party supplies or shares, an array of one unsigned integer; None for
+            every other input.
         randomness: Random source of this party.
 
+    Returns:
+        A generator that yields a message to send it, and None to receive the next one. Its result is this party's XOR
+        shares: a list of one array of one bit per output wire.
+
     Raises:
+        ValueError: the job has several instances or a final step, or the values do not fit it.
         ProtocolError: a message was not the next one of the session. The error shows nothing of this party's inputs.
     """
     inputs = _create_single_inputs(job, values, InputOwner.EVALUATOR, randomness)

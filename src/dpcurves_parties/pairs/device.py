@@ -1,4 +1,13 @@
-"""SECRET. One person's device: encrypted messages, its database file and its part in each meeting of two people."""
+"""SECRET. One person's device in secure two-party computations: encrypted messages, its database, its garbled circuits.
+
+People are paired at random. The two devices of a pair evaluate a function of both values, with noise, in a garbled
+circuit; such a session is a meeting. Devices need not be online together: messages are encrypted and signed, and wait
+at a relay server. All messages of a device are functions of a stored secret, its value and stored received messages. So
+a device that crashes and restarts repeats the same messages, and never draws noise twice for one privacy loss.
+
+Formal guarantees: the values of a person only leave the device as inputs of a garbled circuit (see
+`crypto.two_party.garble`), and the relay server cannot read messages. "SECRET" marks code whose values must not leave.
+"""
 
 from __future__ import annotations
 
@@ -95,9 +104,13 @@ class KeyBundle:
 
 @dataclass(frozen=True, slots=True)
 class MessageAddress:
-    """Address of a message: meeting, step, sender and recipient.
+    """Address of a message. Encryption and signature bind the message to it, so it cannot be used elsewhere.
 
-    Encryption and signature bind a message to its address.
+    Attributes:
+        meeting: Name of the meeting, which both people derive alike.
+        step: Position of the message in the meeting's protocol, from 0; `SHARE_STEP` for an output share.
+        sender: Number of the person who sends.
+        recipient: Number of the person who receives; `AGGREGATOR` for the server that adds up answers.
     """
 
     meeting: bytes
@@ -115,7 +128,12 @@ class MessageAddress:
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
 class PersonKeys:
-    """SECRET: private keys of one person, or of the aggregator. It has no repr."""
+    """SECRET: private keys of one person, or of the aggregator. It has no repr.
+
+    Attributes:
+        hpke_key: X25519 key that decrypts messages.
+        signing_key: Ed25519 key that signs messages.
+    """
 
     hpke_key: X25519PrivateKey
     signing_key: Ed25519PrivateKey
@@ -145,6 +163,9 @@ class PersonKeys:
             body: The plaintext.
             address: Meeting, step, sender and recipient.
             recipient: Public keys of the recipient.
+
+        Returns:
+            Encapsulated key, ciphertext with tag, and signature: `OVERHEAD` bytes more than the plaintext.
         """
         sealed: bytes = SUITE.encrypt(
             body, X25519PublicKey.from_public_bytes(recipient.hpke_key), address.associated_data
@@ -159,6 +180,9 @@ class PersonKeys:
             address: Meeting, step, sender and recipient.
             sender: Public keys of the sender.
 
+        Returns:
+            The plaintext.
+
         Raises:
             ProtocolError: another person signed the message, its address differs, or a bit has changed.
         """
@@ -168,13 +192,16 @@ class PersonKeys:
 def open_sealed_message(
     hpke_key: X25519PrivateKey, message: bytes, address: MessageAddress, sender: KeyBundle
 ) -> bytes:
-    """Verify and decrypt a message with the recipient's key. Raises as `PersonKeys.open_message`.
+    """Verify and decrypt a message with the recipient's key, and return the plaintext.
 
     Args:
         hpke_key: Private key of the recipient.
         message: The message as it was received.
         address: Meeting, step, sender and recipient.
         sender: Public keys of the sender.
+
+    Raises:
+        ProtocolError: another person signed the message, its address differs, or a bit has changed.
     """
     sealed, signature = message[:-SIGNATURE_SIZE], message[-SIGNATURE_SIZE:]
     try:
@@ -213,10 +240,10 @@ LARGEST_LETTER = 2**20  # bytes of one encrypted message at most
 
 
 class Mailbox(Protocol):
-    """Interface of mailboxes."""
+    """Interface of a storage of encrypted messages by address, such as the client of a relay server."""
 
     def put_message(self, address: MessageAddress, message: bytes) -> None:
-        """Store a message. The operation is idempotent."""
+        """Store a message at its address. A second one at the same address is ignored."""
         ...
 
     def get_message(self, address: MessageAddress) -> bytes | None:
@@ -553,10 +580,10 @@ class Person:
 
     Attributes:
         number: Number of the person in the task.
-        agreement: Agreement with the seed.
+        agreement: The public terms with the revealed seed, from which the meetings follow.
         device: Persistent state of the person.
-        mailbox: Storage of messages.
-        bundles: Returns the key bundle of a person, or of the aggregator.
+        mailbox: Storage of encrypted messages.
+        bundles: Returns the key bundle of a person by number, or of the aggregator (`AGGREGATOR`).
     """
 
     number: int
@@ -566,9 +593,9 @@ class Person:
     bundles: Callable[[int], KeyBundle]
 
     def advance_meeting(self, meeting: Meeting, values: Sequence[Any]) -> bool:
-        """Send all messages that can be sent by now; return True once all are sent.
+        """Send all of this person's messages of a meeting that can be sent by now; return whether all are sent.
 
-        Call it again when the partner may have written.
+        False: a message of the partner is missing. Call the method again when the partner may have written.
 
         Args:
             meeting: Meeting of the agreement.

@@ -1,10 +1,14 @@
-"""Means of a kernel over pairs of people: kernels as circuits, the named kernels, and plans with noise.
+"""U-statistics with differential privacy: kernels as Boolean circuits, the named kernels, and plans of their noise.
+
+A kernel is a symmetric function of two people's values, whose mean over random pairs is released. It is evaluated in a
+secure two-party computation, so it must be a circuit, and noise is added within.
 
     Kernel          a function of two people, traced to a circuit
     plan_answers    noise in the answer of each pair (randomised response)
     plan_sum        noise added once, to the sum over all pairs
 
-Formal guarantees: a plan's answers lose at most its loss, for a replaced person (see `plan_answers`, `plan_sum`).
+Formal guarantees: what is released under a plan has at most the plan's privacy loss, if one person's values are
+replaced (proofs at `plan_answers` and `plan_sum`).
 """
 
 from __future__ import annotations

@@ -1,11 +1,14 @@
-"""SECRET. A person's part in all of its meetings, and the client by which its device reaches the relay server.
+"""SECRET. Client of one person's device for secure two-party computation with other people, over a message relay.
+
+People are paired at random. The two devices of a pair evaluate a function of both values, with noise, in a garbled
+circuit; such a session is a meeting. They need not be online together, because a relay server keeps their messages.
 
     1. `Participant.enter_task` publishes the person's key bundle, before the pairs are drawn.
     2. `reveal_seed` closes the task: the seed draws the pairs, and nobody can enter any more.
     3. `Participant.advance_meetings` sends the messages that are due, until `MeetingProgress.is_over`.
 
 A meeting that fails does not stop the others. The relay server passes on messages that it cannot decrypt, and keeps the
-first one of each address.
+first one of each address (meeting, sender and step). "SECRET" marks code whose values must not leave the device.
 """
 
 from __future__ import annotations
@@ -28,11 +31,11 @@ from .task import PairTask
 
 @dataclass(slots=True, repr=False, eq=False)
 class RelayClient:
-    """Client of the relay server for one person, with a cache of key bundles. Its ticket is SECRET; it has no repr.
+    """Client of the relay server for one person, with a cache of key bundles (signed public keys). It has no repr.
 
     Attributes:
-        task: The task.
-        ticket: The person's ticket.
+        task: The task document.
+        ticket: The person's ticket, that is the document with the access token. SECRET.
         channel: Connection to the relay server.
     """
 
@@ -107,7 +110,9 @@ class RelayClient:
         self._delivered_addresses.add(address)
 
     def get_message(self, address: MessageAddress) -> bytes | None:
-        """Return the message at an address; None if there is no message yet."""
+        """Return the encrypted message at an address; None if it has not come yet. Raises `ProtocolError` if the server
+        refuses or cannot be reached.
+        """
         return self._request("letter", self._encode_address(address)) or None
 
     def has_message(self, address: MessageAddress) -> bool:
@@ -135,14 +140,14 @@ class RelayClient:
 
 
 def reveal_seed(task: PairTask, ticket: Ticket, seed: bytes, timeout: float = ANSWER_SECONDS) -> int:
-    """Reveal the seed, which draws the pairs; return the number of people who have entered.
+    """Reveal the seed to the relay server, which closes the task; return the number of people who have entered.
 
-    The operation is idempotent.
+    The pairs follow from the seed. A repeated call has the effect of one.
 
     Args:
         task: The task document.
         ticket: The coordinator's ticket.
-        seed: The seed that the task document commits to.
+        seed: The seed that the task document commits to, 32 bytes.
         timeout: Seconds to wait for an answer.
 
     Raises:
@@ -156,7 +161,7 @@ def reveal_seed(task: PairTask, ticket: Ticket, seed: bytes, timeout: float = AN
 
 
 def decode_hex(digits: str) -> bytes:
-    """Decode hexadecimal digits of a server's response. Raises `ProtocolError` if they are invalid."""
+    """Return the bytes of hexadecimal digits in a server's response. Raises `ProtocolError` if they are invalid."""
     try:
         return bytes.fromhex(digits)
     except ValueError:
@@ -164,7 +169,7 @@ def decode_hex(digits: str) -> bytes:
 
 
 class MeetingProgress(NamedTuple):
-    """Progress of a person in a task.
+    """Progress of a person in a task, as counts of the person's meetings.
 
     Attributes:
         pairs_drawn: True once the pairs are drawn.
@@ -207,10 +212,13 @@ class Participant:
         """Enter a task with the device in a file; creates the file if it is missing.
 
         Args:
-            client: Connection to the relay server.
-            randomness: Source of the random bits.
-            path: File of the device.
-            on_drop: Function that is called with a line for each meeting that is dropped.
+            client: Connection to the relay server, with the person's ticket.
+            randomness: Source of the device's secret, which is drawn when the file is created.
+            path: Database file of the device.
+            on_drop: Function that is called with one line of text for each meeting that is dropped.
+
+        Returns:
+            The participant, whose key bundle is published.
 
         Raises:
             ProtocolError: the ticket is of another task or was used with another device, or the task is closed.
@@ -226,7 +234,13 @@ class Participant:
         return cls(number, device, client, on_drop)
 
     def advance_meetings(self, values: Sequence[Any]) -> MeetingProgress:
-        """Send all messages that are due in all meetings. A failed meeting does not stop the others.
+        """Send all messages that are due in all of this person's meetings, and return the progress.
+
+        Before the pairs are drawn nothing is sent. A meeting with an invalid message is dropped, without effect on the
+        others. Call the method again until the progress `is_over`, with equal values.
+
+        Args:
+            values: SECRET. This person's values, in the order of the kernel's columns.
 
         Raises:
             ProtocolError: the server cannot be reached, or the device cannot be written.

@@ -1,4 +1,7 @@
-"""Public agreement of people who compute in pairs: jobs, meetings of two people, and the signed terms of a task.
+"""Public terms of secure two-party computations between pairs of people: jobs, meetings, and the terms they agree on.
+
+People are paired at random. The two of a pair evaluate a function of both values, with noise, in a garbled circuit. A
+job is the circuit with its number of instances; a meeting is the session of the two people of one pair.
 
     PairTerms    what people agree on before the seed is shown: computation, loss, pairing, commitment to the seed
     Agreement    the terms with their seed: the pairs that follow, and the circuit of each meeting
@@ -35,9 +38,9 @@ from .queries import PairAnswers, Pairing, PairQuery, commit_to_seed
 
 # SECRET. Any value is coerced to an integer: neither participation nor errors may depend on values.
 def coerce_unsigned(value: Any, bits: int) -> int:
-    """SECRET: return a value as an unsigned integer of `bits` bits. It never raises.
+    """SECRET: return a value as an unsigned integer of `bits` bits. No value raises an error, which would reveal it.
 
-    Values are clipped to 0 and to the largest integer; anything that is not a number becomes 0.
+    Fractions are cut off. Values are clipped to 0 and to the largest integer; anything that is not a number becomes 0.
 
     >>> [coerce_unsigned(value, 3) for value in (5, -1, 9, 4.0, "4", None)]
     [5, 0, 7, 4, 0, 0]
@@ -50,7 +53,7 @@ def coerce_unsigned(value: Any, bits: int) -> int:
 
 
 def coerce_unsigned_array(values: Any, bits: int) -> NDArray[np.uint64]:
-    """SECRET: apply `coerce_unsigned` to each value."""
+    """SECRET: return values as unsigned integers of `bits` bits, (values,), each coerced by `coerce_unsigned`."""
     return np.array([coerce_unsigned(value, bits) for value in values], dtype=np.uint64)
 
 

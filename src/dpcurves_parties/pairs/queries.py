@@ -1,10 +1,13 @@
-"""Queries about pairs of people, schemes that choose pairs, and the distribution of the released values.
+"""Incomplete U-statistics as queries: a kernel over random pairs of people, and the distribution of what is released.
 
-    PairQuery                                     a kernel over the pairs of a scheme
-    Permutations, WithoutRepetition, OwnChoice    schemes; pairs follow from a public seed
+A kernel is a symmetric function of two people's values. Its mean over all pairs is estimated from some of them. A
+pairing scheme says how these pairs follow from a public random seed.
+
+    PairQuery                                     the query: a kernel, and the scheme that chooses the pairs
+    Permutations, WithoutRepetition, OwnChoice    pairing schemes
     PairAnswers, PairSum                          the distribution of noisy answers of pairs, or of their noisy sum
 
-Touches no values of people.
+Formal guarantees: everything here is a function of public facts. No value of a person is read.
 """
 
 from __future__ import annotations
@@ -33,7 +36,9 @@ PAIR_SEED_SIZE = 32  # bytes of a seed
 
 
 class Overlaps(NamedTuple):
-    """Numbers of ordered couples of pairs by how many people they share; a pair forms a couple with itself.
+    """Numbers of ordered couples of pairs (a pair of people, and again one) by how many people the two pairs share.
+
+    Variances of means over pairs depend on these. A pair forms a couple with itself.
 
     Attributes:
         pairs: Number of pairs.

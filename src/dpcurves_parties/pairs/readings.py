@@ -1,7 +1,8 @@
-"""Means over all pairs of people, with intervals, estimated from a release about pairs at no further privacy loss.
+"""Incomplete U-statistics: confidence intervals of the mean of a kernel over all pairs of people.
 
-Also called U-statistics of degree two (Hoeffding 1948), here of the m pairs that answered (incomplete U-statistics).
-The mean over these pairs has the variance
+A kernel is a symmetric function of two people's values. Its mean over all pairs is a U-statistic of degree two
+(Hoeffding 1948). It is estimated from m random pairs, of which noisy sums were released. The mean over these pairs has
+the variance
 
     (one_shared * zeta1 + both_shared * zeta2) / m**2                       see `Overlaps.variance`
 
@@ -11,9 +12,11 @@ products of answers and zeta2 by the range of the kernel, and the interval assum
 
     estimate +- z * sqrt(largest variance)          with z**2 pseudo-observations, half at each end of the range
 
-For these people the sampling variance of all pairs (`all_pairs_variance`) is subtracted.
+That interval is for the population from which the people are a sample. For the mean over these people themselves, the
+variance that their sampling causes (`all_pairs_variance`) is subtracted.
 
-Formal guarantees: post-processing of one release.
+Formal guarantees: everything here is a function of released numbers and public facts, so it has no privacy loss beyond
+that of the release (post-processing).
 
 References: Hoeffding 1948; Blom 1976 (incomplete U-statistics); Agresti and Coull 1998; Bhatia and Davis 2000.
 
@@ -47,7 +50,8 @@ class Tuning:
     """Numbers that steer the intervals of means over pairs."""
 
     doubt_z: float = 2.0
-    """Half-width of the confidence interval for zeta 1, in standard deviations of its estimate from products."""
+    """Half-width of the confidence interval for zeta 1, in standard deviations of its estimate from products; 2 covers
+    about 95 %, as if the estimate were normal."""
 
 
 TUNING = Tuning()
@@ -93,15 +97,19 @@ class _VarianceBounds(NamedTuple):
 
 
 def require_pair_distribution(distribution: OutputDistribution) -> PairDistribution:
-    """Return the distribution if it is about pairs of people. Raises `TypeError` otherwise."""
+    """Return the distribution unchanged if it is of a release about pairs of people. Raises `TypeError` otherwise."""
     return distribution.require_type(PairDistribution)  # type: ignore[type-abstract]
 
 
 def estimate_pair_mean(distribution: PairDistribution, values: Sequence[int]) -> float:
-    """Return the unbiased estimate of the kernel's mean over all pairs of people, in its units.
+    """Return the unbiased estimate of the kernel's mean over all pairs of people, in units of the kernel.
 
-    The first of `values` is the sum of the pairs' values, with noise. If no pair answered, the middle of the kernel's
-    range is returned.
+    Args:
+        distribution: Distribution of the released numbers, with the number of pairs that answered.
+        values: The released numbers. Only the first is used: the noisy sum of the pairs' values.
+
+    Returns:
+        The estimate, which noise may move out of the kernel's range; the middle of that range if no pair answered.
     """
     if not distribution.pairs:
         return float(distribution.step * (distribution.minimum + distribution.maximum) / 2)
@@ -111,19 +119,22 @@ def estimate_pair_mean(distribution: PairDistribution, values: Sequence[int]) ->
 def find_pair_interval(
     distribution: PairDistribution, values: Sequence[int], level: float, *, population: bool
 ) -> tuple[float, float]:
-    """Return an interval for the mean over all pairs of these people, with coverage of about `level`.
+    """Return an interval for the kernel's mean over all pairs, with coverage of about `level`.
 
-    It accounts for noise and the choice of pairs; with `population`, also for people as an independent sample. With z
-    the normal quantile of the level, z**2 pseudo-observations are added, half of them at each end of the range (Agresti
-    and Coull 1998), so that the interval is not too short if nearly all pairs agree. The covariance of pairs with a
-    person in common is bounded from the products of their answers, with `doubt_z`; without products the worst case is
-    assumed. For the population, this is exact for a kernel of two values if each person is in one pair.
+    The interval accounts for noise and for the choice of pairs; with `population`, also for the sampling of people.
+    With z the normal quantile of the level, z**2 pseudo-observations are added, half of them at each end of the
+    kernel's range (Agresti and Coull 1998), so that the interval is not too short if nearly all pairs agree. Two pairs
+    with a person in common are correlated. Their covariance is estimated from released products of answers, plus and
+    minus `doubt_z` standard errors; if no products were released, the worst case is assumed.
 
     Args:
         distribution: Distribution of the released numbers.
         values: The released numbers.
         level: Confidence level, between 0 and 1.
-        population: Whether the mean of the population is meant, rather than that of these people.
+        population: True: for the mean of the population; False: for the mean over all pairs of these people.
+
+    Returns:
+        Lower and upper endpoint, in units of the kernel, clipped to its range; the whole range if no pair answered.
     """
     if not distribution.pairs:
         return float(distribution.step * distribution.minimum), float(distribution.step * distribution.maximum)
@@ -242,10 +253,17 @@ def _laplace_normal_cdf(reach: float, scale: float, deviation: float) -> float:
 
 
 def pair_statistic(release: Release) -> UStatistic:
-    """Estimate the mean of a kernel over all pairs of people from the pairs that answered.
+    """Return the estimated mean of a kernel over all pairs of people, from the pairs that answered.
 
     The interval for these records accounts for noise and the random choice of pairs; the interval for the population
     also accounts for the sampling of people. Whether a pair answers is assumed not to depend on values.
+
+    Args:
+        release: A release about pairs: noisy sums over the pairs that answered.
+
+    Returns:
+        The U-statistic in units of the kernel, with intervals. A note says so if fewer than 99 % of the planned pairs
+        answered.
 
     Raises:
         TypeError: the release is not about pairs.
@@ -290,9 +308,12 @@ def estimate_among_passing(statistic: UStatistic, people: int, passing: int) -> 
     ``m (m - 1) / (n (n - 1))`` of all pairs of n people are pairs of the m who pass.
 
     Args:
-        statistic: Mean over all pairs.
-        people: Number of people.
-        passing: Public number of people who meet the condition.
+        statistic: Mean over all pairs, of a kernel with a condition.
+        people: Public number n of people.
+        passing: Public number m of people who meet the condition, from 2 to n.
+
+    Returns:
+        The scaled U-statistic. Value and interval endpoints are clipped to the kernel's range.
 
     Raises:
         TypeError: `statistic` is not a U-statistic, or a number is not an integer.
@@ -326,9 +347,12 @@ def estimate_auc(statistic: UStatistic, people: int, positives: int) -> UStatist
     half plus the mean divided by twice this fraction; a tie of scores counts one half.
 
     Args:
-        statistic: Mean of the kernel `AUC` over all pairs.
-        people: Number of people.
-        positives: Public number of positives.
+        statistic: Mean of the kernel `AUC` over all pairs, from -1 to 1.
+        people: Public number n of people.
+        positives: Public number p of people of the positive class, at least 1 and below n.
+
+    Returns:
+        The area, 0.5 for scores that say nothing. Noise may move it and its interval out of [0, 1].
 
     Raises:
         TypeError: `statistic` is not a U-statistic, or a number is not an integer.

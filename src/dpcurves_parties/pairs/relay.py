@@ -1,13 +1,17 @@
-"""Relay server of one task of people in pairs: it stores their encrypted messages and opens each pair's noisy answer.
+"""Message relay server for secure two-party computation between people's devices, who need not be online together.
 
-Its key, which decrypts output shares, is SECRET.
+People are paired at random. The two devices of a pair evaluate a function of both values, with noise, in a garbled
+circuit; their session is called a meeting. The relay stores their encrypted messages until they are fetched. Each
+device ends with an XOR share of the pair's noisy answer, encrypted to the relay, which adds up the answers. A task goes
+through three states:
 
-    open      people register key bundles, one for each ticket
-    closed    the seed is revealed; messages of agreed meetings are stored, one for each address, and delivered
-    answer    output shares of finished pairs are opened, and their sums released with the seed
+    open      each person registers a key bundle, that is the device's signed public keys, once per ticket
+    closed    the coordinator reveals the seed that draws the pairs; the relay stores and delivers their messages
+    answer    the relay opens the answers of the pairs that have finished, and releases sums of these and the seed
 
-Formal guarantees: see `Relay`. The server opens the noisy answers of pairs that follow from the committed seed, and
-cannot decrypt what two people send each other.
+Formal guarantees: the relay cannot decrypt what two people send each other, and opens noisy answers only. The task
+commits to the seed before people enter, so the relay cannot choose the pairs. Its key, which decrypts output shares, is
+SECRET.
 """
 
 from __future__ import annotations
@@ -88,11 +92,17 @@ LETTERS = Table(
     Column("step", sql.Integer, primary_key=True, autoincrement=False), *bytes_columns("letter"),
 )  # fmt: skip
 Slot = tuple[int, int, int]
-"""Number of a meeting, number of the sender, and step."""
+"""Address of a message: number of the meeting, number of the sender, and step (the position of the message in the
+protocol; `SHARE_STEP` is the output share for the relay).
+"""
 
 
 class RelayStore:
-    """Key bundles and messages of all tasks in a database. What was acknowledged is durable."""
+    """Key bundles and encrypted messages of all tasks, in a database. A method that returns has written durably.
+
+    Args:
+        url: SQLAlchemy URL of the database.
+    """
 
     def __init__(self, url: str) -> None:
         self._database = ServerDatabase(url, "relay", METADATA)
@@ -145,7 +155,7 @@ class RelayStore:
         Args:
             connection: Open transaction of the server's database.
             task: Hash of the task.
-            slot: Meeting, writer and step.
+            slot: Numbers of meeting and sender, and step.
             message: The encrypted message.
         """
         meeting, writer, step = slot
@@ -155,12 +165,12 @@ class RelayStore:
             connection.execute(insert(LETTERS), row)
 
     def load_message(self, task: str, slot: Slot) -> bytes | None:
-        """Return the encrypted message of a slot; None if there is no message yet."""
+        """Return the encrypted message of a slot (meeting, sender, step) of a task; None if it has not come yet."""
         return self._database.read_snapshot(lambda connection: _fetch_value(connection, _select_message(task, slot)))
 
     @read_transaction
     def load_step(self, connection: Connection, task: str, step: int) -> dict[tuple[int, int], bytes]:
-        """Return all messages of a step, by meeting and sender.
+        """Return all encrypted messages of a step, by numbers of meeting and sender; empty if none has come.
 
         Args:
             connection: Open transaction of the server's database.
@@ -172,7 +182,7 @@ class RelayStore:
         return {(row.meeting, row.writer): row.letter for row in rows}
 
     def count_bundles(self, task: str) -> int:
-        """Return the number of people who have entered."""
+        """Return the number of people who have registered a key bundle in a task, given by its hash."""
         statement = select(func.count()).select_from(BUNDLES).where(BUNDLES.c.task == task)
         return self._database.read_snapshot(lambda connection: int(connection.execute(statement).scalar_one()))
 
@@ -197,7 +207,7 @@ def _select_message(task: str, slot: Slot) -> sql.Select[Any]:
 
 
 ADDRESS_SIZE = 3 * 8  # bytes of an encoded address: meeting, sender and step
-LARGEST_QUESTION = 2**12  # bytes of an analyst's question at most, which has no parameters
+LARGEST_QUESTION = 2**12  # bytes of an analyst's question at most: an empty JSON object and room for later fields
 OPEN = "open"
 CLOSED = "closed"
 
@@ -206,10 +216,10 @@ CLOSED = "closed"
 class Relay:
     """SECRET: the relay server of people in pairs, who is also their aggregator. It has no repr.
 
-    Formal guarantees: the relay cannot decrypt the messages of two people to each other. Of their outputs it opens the
-    noisy answers of the pairs drawn from the committed seed, and no others; see `PairTerms` and `Person` for their
-    privacy loss. It stores one key bundle per ticket, none after the seed is revealed, and one message per address. The
-    task alone bounds the size and the number of messages.
+    Formal guarantees: the relay cannot decrypt the messages of two people to each other. It opens the noisy answers of
+    the pairs that were drawn from the committed seed, and no others. Noise is added before an answer is opened, so the
+    privacy loss of a person is that of `PairTerms`. The relay stores one key bundle per ticket, none after the seed is
+    revealed, and one message per address. The task alone bounds the size and the number of messages.
 
     Attributes:
         task: The task.
@@ -230,7 +240,11 @@ class Relay:
         return 0
 
     def describe_status(self) -> bytes:
-        """Return the state of the task as public JSON."""
+        """Return the public state of the task as JSON.
+
+        Its fields are ``task`` (hash), ``version``, ``state`` (open or closed), ``entered`` (number of people) and
+        ``seed`` (hexadecimal; empty until it is revealed).
+        """
         seed = self.store.load_seed(self.task.hash)
         facts = {"task": self.task.hash, "version": self.task.VERSION, "state": OPEN if seed is None else CLOSED}
         return json.dumps(
@@ -238,10 +252,18 @@ class Relay:
         ).encode()
 
     def close(self, message: bytes) -> bytes:
-        """Reveal the seed: pairs are drawn, no person can enter any more, and messages are passed on.
+        """Reveal the seed: the pairs follow from it, no person can enter any more, and messages are passed on.
+
+        A repeated call changes nothing.
+
+        Args:
+            message: JSON object with the field ``seed``, hexadecimal.
+
+        Returns:
+            The state of the task, as `describe_status` returns it.
 
         Raises:
-            ProtocolError: the seed does not match the commitment.
+            ProtocolError: the seed does not match the task's commitment.
         """
         digits = parse_object(message, "seed").get("seed")
         try:
@@ -255,7 +277,11 @@ class Relay:
         return self.describe_status()
 
     def register_bundle(self, person: int, message: bytes) -> bytes:
-        """Store the key bundle of a person.
+        """Store the key bundle of a person, and return an empty reply. A repeated bundle changes nothing.
+
+        Args:
+            person: Number of the person, from the ticket.
+            message: The encoded key bundle.
 
         Raises:
             ProtocolError: the bundle is not of this person and task, another bundle is stored, or the seed is
@@ -266,7 +292,15 @@ class Relay:
         return b""
 
     def fetch_bundle(self, person: int, message: bytes) -> bytes:
-        """Return the key bundle of another person; empty if this person has not entered."""
+        """Return the key bundle of another person; empty bytes if that person has not entered.
+
+        Args:
+            person: Number of the person who asks. It has no influence: key bundles are public.
+            message: Number of the other person, 8 bytes, little-endian.
+
+        Raises:
+            ProtocolError: the message does not have 8 bytes.
+        """
         if len(message) != 8:
             raise ProtocolError(
                 "keys",
@@ -275,7 +309,16 @@ class Relay:
         return self.store.load_bundle(self.task.hash, int.from_bytes(message, "little")) or b""
 
     def accept_message(self, person: int, message: bytes) -> bytes:
-        """Store a message. Raises `ProtocolError` if its sender is another person, or if it is too long."""
+        """Store a message for its recipient, and return an empty reply. A second one for the address is ignored.
+
+        Args:
+            person: Number of the person who sends, from the ticket.
+            message: Address of 24 bytes (meeting, sender, step, little-endian), then the encrypted body.
+
+        Raises:
+            ProtocolError: the sender in the address is another person, no agreed meeting has the address, the body is
+                empty or too long, the person has not registered a key bundle, or the seed is not revealed.
+        """
         _, slot = self._parse_address(message[:ADDRESS_SIZE])
         if slot[1] != person:
             raise ProtocolError("message", "must have your number as sender; use your own ticket", 403)
@@ -293,10 +336,15 @@ class Relay:
         return b""
 
     def deliver_message(self, person: int, message: bytes) -> bytes:
-        """Return the message of an address to its recipient; empty if there is no message yet.
+        """Return the encrypted message of an address to its recipient; empty bytes if it has not come yet.
+
+        Args:
+            person: Number of the person who fetches, from the ticket.
+            message: Address of 24 bytes: meeting, sender and step, little-endian.
 
         Raises:
-            ProtocolError: the message has another recipient.
+            ProtocolError: the message has another recipient, or is an output share for the relay; no agreed meeting
+                has the address; or the seed is not revealed.
         """
         meeting, slot = self._parse_address(message)
         if slot[2] == SHARE_STEP or meeting.find_partner(slot[1]) != person:
@@ -304,8 +352,16 @@ class Relay:
         return self.store.load_message(self.task.hash, slot) or b""
 
     def answer(self, message: bytes, analyst: int = 0) -> bytes:
-        """Return an analyst's answer as JSON: the released sums over the noisy answers of the pairs that have finished,
-        the seed, and one bit for each pair, set if it has finished.
+        """Return an analyst's answer: sums over the noisy answers of the pairs that have finished by now.
+
+        Args:
+            message: The analyst's question. It has no parameters and is ignored.
+            analyst: Number of the analyst. It has no influence.
+
+        Returns:
+            JSON object with ``task`` (hash), ``seed`` (hexadecimal), ``values`` (the released integers: sum of the
+            answers, of their squares, and of products of overlapping pairs) and ``came`` (one bit for each pair, in
+            order, set if it has finished; hexadecimal, with the first pair in the lowest bit of the first byte).
 
         Raises:
             ProtocolError: the seed is not revealed yet, or no pair has answered.
@@ -401,4 +457,4 @@ PERSON_REQUESTS: Mapping[str, tuple[Callable[[Relay, int, bytes], bytes], Callab
     "leave": (Relay.accept_message, lambda relay: ADDRESS_SIZE + OVERHEAD + relay.largest_message),
     "letter": (Relay.deliver_message, lambda relay: ADDRESS_SIZE),
 })  # fmt: skip
-"""Requests that a person may make, with the most bytes of each request's body."""
+"""Requests that a person may make, by the last part of their path: the handler, and the most bytes of a body."""

@@ -1,15 +1,16 @@
-"""Releases about pairs of people: three sums of all answers, or one noisy sum.
+"""Differentially private release of a sum over pairs of people: three sums of all noisy answers, or one noisy sum.
 
-With the answers a_p of pairs p, each with its own noise (`release_answers`):
+An answer is the value of a kernel, a function of two people's values. With the answers a_p of pairs p, each with its
+own noise (`release_answers`):
 
     sum of a_p          sum of a_p**2          sum of a_p * a_q over couples of pairs p, q with one person in common
 
-The last two estimate variances (`readings`). With noise on the sum of all pairs (`release_sum`), the circuit returns
-the sum minus its least value, plus noise, modulo a power of two; the released integer is the one in a window around the
-middle of all possible sums.
+The last two are used to estimate variances (`readings`). With noise on the sum of all pairs (`release_sum`), the
+circuit returns the sum minus its least value, plus noise, modulo a power of two; the released integer is the one in a
+window around the middle of all possible sums.
 
-Formal guarantees: post-processing of the pairs' answers, or of the circuit's output; pairs and their overlaps are
-public. The losses are those of `mechanisms`.
+Formal guarantees: these sums are functions of answers that had noise before (or of the circuit's noisy output) and of
+the pairs, which are public. So there is no privacy loss beyond that of the answers, which `mechanisms` proves.
 
 >>> pairs = np.array([[0, 1], [1, 2], [3, 4]])  # the first two have person 1 in common
 >>> _sum_products(pairs, np.array([2, 3, 5]), people=5)
@@ -47,10 +48,14 @@ def release_answers(plan: Plan, pairs: IntArray, answers: IntArray, allotment: A
 
     Args:
         plan: Plan of `dpcurves_parties.pairs.mechanisms.plan_answers`.
-        pairs: Pairs that answered, as numbers of people, (pairs, 2).
-        answers: Answer of each pair.
-        allotment: Payment for the loss.
-        seeded: True if the noise comes from a known seed.
+        pairs: Pairs that answered, as numbers of people from 0, (pairs, 2).
+        answers: Noisy answer of each pair, (pairs,).
+        allotment: Receipt of the charge for the plan's loss.
+        seeded: True: the noise comes from a known seed, as in simulations, so the release protects nobody.
+
+    Returns:
+        A release of three integers: the sum of the answers, of their squares, and of products of two answers over
+        couples of pairs with one person in common.
 
     Raises:
         ValueError: there are more or fewer answers than pairs, a person is in too many pairs, or the payment is for
@@ -83,8 +88,11 @@ def release_sum(plan: Plan, pairs: IntArray, noisy: int, allotment: Allotment, *
         plan: Plan of `dpcurves_parties.pairs.mechanisms.plan_sum`.
         pairs: Pairs that were summed, as numbers of people, (pairs, 2).
         noisy: Output of the circuit, not negative.
-        allotment: Payment for the loss.
-        seeded: True if the noise comes from a known seed.
+        allotment: Receipt of the charge for the plan's loss.
+        seeded: True: the noise comes from a known seed, as in simulations, so the release protects nobody.
+
+    Returns:
+        A release of one integer, the noisy sum.
 
     Raises:
         ValueError: a person is in too many pairs, or the payment is for another loss.

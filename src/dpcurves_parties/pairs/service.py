@@ -1,12 +1,18 @@
-"""SECRET. One server's service for a task of pairs: it stores people's shares, and computes one answer with its
-peer.
+"""SECRET. Secure two-party computation of the mean of a kernel over pairs of people: one server's service.
 
-    PairService    the service; server 0 leads the session of both servers
-    PairStore      durable storage of sessions, in the database of the server's ledger
-    ask_pairs      the analyst's client
+A kernel is a symmetric function of two people's records with an integer value, such as the absolute difference of their
+ages. Each person splits the record into an XOR share for each of two servers. The servers draw random pairs from a
+public seed, evaluate the kernel and the noise in one garbled circuit, and open only the noisy result. "SECRET" marks
+code whose values must not leave the server.
 
-Formal guarantees: a server's shares reveal nothing about a person, and the answer has noise before it is opened (see
-`dpcurves_parties.pairs.mechanisms`). The ledger is charged before the session starts.
+    PairService    the service; server 0 opens the session with server 1
+    PairStore      each server's share of the finished result, in the database of the server's ledger
+    ask_pairs      the analyst's client for two servers
+    ask_people     the analyst's client where the two devices of a pair compute; one server relays their messages
+
+Formal guarantees: one server's shares are uniform, so they reveal nothing about a person. The circuit adds the noise
+before its output is opened (see `dpcurves_parties.pairs.mechanisms`). Each server charges its ledger, the durable
+account of privacy budgets, before the session starts.
 """
 
 from __future__ import annotations
@@ -66,7 +72,8 @@ from .session import (
 )
 from .task import PairTask
 
-# SECRET. Storage of one server for a task of pairs: the opened seed, and the server's share of the confirmed run.
+# SECRET. Storage of one server for a task of pairs: the opened seed, from which anybody can draw the pairs, and the
+# server's share of the confirmed run. A run is one execution of the two-party computation.
 METADATA = sql.MetaData()
 define_seed_table(METADATA)
 # SECRET: the server's share of a session's noisy output; see `settle_run`.
@@ -78,7 +85,10 @@ PAIR_RUNS = Table(
 
 @dataclass(repr=False)
 class PairStore:
-    """SECRET. A `RunStore` in the database of a server's ledger, as durable as the ledger. It has no repr.
+    """SECRET. The store of a server's seeds and runs, in the database of its ledger and as durable. It has no repr.
+
+    A job is the computation that is paid for once: a task and its accepted report set. A run is one attempt at a job,
+    with noise of its own.
 
     Attributes:
         database_url: URL of the database.
@@ -93,15 +103,33 @@ class PairStore:
         self._database = ServerDatabase(self.database_url, self.name, METADATA)
 
     def load_seed(self, task: str) -> bytes | None:
-        """Return the seed of the pairs; None before it was opened."""
+        """Return the seed that a task's pairs are drawn from; None before it was opened.
+
+        Args:
+            task: Hash of the task.
+        """
         return self._database.read_snapshot(lambda connection: load_seed(connection, task))
 
     def store_seed(self, task: str, seed: bytes) -> None:
-        """Store the seed of a closed task. The commitment leaves only one possible seed."""
+        """Store the seed of a closed task; a seed that is stored already stays.
+
+        The task has committed to its seed, so a second one that was checked cannot differ.
+
+        Args:
+            task: Hash of the task.
+            seed: The seed, which the caller has checked against the task's commitment.
+        """
         self._database.write(lambda connection: store_seed(connection, task, seed))
 
     def load_run(self, job: bytes) -> StoredRun:
-        """Return the stored run of a job; its state is NOTHING if there is no run."""
+        """Return the stored run of a job.
+
+        Args:
+            job: Name of the job, 32 bytes: see `PairSession.name`.
+
+        Returns:
+            State, run id and this server's share. Without a run: state NOTHING, a run id of zeros, and an empty share.
+        """
         statement = select(PAIR_RUNS).where(PAIR_RUNS.c.job == job)
         row = self._database.read_snapshot(lambda connection: connection.execute(statement).first())
         if row is None:
@@ -112,8 +140,8 @@ class PairStore:
         """Store a share; replaces a share that was never confirmed. Raises `ProtocolError` if a run was confirmed.
 
         Args:
-            job: Name of the job.
-            run: Name of the run.
+            job: Name of the job, 32 bytes.
+            run: Id of the run, 16 bytes, which both servers derive alike.
             share: This server's share of the result. SECRET.
         """
         row = {"job": job, "state": RunState.STORED.value, "run": run, "share": share}
@@ -135,10 +163,16 @@ class PairStore:
         self._database.write(replace_run)
 
     def confirm_run(self, job: bytes, run: bytes) -> None:
-        """Record that the other server has stored its share of this run. Later runs are refused.
+        """Record that the other server has stored its share of this run, too. Later runs of the job are refused.
+
+        A repeated call with the same run changes nothing.
+
+        Args:
+            job: Name of the job, 32 bytes.
+            run: Id of the run, 16 bytes.
 
         Raises:
-            ProtocolError: another session has stored another run in the meantime.
+            ProtocolError: no run of this job is stored, or another session has stored another run in the meantime.
         """
         statement = (
             update(PAIR_RUNS)
@@ -155,17 +189,22 @@ class PairStore:
 
 
 LEADING_SERVER = 0  # number of the server that opens sessions; server 1 asks it to
-DRAWN_AS = "random bits of both servers, in a circuit"
+DRAWN_AS = "random bits of both servers, in a circuit"  # the ledger's name for this kind of noise
 
 
 def count_answer_values(task: PairTask) -> int:
-    """Return the number of released values, which does not depend on the number of people."""
+    """Return the number of released integers: one if noise is added to the sum, three if to each pair's answer.
+
+    It does not depend on the number of people, which is not known before the task is closed.
+    """
     return len(task.plan(max(task.people, task.pairing.pairs_per_person + 1)).distribution.blank_values())
 
 
 @dataclass(frozen=True)
 class PairQuestions:
-    """Questions to a task of pairs. It has a single answer, without thresholds.
+    """The one question to a task of pairs, whose answer is the mean of its kernel.
+
+    Questions to other tasks of two servers list thresholds. Here the list must be empty.
 
     Attributes:
         task: The task.
@@ -179,13 +218,13 @@ class PairQuestions:
         return self.task.hash
 
     def parse_thresholds(self, value: object) -> tuple[int, ...]:
-        """Return the thresholds of the question, which are none. Raises `ProtocolError` if there are thresholds."""
+        """Return an empty tuple if `value`, from the question's JSON, is an empty list. Raises `ProtocolError` else."""
         if value != []:
             raise ProtocolError("thresholds", "must be empty: a task of pairs has one answer, without thresholds")
         return ()
 
     def answer_size(self, thresholds: object) -> int:
-        """Return the number of values in the answer, for any thresholds."""
+        """Return the number of integers in the answer. `thresholds` is ignored: a task of pairs has none."""
         return count_answer_values(self.task)
 
 
@@ -231,8 +270,8 @@ class PairService(SharedTaskService[PairTask]):
     is closed, so nobody can choose the partners of a person.
 
     Attributes:
-        shelf: Storage of seeds and of shares of runs.
-        road: Connector to the other server.
+        shelf: Storage of seeds, and of this server's shares of results.
+        road: Connector to the other server, for the messages of the two-party computation.
     """
 
     PEER_REQUESTS: ClassVar[OfPeer] = MappingProxyType({
@@ -267,10 +306,20 @@ class PairService(SharedTaskService[PairTask]):
         compile_loops()
 
     def close(self, message: bytes) -> bytes:
-        """Close the task, then send both servers the seed of the pairs. The operation is idempotent.
+        """Close the task: fix the set of reports that count, then store the seed of the pairs at both servers.
+
+        A repeated call has the effect of one. If the other server fails after the task was closed, a further call
+        completes the work.
+
+        Args:
+            message: JSON object with the field ``seed``, hexadecimal, from the coordinator.
+
+        Returns:
+            JSON object with the accepted report set, the commitments to it, and the number of owners.
 
         Raises:
-            ProtocolError: as `Closing.close`; or the seed does not match the commitment, and nothing was closed.
+            ProtocolError: the seed does not match the task's commitment, and nothing was closed; or there are no
+                reports, the servers do not agree on them, or the other server is unreachable.
         """
         self._parse_seed(message)
         reply = self.closing.close()
@@ -313,11 +362,18 @@ class PairService(SharedTaskService[PairTask]):
         ).encode()
 
     def answer(self, message: bytes, analyst: int = 0) -> bytes:
-        """Return the answer of both servers to an analyst, equal for all analysts.
+        """Return the noisy answer of both servers, equal for all analysts and for repeated questions.
+
+        Args:
+            message: The analyst's question as JSON (`QuestionMessage`).
+            analyst: Number of the analyst. It has no influence.
+
+        Returns:
+            The answer as JSON, with the released integers, the report set, and the number of reports.
 
         Raises:
-            ProtocolError: the question cannot be answered, or the other server does not respond. Nothing was
-                released.
+            ProtocolError: the question is malformed, the task is not closed or has too few people, the budget is
+                spent, or the other server does not respond. Nothing was released.
         """
         question = QuestionMessage.from_json(message, self.askable)
         status = self._require_closed()
@@ -339,13 +395,13 @@ class PairService(SharedTaskService[PairTask]):
         """Run the session as server 0, at the request of the other server, which was asked and has no answer yet.
 
         Args:
-            message: The question.
+            message: The question as JSON.
 
         Returns:
-            An answer without values.
+            An answer without values, as JSON: server 1 has the result from the session itself.
 
         Raises:
-            ProtocolError: the question cannot be answered, or this is server 1.
+            ProtocolError: this is server 1, or the question cannot be answered (see `answer`).
         """
         question = self._parse_peer_question(message)
         if self.party != LEADING_SERVER:
@@ -379,7 +435,11 @@ class PairService(SharedTaskService[PairTask]):
                 connection.close()
 
     def follow_session(self, message: bytes, connection: Endpoint) -> None:
-        """Take part in a session that the other server has opened with this message.
+        """Take part, as server 1, in a session that server 0 has opened; the release is stored for `answer`.
+
+        Args:
+            message: The first message of server 0: the question as JSON.
+            connection: Connection to server 0.
 
         Raises:
             ProtocolError: the question cannot be answered, which is sent to the other server; or the session was cut
@@ -425,12 +485,17 @@ PAIRS = TaskType(PairTask, PairService)
 
 
 def ask_people(task: PairTask, ticket: Ticket, timeout: float = ANSWER_SECONDS) -> UStatistic:
-    """Return the mean over the pairs that have answered by now. It costs no loss, which the devices have already paid.
+    """Return the mean of the kernel over all pairs of people, estimated from the pairs that have answered by now.
+
+    It costs no further privacy loss: the two devices of a pair add the noise before the relay sees their answer.
 
     Args:
-        task: The task document.
-        ticket: The analyst's ticket.
+        task: The task document, of a task with one server (the relay).
+        ticket: The analyst's ticket, that is the document with the access token.
         timeout: Seconds to wait for an answer.
+
+    Returns:
+        The estimate, in units of the kernel, with its intervals.
 
     Warns:
         CurveWarning: each of its `notes`.
@@ -464,21 +529,26 @@ def _create_statistic(release: Release) -> UStatistic:
 
 
 def ask_pairs(task: PairTask, ticket: Ticket, party: int = 0, timeout: float = ANSWER_SECONDS) -> UStatistic:
-    """Return the mean over pairs from two servers; repeated questions get the same answer.
+    """Return the mean of the kernel over all pairs of people, from two servers. Repeated questions get one answer.
 
-    The pairs are derived here too, from the seed that the servers show.
+    The client derives the pairs itself, from the seed that the servers publish, and checks it against the task's
+    commitment.
 
     Args:
-        task: The task document.
-        ticket: The analyst's ticket.
+        task: The task document, of a task with two servers.
+        ticket: The analyst's ticket, that is the document with the access token.
         party: Number of the server that is asked, 0 or 1.
         timeout: Seconds to wait for an answer.
 
     Warns:
         CurveWarning: each of its `notes`.
 
+    Returns:
+        The estimate, in units of the kernel, with its intervals.
+
     Raises:
-        ProtocolError: the servers refuse or cannot be reached, or an answer does not belong to the question.
+        ProtocolError: the servers refuse or cannot be reached, the task is not closed, or an answer does not belong to
+            the question.
     """
     require_ticket_for(ticket, task)
     with Channel.from_certificate(task.servers[party].url, task.servers[party].certificate, timeout) as server:

@@ -1,4 +1,17 @@
-"""SECRET. Two-party computation of a task's pairs: connection, agreement of both servers on one run, and the run."""
+"""SECRET. Session of a secure two-party computation over pairs of people, of which only one result is ever opened.
+
+The computation evaluates a kernel (a function of two people's records) and noise for public random pairs in a garbled
+circuit. Each server ends with an XOR share of the noisy output, which alone is uniform. A job is what is paid for once:
+a task and its people. A run is one execution of a job, with fresh noise.
+
+    Connection     messages over TLS, each preceded by its length
+    settle_run     makes both servers agree on one run of a job, and opens that run's output alone
+    PairSession    one server's part in the session
+
+Formal guarantees: two runs of one job would release two noisy results for one charge. `settle_run` excludes this, also
+if a server is killed: a server opens its share only after it has stored that the other server has its share of the same
+run. "SECRET" marks code whose values must not leave the server.
+"""
 
 from __future__ import annotations
 
@@ -70,11 +83,13 @@ class Connection:
     def from_socket(
         cls, tcp_socket: socket.socket, context: ssl.SSLContext, name: str = "", timeout: float = PEER_SECONDS
     ) -> Connection:
-        """Open a TLS connection over a socket.
+        """Return the endpoint of a new TLS connection over a socket; the socket is closed if the handshake fails.
 
         Args:
+            tcp_socket: Connected socket.
             context: TLS context, which also decides whether this end is client or server.
-            name: Name of the server, at the client.
+            name: Name of the server as in its certificate; only used at the client.
+            timeout: Seconds to wait for each message.
 
         Raises:
             ProtocolError: the peer failed to authenticate, or the connection was lost.
@@ -99,7 +114,7 @@ class Connection:
         """Send one message, preceded by its length, while reading the bytes that arrive.
 
         Raises:
-            ProtocolError: the connection was lost.
+            ProtocolError: the connection was lost (status 502), or nothing moved until the timeout (504).
         """
         timeout = self.tls_socket.gettimeout()
         try:
@@ -188,6 +203,10 @@ def _connection_error(error: OSError) -> ProtocolError:
 def run_protocol(talk: Talk[Result], connection: Endpoint) -> Result:
     """Run one party's generator of messages over a connection, and return the generator's result.
 
+    Args:
+        talk: Generator that yields a message to send it, and yields None to receive the next one.
+        connection: Endpoint of the connection to the other party.
+
     Raises:
         ProtocolError: a message was not the next message of the protocol, or the connection was lost. The run is
             over.
@@ -205,17 +224,18 @@ def run_protocol(talk: Talk[Result], connection: Endpoint) -> Result:
         talk.close()
 
 
-# Agreement of two servers on one run of a session: output shares of a second run are never opened.
+# Agreement of two servers on one run of a job: output shares of a second run are never opened.
 Bits = NDArray[np.bool_]
-RUN_SIZE = 16  # bytes of the id of a run
+RUN_SIZE = 16  # bytes of the id of a run, a truncated SHA-256: enough that no two runs share an id
 NOTHING = bytes(RUN_SIZE)  # id of no run
 _TABLE = "CREATE TABLE IF NOT EXISTS runs (job BLOB PRIMARY KEY, state INTEGER, run BLOB, share BLOB)"
 
 
 class RunState(IntEnum):
-    """State of a job at a server."""
+    """State of a job at a server; states only rise, except that an unconfirmed share may be replaced."""
 
     NOTHING = 0
+    """No share is stored."""
     STORED = 1
     """The server's share is on its disk."""
     CONFIRMED = 2
@@ -224,7 +244,13 @@ class RunState(IntEnum):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class StoredRun:
-    """SECRET: a server's stored share of a job, with the id and state of its run."""
+    """SECRET: a server's stored share of a job's output, with the id and state of its run.
+
+    Attributes:
+        state: State of the job at this server.
+        run: Id of the run, 16 bytes; zeros without a run.
+        share: Encoded XOR share of the output wires; empty without a run.
+    """
 
     state: RunState
     run: bytes
@@ -235,19 +261,27 @@ class RunStore(Protocol):
     """SECRET: storage of a server's shares, in a file or in the database of its ledger."""
 
     def load_run(self, job: bytes) -> StoredRun:
-        """Return the stored run of a job; its state is NOTHING if there is no run."""
+        """Return the stored run of a job; without one: state NOTHING, an id of zeros, and an empty share."""
 
     def store_run(self, job: bytes, run: bytes, share: bytes) -> None:
         """Store a share; replaces a share that was never confirmed. Raises `ProtocolError` if a run was confirmed.
 
         Args:
-            job: Name of the job.
-            run: Name of the run.
+            job: Name of the job, 32 bytes.
+            run: Id of the run, 16 bytes.
             share: This server's share of the result. SECRET.
         """
 
     def confirm_run(self, job: bytes, run: bytes) -> None:
-        """Record that the other server has stored its share. Raises `ProtocolError` if another run is stored."""
+        """Record durably that the other server has stored its share of the same run; repetition changes nothing.
+
+        Args:
+            job: Name of the job, 32 bytes.
+            run: Id of the run that this server has stored, 16 bytes.
+
+        Raises:
+            ProtocolError: this server has stored no run of the job, or a run with another id.
+        """
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -261,7 +295,7 @@ class FileRunStore:
     path: Path
 
     def load_run(self, job: bytes) -> StoredRun:
-        """Return the stored run of a job; its state is NOTHING if there is no run."""
+        """Return the stored run of a job; without one: state NOTHING, an id of zeros, and an empty share."""
         with self._open_transaction() as connection:
             row = connection.execute("SELECT state, run, share FROM runs WHERE job = ?", (job,)).fetchone()
         return StoredRun(RunState(row[0]), row[1], row[2]) if row else StoredRun(RunState.NOTHING, NOTHING, b"")
@@ -270,8 +304,8 @@ class FileRunStore:
         """Store a share; replaces a share that was never confirmed.
 
         Args:
-            job: Name of the job.
-            run: Name of the run.
+            job: Name of the job, 32 bytes.
+            run: Id of the run, 16 bytes.
             share: This server's share of the result. SECRET.
 
         Raises:
@@ -287,10 +321,16 @@ class FileRunStore:
             )
 
     def confirm_run(self, job: bytes, run: bytes) -> None:
-        """Record that the other server has stored its share of this run. Later runs are refused.
+        """Record that the other server has stored its share of this run, too. Later runs of the job are refused.
+
+        A repeated call with the same run changes nothing.
+
+        Args:
+            job: Name of the job, 32 bytes.
+            run: Id of the run, 16 bytes.
 
         Raises:
-            ProtocolError: another session has stored another run in the meantime.
+            ProtocolError: no run of this job is stored, or another session has stored another run in the meantime.
         """
         with self._open_transaction() as connection:
             cursor = connection.execute(
@@ -308,7 +348,7 @@ class FileRunStore:
 def settle_run(
     job: bytes, session: Callable[[], Talk[list[Bits]]], store: RunStore, randomness: Randomness
 ) -> Talk[list[Bits]]:
-    """Run a job unless both servers have shares of one run, and open the output to both.
+    """Run a job unless both servers have shares of one run already, and return the opened output bits.
 
     Both servers send the state of their stored run. If both have shares of the same run, these are opened. Otherwise,
     if neither has a confirmation, both run the session, store their shares, tell each other, store that confirmation,
@@ -322,8 +362,13 @@ def settle_run(
     is restored from a backup.
 
     Args:
-        job: Name of the job, equal in all versions of this program: a task and its people.
-        session: Starts this server's part of the session.
+        job: Name of the job, 32 bytes, equal in all versions of this program: a hash of a task and its people.
+        session: Starts this server's part of the computation; its result is this server's share.
+        store: Durable storage of this server's share.
+        randomness: Random source of the nonce in the run's id.
+
+    Returns:
+        The output, one array of bits per wire with one bit per instance of the circuit.
 
     Raises:
         ProtocolError: a message was not the next message of the protocol, or a server has lost its share of the
@@ -388,7 +433,7 @@ def _share_from_bytes(share: bytes) -> list[Bits]:
 
 
 def compile_loops() -> None:
-    """Compile the fast loops before the first answer needs them."""
+    """Compile the engine's loops now, so that the first answer does not wait; a dummy circuit is run for that."""
     # instances of the circuit that is run to compile the loops; compiled loops are used from 64 instances on
     warm = 256
     job = Job(b"warm", trace_circuit(lambda x, y: x < y, 1, 1), (InputOwner.SHARED, InputOwner.SHARED), warm)
@@ -402,8 +447,8 @@ class TaskPairs:
 
     Attributes:
         task: The task.
-        people: Number of people in the accepted report set.
-        seed: Seed that pairs are drawn from.
+        people: Number of people in the accepted report set, that is those whose reports count.
+        seed: Seed that pairs are drawn from, whose commitment stands in the task.
     """
 
     task: PairTask
@@ -430,7 +475,11 @@ class TaskPairs:
         return pair_terms.draw_committed_pairs(self.task.pairing, self.people, self.seed, self.task.commitment)
 
     def build_job(self, name: bytes) -> Job:
-        """Return the two-party computation of all pairs under a session's name."""
+        """Return the two-party computation: the circuit of one pair, with one instance per pair.
+
+        Args:
+            name: Unique name of the session, 32 bytes.
+        """
         kernel = self.task.kernel
         count = len(self.pairs)
         if self.task.noise is NoisePlacement.EACH:
@@ -440,7 +489,12 @@ class TaskPairs:
         return pair_terms.build_sum_job(name, kernel, find_sum_noise(self.plan), count)
 
     def build_release(self, bits: Sequence[Bits], allotment: Allotment) -> Release:
-        """Return the release of the opened output bits, paid for by `allotment`."""
+        """Return the release of the opened output.
+
+        Args:
+            bits: The opened output, one array of bits per wire.
+            allotment: Receipt of the ledger's charge, which the release must carry.
+        """
         if self.task.noise is NoisePlacement.EACH:
             answers = pair_terms.decode_answers(plan_response(self.task.query, self.task.loss), bits)
             return release_answers(self.plan, self.pairs, answers, allotment, seeded=False)
@@ -451,14 +505,15 @@ class TaskPairs:
 class PairSession:
     """SECRET. State of one of two servers in a garbled-circuit session over a task of pairs. It has no repr.
 
-    Formal guarantees: as `garble` and `settle_run`: the other server learns no more than the opened output of one run,
-    whose noise both servers draw, once per set of people, however often the output is asked for.
+    Formal guarantees: if both servers follow the protocol, the other server learns no more than the opened output of
+    one run (see `garble` and `settle_run`). Both servers draw that run's noise together, once per set of people,
+    however often the output is asked for.
 
     Attributes:
         pairs: Public facts of the pairs.
-        status: Status with the accepted report set.
-        party: 0 garbles, 1 evaluates.
-        shares: This server's shares of each column, in order.
+        status: Status of the closed task, which names the accepted report set.
+        party: Number of this server: 0 garbles, 1 evaluates.
+        shares: This server's XOR shares, an array (people,) for each column of the kernel, in the kernel's order.
     """
 
     pairs: TaskPairs
@@ -473,14 +528,24 @@ class PairSession:
 
     @staticmethod
     def derive_name(task: PairTask, people: str) -> bytes:
-        """Return the session name of a report set.
+        """Return the session name of a report set, 32 bytes (SHA-256).
 
-        It must be equal in all versions, so that no version draws noise again.
+        All versions of this program must derive the same name. Otherwise a newer one would not recognise the stored
+        run, and would draw noise again.
+
+        Args:
+            task: The task.
+            people: Id of the accepted report set, as text.
         """
         return sha256(f"dpcurves pairs {task.hash} {people}".encode()).digest()
 
     def run_protocol(self, store: RunStore, randomness: Randomness) -> Talk[list[Bits]]:
-        """Run the computation once with the other server, or open the stored shares."""
+        """Run the computation with the other server, or open the stored shares; return the output bits, per wire.
+
+        Args:
+            store: Storage of this server's share.
+            randomness: This server's random source.
+        """
         return settle_run(self.name, lambda: self._run_computation(randomness), store, randomness)
 
     def _run_computation(self, randomness: Randomness) -> Talk[list[Bits]]:

@@ -1,10 +1,16 @@
-"""SECRET. One server's part in a task of counts by two servers: check reports, count them, and answer.
+"""SECRET. Secure aggregation by two servers: one server verifies its secret shares of reports, counts them, and
+answers.
 
-    TaskService        answers analysts and the other server; charges the task's loss once
-    PlainCounting      counts all reports; owners are trusted
-    CheckedCounting    counts the reports that pass a check by both servers
+Each owner has split a record into a share for each server. A server adds up its shares of all reports, which gives its
+share of each count, adds noise of its own, and returns the sum: an answer share. The analyst adds both answer shares.
 
-Formal guarantees: only digests and noisy answer shares leave a server (`CheckedCounting`, `TaskService`).
+    TaskService        answers analysts and the other server; charges the task's privacy loss once
+    PlainCounting      counts all reports; owners are trusted to send valid ones
+    CheckedCounting    counts the reports that both servers verify to be of a single record
+
+Formal guarantees: only two kinds of values leave a server. Digests of reports are equal at both servers for an honest
+owner's report, and reveal nothing about it. Answer shares have the server's noise (`CheckedCounting`, `TaskService`).
+"SECRET" marks code whose values must not leave the server.
 """
 
 from __future__ import annotations
@@ -77,7 +83,7 @@ def parse_digests(told: Mapping[str, Any], reports: int, size: int = DIGEST_SIZE
     """Return the digests in the other server's message, (reports, size) bytes.
 
     Args:
-        told: Fields of the message.
+        told: Fields of the message, of which ``check`` has the digests as Base64.
         reports: Number of reports that were checked here.
         size: Bytes of a digest.
 
@@ -103,12 +109,17 @@ def parse_digests(told: Mapping[str, Any], reports: int, size: int = DIGEST_SIZE
 
 
 def pack_flags(dropped: NDArray[np.bool_]) -> bytes:
-    """Return a bit for each report, 1 if it was dropped, packed into bytes and padded with zeros."""
+    """Return a bit for each report, 1 if it was dropped, packed into bytes and padded with zeros.
+
+    Args:
+        dropped: Mask of the reports that failed the servers' check, (reports,), in the order of ids. The first report
+            is the highest bit of the first byte.
+    """
     return np.packbits(dropped).tobytes()
 
 
 def unpack_flags(bits: bytes, reports: int) -> NDArray[np.bool_]:
-    """Return the mask of `reports` reports that `pack_flags` packed."""
+    """Return the mask (reports,) that `pack_flags` packed: True for dropped reports."""
     return np.unpackbits(np.frombuffer(bits, np.uint8), count=reports).astype(bool)
 
 
@@ -292,9 +303,9 @@ class PlainCounting:
 
         Args:
             own: The question.
-            plan: Its plan.
-            asker: The analyst.
-            post: Sends a request to the other server.
+            plan: Plan of the question.
+            asker: The analyst, whose letter is passed to the other server.
+            post: Sends a request to the other server, and returns the reply.
 
         Raises:
             ProtocolError: the other server answers another question, or from another report set.
@@ -314,7 +325,7 @@ class PlainCounting:
         )
 
     def make_cell_share(self, plan: Plan, post: Post | None) -> AnswerShare:
-        """SECRET: return this server's answer share for all cells; `post` is not needed without a check."""
+        """SECRET: return this server's answer share for all cells. `post` is ignored: reports are not checked."""
         return AnswerShare(self._compute_values(plan), 0)
 
     @property
@@ -640,11 +651,15 @@ class TaskService(SharedTaskService[Task]):
         shares.
 
         Args:
-            message: The analyst's question.
-            analyst: Number of the analyst.
+            message: The analyst's question as JSON (`QuestionMessage`).
+            analyst: Number of the analyst in the task.
+
+        Returns:
+            JSON with this server's and the other server's answer share, each encrypted to the analyst.
 
         Raises:
-            ProtocolError: the question is refused; nothing was revealed.
+            ProtocolError: the question is invalid, the task is not closed, the budget is spent, or the other server
+                disagrees or does not respond; nothing was revealed.
         """
         analyst_question = QuestionMessage.from_json(message, self.task)
         stored = parse_object(message, "question")

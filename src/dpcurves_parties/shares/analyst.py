@@ -1,11 +1,15 @@
-"""Clients of a task of counts: the analyst, the owner, and the statement of guarantee and trust that both read.
+"""Analyst's client of counts by two servers with secret shares, and the statement of guarantees that participants read.
 
-    TaskPlanner         plans a question from the task's single release: costs and errors come from the task alone
+A task is the public document of such counts: what is counted, by which servers, at which privacy loss. Each server
+holds a share of every report and returns a share of the noisy counts; the analyst adds both.
+
+    TaskPlanner         plans a question to a task: costs and errors follow from the task alone, before any report
     Analyst             asks both servers through one of them, and adds their answer shares
     describe_task       what is counted, by whom, under which guarantee and assumptions, in words
-    list_assumptions    what is proved, checked or only believed
+    list_assumptions    what is proved, checked or only believed, in words
 
-Formal guarantees: see `FunctionShares`; statements are functions of the public task.
+Formal guarantees: an answer has the privacy loss that the task states (`FunctionShares` has the proof). Plans and
+statements are functions of the public task, so they reveal nothing about records.
 """
 
 from __future__ import annotations
@@ -43,6 +47,7 @@ from .histogram_reports import HistogramEncoding
 from .shared_records import CheckedTreeEncoding, TreeEncoding
 from .task import Task
 
+# Lines of the statement; braces are filled in.
 ASSUMED = (
     "Assumed: the two servers do not collude (they know every record together). Counts are right if both are honest"
 )
@@ -64,7 +69,11 @@ def list_assumptions(task: Task, *, proved: bool = True) -> tuple[str, ...]:
 
     Args:
         task: The task.
-        proved: Whether the answer has a valid proof. False: it was accepted without one.
+        proved: Whether the answer has a valid proof. False: the answer was accepted without one. It has no influence
+            if answers of this task are never proved.
+
+    Returns:
+        From two lines, without proofs, to four.
     """
     checked = BELIEVED if task.owners is Owners.UNCHECKED else CHECKED
     if not (task.proof_key_hashes and proved):
@@ -148,11 +157,13 @@ def _plan_example(task: Task) -> Plan:
 def read_record_slots(
     task: Task, table: Any, delimiter: str = ",", axes: Sequence[Axis | Categories] | None = None
 ) -> IntArray:
-    """SECRET: return the slots of the records of a table.
+    """SECRET: return the slot of each record of an owner's table, (records,), in the order of its rows.
+
+    A slot is the number of a cell among those of all categories; a missing record has the number of slots.
 
     Args:
         task: The task.
-        table: The table.
+        table: Path of a CSV or Parquet file, a data frame, or a mapping from columns to values.
         delimiter: Field separator of a CSV file.
         axes: Axes of the task with the table's column names; None: those of the task.
 
@@ -183,9 +194,9 @@ class TaskPlanner:
         alone.
 
         Args:
-            workload: The question's workload.
-            loss: The loss of all rounds together.
-            adjacency: Which tables the loss is about.
+            workload: What the question needs counted, such as counts below edges.
+            loss: Privacy loss of all rounds together.
+            adjacency: Which tables count as neighbours; it has the public number of reports.
         """
         return FunctionShares(self.task.owners).plan(workload, loss, adjacency)
 
@@ -264,7 +275,10 @@ class Analyst:
         Args:
             question: The question.
             question_id: Id of a question that is repeated; None: a new one.
-            progress: Called after each round.
+            progress: Called without arguments after each round.
+
+        Returns:
+            The result of the question, such as a `CDF`. A repeated id returns an equal one.
 
         Warns:
             CurveWarning: each of the curve's `notes`.

@@ -1,10 +1,16 @@
-"""SECRET. Uploads by clients of the DAP draft: to the leader, which forwards the helper's parts.
+"""SECRET. Report uploads by the DAP draft (Distributed Aggregation Protocol, draft-ietf-ppm-dap), for both servers.
 
-    LeaderUpload              the client of an owner
-    UploadLeader              the leader: stores its parts, and sends the helper's parts in an aggregation job
-    answer_aggregation_job    the helper: stores its parts, and returns the outcome of each report
+A record is split into two shares, one for each server. A client sends both, encrypted to their servers, to the leader
+(server 0), which forwards the other ones to the helper (server 1) in an aggregation job. In the job both servers also
+verify the reports that carry a proof that they encode a single cell (Prio3Histogram of the VDAF draft).
 
-Formal guarantees: each part is sealed to its server, and alone reveals nothing about a record.
+    LeaderUpload              the client of an owner of records
+    ReportVerifier            one server's messages of the proof verification
+    UploadLeader              the leader: stores its shares, and sends the helper's shares in an aggregation job
+    answer_aggregation_job    the helper: stores its shares, and returns the outcome of each report
+
+Formal guarantees: a share is encrypted to its server (HPKE), and one share alone reveals nothing about a record.
+"SECRET" marks code whose values must not leave its server or device.
 """
 
 from __future__ import annotations
@@ -33,7 +39,7 @@ from .histogram_reports import HistogramEncoding
 from .task import Task
 
 CLOCK_PRECISIONS = 1
-"""Time precisions (days) by which a client's clock may be ahead."""
+"""Time precisions (days) by which a client's clock may be ahead: 1, because clocks differ around midnight."""
 NO_LEADER = "helps in this task; send reports to the leader, server 0"
 
 
@@ -52,8 +58,8 @@ class ReportVerifier:
 
     Attributes:
         task: The task.
-        party: Number of the server.
-        verify_key: The verification key.
+        party: Number of the server: 0 is the leader, 1 the helper.
+        verify_key: Key that both servers share and clients do not know; it selects the random checks.
     """
 
     task: Task
@@ -61,7 +67,14 @@ class ReportVerifier:
     verify_key: bytes
 
     def verify_reports(self, stored: Sequence[StoredReport]) -> VerifiedCells | None:
-        """SECRET: evaluate some reports and return this server's messages; None for reports without proofs."""
+        """SECRET: evaluate this server's shares, and return them with one proof message per report, in order.
+
+        Args:
+            stored: This server's part of each report.
+
+        Returns:
+            The verified shares; None if there are no reports, or the task's reports have no proofs (tree reports).
+        """
         encoding = self.task.encoding
         if not isinstance(encoding, HistogramEncoding) or not stored:
             return None
@@ -73,18 +86,27 @@ class ReportVerifier:
         )
 
     def encode_init_messages(self, stored: Sequence[StoredReport], verified: VerifiedCells | None) -> list[bytes]:
-        """Return the leader's proof message of each report; empty contents for reports without proofs."""
+        """Return the leader's ``initialize`` message of each report, in the order of `stored`.
+
+        Args:
+            stored: The leader's part of each report.
+            verified: Result of `verify_reports` for the same reports; None if they have no proofs.
+
+        Returns:
+            Ping-pong messages of the DAP draft, encoded as bytes. Their content is the leader's proof message; without
+            proofs, they have the same form and an empty content.
+        """
         contents = [b""] * len(stored) if verified is None else [row.tobytes() for row in verified.messages]
         return [dap.encode_ping_pong_message(dap.INITIALIZE, content) for content in contents]
 
     def answer_messages(
         self, stored: Sequence[StoredReport], messages: Sequence[bytes]
     ) -> list[bytes | dap.ReportError]:
-        """Return the helper's answer about each report: a proof message, or the reason of rejection.
+        """Return the helper's answer about each report, in order: a ``finish`` message, or the reason of rejection.
 
         Args:
-            stored: The reports.
-            messages: The leader's message about each report.
+            stored: The helper's part of each report.
+            messages: The leader's ``initialize`` message about each report.
         """
         verified = self.verify_reports(stored)
         size = 0 if verified is None else verified.scheme.message_size
@@ -106,7 +128,12 @@ class ReportVerifier:
     def find_failures(
         self, verified: VerifiedCells | None, told: Sequence[dap.VerifyResp]
     ) -> dict[bytes, dap.ReportError]:
-        """Return the reports that the leader rejects after the helper's answers, with the reasons."""
+        """Return the ids of the reports that the leader rejects after the helper's answers, with the reasons.
+
+        Args:
+            verified: The leader's result of `verify_reports`; None if the reports have no proofs.
+            told: The helper's answer about each report, in the same order.
+        """
         expected = [b""] * len(told) if verified is None else [row.tobytes() for row in verified.seeds]
         failed = dict[bytes, dap.ReportError]()
         for answer, seed in zip(told, expected, strict=True):
@@ -189,9 +216,16 @@ class UploadLeader:
         self._queue = GroupCommit(self._take_uploads, lambda upload: upload.size, 2**22, gather_seconds=0.1)
 
     def submit(self, owner: int, reports: Sequence[dap.Report]) -> Future[bytes]:
-        """Store the reports of an owner at both servers. The future returns the rejected reports, after both answered.
+        """Store the reports of an owner at both servers, in the background.
 
-        It raises a `ProtocolError` if the task accepts no more reports, or the helper is unreachable.
+        Args:
+            owner: Number of the owner.
+            reports: The reports of one upload.
+
+        Returns:
+            A future, which is done when both servers have answered. Its result is the encoded list of rejected reports,
+            empty if all were accepted. It raises a `ProtocolError` if the task accepts no more reports, or the helper
+            is unreachable.
 
         Raises:
             ProtocolError: this is the helper.

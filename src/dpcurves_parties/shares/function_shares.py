@@ -1,19 +1,21 @@
-"""Counts by two servers that do not collude: each holds a share of every record, and adds its own noise.
+"""Trust model of two non-colluding servers: each holds a secret share of every record, and adds noise of its own.
 
-Let c_t be the number of reports in the first t slots. With shares modulo 2**64,
+A slot is a cell in which a record can lie; slots are numbered. Let c_t be the number of reports in the first t slots.
+With shares modulo 2**64,
 
     server k releases      share_k(c_t) + noise_k(t)                          k = 0, 1
     the analyst adds       c_t + noise_0(t) + noise_1(t)
 
-Each server protects against the other by its own noise. So an answer has twice the variance of one curator's. All
-thresholds of a task are paid once.
+Each server protects against the other by its own noise. So an answer has twice the variance of the noise of a single
+trusted curator. All thresholds of a task are paid for once.
 
     FunctionShares       the trust model: plans queries, and runs both servers in one process
     make_answer_share    one server's part of an answer; nothing else leaves the server
     combine_release      the release that both parts add up to
 
-Formal guarantees: for a replaced report, against each server, and against everyone who sees answers; computational, see
-`FunctionShares`.
+Formal guarantees: differential privacy if one report is replaced, against each server and against everyone who sees
+answers. Privacy against a server is computational, because shares hide records by a pseudorandom generator (proof at
+`FunctionShares`).
 
 Reference: Boyle, Gilboa and Ishai 2016 (function secret sharing).
 """

@@ -1,4 +1,7 @@
-"""One-hot reports with a proof (Prio3Histogram), as any client of the DAP draft makes them, and their counting.
+"""Prio3Histogram reports: secret-shared one-hot vectors with a proof of validity, and their counting by two servers.
+
+Prio3Histogram is a scheme of the VDAF draft (verifiable distributed aggregation functions). Any client of the DAP
+draft, the protocol around it, can make these reports.
 
     report         a one-hot vector over the cells, additively shared, with a proof that it is one-hot
     evaluation     both servers exchange messages about the proofs, and only valid reports count
@@ -41,10 +44,14 @@ VERIFY_KEY_SIZE = 32
 
 
 def derive_verify_key(shared_secret: bytes, task: str) -> bytes:
-    """Derive the verification key, as in the draft, from a secret that both servers have and no owner.
+    """Return the verification key of the draft, derived from a secret that both servers have and no owner.
 
-    It depends on the task alone, so it is older than all reports, and a report that is verified again, in another set,
+    The key depends on the task alone, so it is older than all reports. A report that is verified again, in another set,
     is queried at the same point, which reveals nothing new.
+
+    Args:
+        shared_secret: Secret of both servers.
+        task: Hash of the task, in hexadecimal digits.
     """
     return HKDF(SHA256(), VERIFY_KEY_SIZE, salt=b"verify_key", info=bytes.fromhex(task)).derive(shared_secret)
 
@@ -77,11 +84,17 @@ class HistogramEncoding(ShareEncoding):
         return self.size_for_party(0)
 
     def size_for_party(self, party: int) -> int:
-        """Return the bytes of a report for server 0, whose share is explicit, or server 1, whose share is a seed."""
+        """Return the size in bytes of a report for a server: longer for 0, whose share is explicit; 1 gets a seed."""
         return self.public_size + self.scheme.input_size(party)
 
     def share_records(self, rows: NDArray[np.int64], randomness: Randomness) -> list[tuple[bytes, bytes]]:
-        """SECRET: share each record between server 0 and server 1; shares are valid under their ids alone.
+        """SECRET: return for each record the bytes for server 0 and for server 1.
+
+        A share is bound to the random id of its report, and verified with it.
+
+        Args:
+            rows: Slot of each record, (records,); the number of slots if it is missing.
+            randomness: Source of ids and seeds.
 
         Raises:
             ValueError: a number is not a slot, nor the number of slots (missing).
@@ -118,7 +131,8 @@ class HistogramEncoding(ShareEncoding):
         self.scheme.require_shares(party, [share[self.public_size :] for share in shares])
 
     def warm(self) -> None:
-        """Compile the loops by sharing, verifying and accepting one report."""
+        """Compile the loops now, so that later calls do not wait: one made-up report is shared, verified and
+        counted."""
         ((report_id, (first, second)),) = self.share_records_with_ids(np.zeros(1, np.int64), Randomness.from_system())
         both = [
             HistogramReports(self, party, [report_id], [share], bytes(VERIFY_KEY_SIZE)).evaluate_thresholds((1,))
@@ -204,7 +218,11 @@ class HistogramEvaluation:
     seeds: NDArray[np.uint8]
 
     def find_accepted(self, digests: NDArray[np.uint8]) -> NDArray[np.bool_]:
-        """Return a mask of the valid reports, from both servers' messages about each report."""
+        """Return a mask of the valid reports, (reports,), from both servers' proof messages.
+
+        Args:
+            digests: The other server's message about each report, (reports, bytes), in the order of this server's.
+        """
         reports = self.reports
         return reports.encoding.scheme.find_accepted(reports.party, self.digests, self.seeds, digests)
 

@@ -1,4 +1,11 @@
-"""SECRET. Jobs: blobs with the shares of some thousands of reports each, which workers of one server evaluate.
+"""SECRET. Parallel evaluation of one server's secret shares: jobs of some thousands of reports, for worker processes.
+
+A server of a task of counts holds a secret share of each report. It writes these in groups as blobs (immutable files),
+and sends workers jobs: a blob and the thresholds to count below. It then adds up the results.
+
+    JobWriter                  writes the blobs of a task
+    evaluate_job, add_sums     a worker's sums of one job, and the sums of two groups of jobs
+    ReportJobs, CheckedJobs    the server's side: shares of counts over all jobs
 
 Formal guarantees: the answers equal those without jobs. A job's result is a function of its blob, whose hash the worker
 verifies, and of the thresholds: this server's shares, modulo 2**64, over its reports. Sums of jobs, in any order, are
@@ -33,7 +40,12 @@ NO_NOISE_KEY = NoiseKey(bytes(32))
 
 
 class EvaluationJob(NamedTuple):
-    """A job of a worker: a number of reports, in the order of ids, whose shares are concatenated in a blob."""
+    """A job of a worker: reports in the order of their ids, whose shares are concatenated in a blob.
+
+    Attributes:
+        blob: Where the shares are stored, with the hash of the bytes.
+        reports: Number of reports.
+    """
 
     blob: Blob
     reports: int
@@ -57,7 +69,12 @@ class JobContext(NamedTuple):
     verify_key: bytes = b""
 
     def open_reports(self, shares: bytes, report_mask: NDArray[np.bool_] | None) -> SharedReports | CheckedReports:
-        """SECRET: return the reports in a blob, or the subset of `report_mask`."""
+        """SECRET: return the reports in a blob, parsed.
+
+        Args:
+            shares: Concatenated shares, of equal sizes.
+            report_mask: Which of the reports to return, (reports,); None: all.
+        """
         encoding = _make_encoding(self.task, self.slots, self.proof_words, bool(self.verify_key))
         rows = [shares[start : start + encoding.size] for start in range(0, len(shares), encoding.size)]
         if report_mask is not None:
@@ -74,7 +91,15 @@ def _make_encoding(task: str, slots: int, proofs: int, is_checked: bool) -> Tree
 
 
 class JobRequest(NamedTuple):
-    """SECRET. Work on one job: thresholds or nodes, and a mask of the reports to evaluate; None: all of them."""
+    """SECRET. Work on one job: what to count, of which of its reports.
+
+    Attributes:
+        context: Parameters of the task at this server.
+        job: The reports.
+        thresholds: Slots to count below; empty if nodes are given.
+        report_mask: A bit for each report of the job, packed into bytes, 1 to count it; None: count all.
+        nodes: Nodes of the tree of slots to evaluate, of checked reports; empty if thresholds are given.
+    """
 
     context: JobContext
     job: EvaluationJob
@@ -84,9 +109,12 @@ class JobRequest(NamedTuple):
 
 
 class JobSums(NamedTuple):
-    """SECRET. Shares of counts over some jobs, modulo 2**64, and digests of their reports if they are checked.
+    """SECRET. Shares of counts over some jobs, and digests of their reports.
 
-    If `is_intact` is false, a blob was damaged and the other fields are meaningless.
+    Attributes:
+        shares: This server's share of each count, modulo 2**64.
+        digests: Digest of each report, for comparison with the other server; no rows if reports are not checked.
+        is_intact: False: a blob was missing or damaged, and the other fields are meaningless.
     """
 
     shares: Words

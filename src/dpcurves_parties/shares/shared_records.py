@@ -1,12 +1,18 @@
-"""Secret sharing of records between two servers: the owners' encoding, and each server's shares of all reports.
+"""Function secret sharing of records between two servers: the owners' encoding, and each server's shares of all
+reports.
+
+A record is the number of the slot that it lies in. Its owner makes a distributed comparison function: two keys, one for
+each server. At any threshold t, the values of both keys add up, modulo 2**64, to 1 if the slot is below t and to 0
+otherwise. So each server can sum its values over all reports without learning anything about one.
 
     TreeEncoding           makes a comparison key for each server (see `crypto.keys`)
-    CheckedTreeEncoding    makes keys that servers can check: a report counts once, or is dropped
+    CheckedTreeEncoding    makes keys that servers can verify: a report counts once, or is dropped
     SharedReports          one server's shares of a closed report set; sums below thresholds, modulo 2**64
     CheckedReports         sums and digests; both servers compare digests before they use any count
 
-Formal guarantees: one server's share reveals nothing about a record. Each node of accepted reports is evaluated once
-(`NodeSumCache`), so the hashes that servers compare do not depend on earlier questions or on restarts.
+Formal guarantees: one server's key reveals nothing about a record (`crypto.keys`). A key is evaluated along a tree of
+seeds. Each node of an accepted report is evaluated once (`NodeSumCache`), so the hashes that servers compare do not
+depend on earlier questions or on restarts.
 """
 
 from __future__ import annotations
@@ -43,9 +49,9 @@ class TreeEncoding(ShareEncoding):
     """The encoding of the reports of one task, common to owners and servers.
 
     Attributes:
-        SHARE: Function that makes keys of cells.
-        PUBLIC: Type of the public part of keys.
-        slots: Number of slots of a record; a missing record has this number as its slot.
+        SHARE: Function that makes both servers' keys of given slots.
+        PUBLIC: Type of the public part of keys, which is equal at both servers.
+        slots: Number of slots of a record, numbered from 0; a missing record has this number as its slot.
         engine: Engine that expands seeds, with the keys of the task.
         proof_words: Number of proof words in each report, one for each analyst.
         prover: SECRET. Computes these words; only owners have one.
@@ -81,7 +87,7 @@ class TreeEncoding(ShareEncoding):
         reports `share_checked_cells`).
 
         Args:
-            places: Slot of each record; the number of slots if it is missing.
+            places: Slot of each record, (records,); the number of slots if the record is missing.
             randomness: Source of the seeds.
 
         Returns:
@@ -107,7 +113,7 @@ class TreeEncoding(ShareEncoding):
         return self.prover.make_words(places, first, second)
 
     def warm(self) -> None:
-        """Compile the engine's loops by sharing and counting one record."""
+        """Compile the engine's loops now, so that later calls do not wait: one made-up record is shared and counted."""
         (share, _), *_ = self.share_records(np.zeros(1, dtype=np.int64), Randomness.from_system())
         crypto.prefix_sums(self.parse_keys(0, [share]), [0, self.slots], self.engine)
 

@@ -1,4 +1,16 @@
-"""The task: the public document on which owners, servers and analysts agree."""
+"""The task document of counts by two servers with secret sharing: what is counted, by whom, at which privacy loss.
+
+Owners hold records. Each owner splits a record into two shares, a report for each server, which alone reveal nothing.
+The servers add up shares and noise, and analysts add both servers' answers. The task is the public document on which
+all of them agree before anything is sent; its hash names it.
+
+    Task          the document: column, grid, loss, servers, and hashes of the participants' tokens
+    CountKind     whether all cells are counted at once, or counts below thresholds one after the other
+    ReportKind    how a record is encoded in a report
+
+Formal guarantees: the task is paid for once, with `Task.loss` for each report (an owner with r reports loses at most r
+times that). A `Task` never changes, and every message names its hash, so no participant can use another document.
+"""
 
 from __future__ import annotations
 
@@ -33,6 +45,7 @@ from .function_shares import FunctionShares, Owners
 from .histogram_reports import HistogramEncoding
 from .shared_records import CheckedTreeEncoding, TreeEncoding
 
+# Error texts that several checks share.
 CELLS_ONLY = "the task counts all cells at once: ask for whole curves, not at some edges"
 APART_ONLY = (
     "needs values outside the grid counted apart, and the task clips them into its end "
@@ -48,11 +61,13 @@ ALWAYS_CHECKED = "must be owners, because reports of this encoding are always ch
 UNPROVED = "must be owners, because answers from this encoding cannot be proved; or take the encoding tree"
 TOO_FINE = "must be tree, or the grid coarser, because these reports hold a number for each cell"
 MOST_CHECKED_AT_ONCE = 64
-"""Thresholds in one message about checked reports at most: each report is evaluated at all of them before it is known
-which reports count.
+"""Thresholds in one message about checked reports at most. Each report is evaluated at all of them before it is known
+which reports count, so the number bounds the work that invalid reports cause.
 """
 EVEN = 64
-"""Thresholds at which answers are proved, unless the task names them."""
+"""Most thresholds, evenly spaced over the grid, at which answers are proved, unless the task names them. They fit into
+one message about checked reports.
+"""
 LEAST_PASSED = Fraction(1, 2)
 """Fraction of the reports that must pass the servers' check, unless the task states another."""
 
@@ -187,7 +202,7 @@ class Task(SharedTask):
 
     @cached_property
     def configuration(self) -> TaskConfiguration:
-        """Parameters of the task that clients of the DAP draft need."""
+        """Parameters of the task that clients of the DAP draft (Distributed Aggregation Protocol) need."""
         encoding = self.encoding
         if isinstance(encoding, HistogramEncoding):
             parameters = encode_integer(encoding.scheme.length, 4) + encode_integer(encoding.scheme.chunk_length, 4)
@@ -217,7 +232,14 @@ class Task(SharedTask):
         return ProvedEdges(distribution.require_type(PathSums))
 
     def find_thresholds(self, edges: Sequence[int]) -> tuple[int, ...]:
-        """Return the thresholds that are requested if a question names these edges of the grid."""
+        """Return the thresholds that are requested if a question names these edges of the grid.
+
+        A threshold t asks for the number of reports in the first t slots. Categories have slots of their own, so there
+        are several thresholds for each edge. The ends of the grid and all slots of a category are always included.
+
+        Args:
+            edges: Numbers of edges, from 0.
+        """
         return PrefixQuery(self.axes, prefix_lengths=()).with_edges(edges).prefix_lengths
 
     @property
@@ -255,7 +277,10 @@ class Task(SharedTask):
 
     @property
     def slots(self) -> int:
-        """Number of slots of a record; a missing record has an extra slot behind them."""
+        """Number of slots, that is of the cells of all categories together, in which a record can lie.
+
+        A missing record has an extra slot behind them.
+        """
         return prod(axis.slots for axis in self.axes)
 
     @property
@@ -268,22 +293,43 @@ class Task(SharedTask):
         return Neighbours.REPLACE_ONE.to_adjacency(EACH_RECORD, reports)
 
     def plan(self, thresholds: Sequence[int], reports: int) -> Plan:
-        """Return the servers' plan for these thresholds; empty for all cells. Raises `UnsupportedQuery`."""
+        """Return the plan by which the servers count: mechanism, noise and expected error. No report is needed.
+
+        Args:
+            thresholds: Numbers of slots to count below; empty: all cells.
+            reports: Public number of reports.
+
+        Raises:
+            UnsupportedQuery: two servers cannot count this with the task's loss.
+        """
         return FunctionShares(self.owners).plan_query(
             self._make_query(thresholds), self.loss.as_single_release(), self.adjacency(reports)
         )
 
     def distribution(self, reports: int) -> CountDistribution:
-        """Return the noise distribution of all answers, the same for any number of reports."""
+        """Return the distribution of released counts around the exact ones, including the noise of both servers.
+
+        The one distribution describes all counts that the task can release, jointly, in units of reports.
+
+        Args:
+            reports: Number of reports in the accepted set. It has no influence: noise depends on the task alone.
+
+        Raises:
+            TypeError: the distribution is not one of counts.
+        """
         return self.plan((), reports).distribution.require_type(CountDistribution)  # type: ignore[type-abstract]
 
     def answer_size(self, thresholds: Sequence[int]) -> int:
-        """Return the number of values in an answer share for these thresholds, including its proof."""
+        """Return the number of integers in one server's answer share, including the proof if there is one.
+
+        Args:
+            thresholds: Numbers of the edges asked for; empty if the task counts all cells.
+        """
         size = self.plan(thresholds, 1).distribution.require_type(CountDistribution).size  # type: ignore[type-abstract]
         return 2 * size + 1 if self.is_proved(thresholds) else size
 
     def is_proved(self, thresholds: Sequence[int]) -> bool:
-        """Return whether answer shares at these thresholds, or of all cells, are proved."""
+        """Return whether answer shares carry a proof: the task has proof keys, and these are its proved thresholds."""
         return bool(self.proof_key_hashes) and tuple(thresholds) == self.proved_at
 
     def plan_for_query(self, query: Query, reports: int) -> Plan:
@@ -327,7 +373,7 @@ class Task(SharedTask):
 
     @property
     def max_thresholds(self) -> int:
-        """Most thresholds of a message; 0 if all cells are counted."""
+        """Most thresholds that one question may name; 0 if the task counts all cells at once."""
         if self.count_kind is CountKind.CELLS:
             return 0
         # 4096: thresholds in one message about unchecked reports at most

@@ -305,7 +305,11 @@ class SymbolicInteger:
         return SymbolicInteger(self.builder, (wire,), 0, 1)
 
     def _extend_wires(self, size: int) -> tuple[int, ...]:
-        """Return the wires of this number with `size` bits; fewer bits than it has only if its range allows it."""
+        """Return `size` wires of this number in two's complement, lowest bit first.
+
+        Further high bits repeat the sign if the number may be negative, and are 0 otherwise. If `size` is smaller than
+        the number's bits, high bits are dropped without a check: the caller must know that the range needs no more.
+        """
         top = self.wires[-1] if self.low < 0 else ZERO
         return (*self.wires, *([top] * (size - len(self.wires))))[:size]
 
