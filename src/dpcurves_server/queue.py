@@ -214,8 +214,9 @@ class Queue:
     def find_undrawn(self) -> list[str]:
         """Return the identifiers of at most 50 answers without a picture that no worker is drawing, oldest first."""
         is_free = _is_unleased(int(time.time()))
-        # answers considered at a time
-        query = _UNDRAWN.where(RELEASES.c.svg == "", is_free).order_by(QUESTIONS.c.number).limit(50)
+        releases = select(RELEASES.c.id).join(QUESTIONS, QUESTIONS.c.id == RELEASES.c.id)
+        # 50: answers considered at a time
+        query = releases.where(RELEASES.c.svg == "", is_free).order_by(QUESTIONS.c.number).limit(50)
         return self._database.read_snapshot(lambda connection: [str(id) for id in connection.execute(query).scalars()])
 
     def lease_drawing(self, worker: str, id: str) -> bool:
@@ -277,9 +278,6 @@ class Queue:
         """Update a queued question if the lease is still valid."""
         change = update(QUESTIONS).where(*_leased_by(job), _has_state(State.QUEUED)).values(**changes)
         self._database.write(lambda connection: connection.execute(change).rowcount)
-
-
-_UNDRAWN = select(RELEASES.c.id).join(QUESTIONS, QUESTIONS.c.id == RELEASES.c.id)
 
 
 def _is_unleased(now: int) -> ColumnElement[bool]:
