@@ -30,8 +30,11 @@ whatever is refused before the charge costs nothing. Words in *italics* stand fo
 
 Below stand all of them, by the module that raises them. The words may change, the kinds [may not](stability.md).
 """
-NOT_SEARCHED = frozenset({"dpcurves_judging", "dpcurves_parties", "dpcurves_sim"})
-"""Packages whose errors are refused messages between servers, or are of developers: the search leaves them out."""
+NOT_SEARCHED = frozenset({
+    "dpcurves_judging", "dpcurves_parties", "dpcurves_server", "dpcurves_sim", "dpcurves_sites",
+})  # fmt: skip
+"""Packages whose errors are refused messages between servers, stand at the field of a form, or are of developers: the
+search leaves them out."""
 
 
 @dataclass(frozen=True, order=True)

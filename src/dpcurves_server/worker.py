@@ -186,7 +186,11 @@ STORE = frozenset({"ledger", "store"})
 
 
 def main() -> None:
-    """Work until standard input closes. Its first line holds the secret database URL, hidden from other processes."""
+    """Process queued questions, or draw pictures of answers, until standard input closes.
+
+    The first line of standard input holds the secret database URL, which other processes must not see, the name of the
+    worker, and its role, which decides the work.
+    """
     disable_core_dumps()
     url, *arguments = _read_first_line().rsplit(" ", 2)
     if not url:  # the server ended first

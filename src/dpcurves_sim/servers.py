@@ -294,7 +294,10 @@ class ServersScenario:
             world.step("idle", KILL, POWER)
 
     def _run_owner(self, owner: int) -> None:
-        """Send a batch to server 0, then to server 1, until each has accepted it or the task is closed."""
+        """Enrol an owner where the task asks for it, and send reports until they are accepted or the task is closed.
+
+        A batch of tree reports goes to server 0, then to server 1. Histogram reports go to server 0, the leader, alone.
+        """
         world, pair = self._world, self._pair
         world.sleep(world.draw(f"owner {owner}") * 4)
         ticket = pair.owners[owner]

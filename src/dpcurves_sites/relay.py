@@ -548,7 +548,11 @@ def create_app(board: MessageBoard) -> Starlette:
         return await respond_from_thread(lambda: board.describe_status(task))
 
     async def send_messages(task: str, name: str, stage: str, request: Request) -> Response:
-        """Answer with the messages of a stage. Analysts get whole masked vectors, sites get receipts."""
+        """Answer with the messages of a stage of the round `name`, once the stage is closed.
+
+        The answer waits until then. If the stage is still open after the longest wait, the answer is empty. Analysts
+        get whole masked vectors, sites get receipts.
+        """
         role = Role.ANALYST
         try:
             number = authenticate_member(task, request, role)

@@ -119,9 +119,12 @@ def deliver_with_notes(
 
 
 def write_files(part: Part, output: Output, encoders: Mapping[str, Callable[[], bytes]]) -> list[str]:
-    """Encode and write files, each as a separate part of the output. Returns the names of the files that were written.
+    """Encode and write files. Return the names of the files that were written.
 
-    `encoders` maps the option that names a file, such as ``--json``, to the function that makes the file's bytes.
+    Args:
+        part: Context for one file: an error of a file is reported at the end, and the others are still written.
+        output: The output options of the command.
+        encoders: Functions that return the bytes of a file, by the name of its option without dashes, such as ``csv``.
     """
     written: list[str] = []
     for argument, encode in encoders.items():

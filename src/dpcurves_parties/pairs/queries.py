@@ -504,7 +504,7 @@ class PairAnswers(PairDistribution):
 
     @property
     def size(self) -> int:
-        """Number of released integers: three sums over the pairs."""
+        """Number of released integers, 3: two sums over pairs, and one over couples of pairs that share one person."""
         return 3
 
     def blank_values(self) -> tuple[int, ...]:

@@ -327,7 +327,11 @@ def check_upload_right(visit: Visit) -> Response:
 
 
 def upload_table(visit: Visit) -> Response:
-    """Propose a synthetic table of a dataset."""
+    """Store an uploaded synthetic table of a dataset as a proposal, and return to the page that manages the dataset.
+
+    Another person must confirm it. An upload that is refused shows the page again with the reason, and keeps the
+    statement that was typed.
+    """
     dataset = visit.services.datasets.get(visit.principal, visit.path_params["dataset"])
     try:
         visit.services.synthetic.propose_table(

@@ -273,7 +273,7 @@ class Store:
         query = select(TASKS.c.task).where(TASKS.c.task == task)
 
         def insert_row(connection: Connection) -> None:
-            """Insert the row in one transaction, unless another process was faster."""
+            """Insert the row of the open task, without reports, unless another process has inserted it."""
             acquire_lock(connection, task)
             if connection.execute(query).first() is None:
                 connection.execute(insert(TASKS), {"task": task, "state": TaskState.OPEN.value, "reports": 0})
