@@ -70,7 +70,7 @@ def write_whole(path: str | os.PathLike[str], content: str | bytes, mode: int = 
     """Write a file in place of an earlier one: a reader sees the earlier file or the new one, also if the writer is
     killed. A link stays, and so do the permissions of an earlier file; a device or pipe is written directly.
 
-    Arguments:
+    Args:
         path: The file.
         content: Its bytes, or a text that is encoded as UTF-8.
         mode: Permissions of a file that was not there.

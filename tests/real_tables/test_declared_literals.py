@@ -23,8 +23,9 @@ LOSS = dp.PrivacyLoss.pure(1000)
 TERMS = ("--epsilon", "1000", "--adjacency", "add-remove")
 X = Axis("x", Grid.parse("0:30:1"))
 build_commands = cache(build)
+LEVEL = "CREATE TYPE level AS ENUM ('low', 'mid', 'high', 'never')"
 RELATION = """
-SELECT i::DOUBLE AS x, (['low', 'mid', 'high'])[1 + i % 3]::ENUM('low', 'mid', 'high', 'never') AS e,
+SELECT i::DOUBLE AS x, (['low', 'mid', 'high'])[1 + i % 3]::level AS e,
  ('00000000-0000-0000-0000-00000000abc' || i % 3)::UUID AS u, DATE '2024-01-01' + (i % 3)::INT AS d, i % 2 = 0 AS b,
  ((i % 3) / 4)::DECIMAL(8, 2) AS q, i::BIGINT AS n, (0.1 * (i % 3))::FLOAT AS f, TIME '10:00:00' AS t,
  INTERVAL 1 HOUR AS v, TIMESTAMP '2024-01-01 10:00:00' AS m FROM range(30) r(i)"""
@@ -34,6 +35,7 @@ SELECT i::DOUBLE AS x, (['low', 'mid', 'high'])[1 + i % 3]::ENUM('low', 'mid', '
 def relation() -> Iterator[Any]:
     """A row of each declared type 30 times."""
     connection = duckdb.connect()
+    connection.execute(LEVEL)
     yield connection.sql(RELATION)
     connection.close()
 
@@ -43,6 +45,7 @@ def parquet(tmp_path_factory: pytest.TempPathFactory) -> str:
     """A file with these rows, which declares no members of an ENUM."""
     path = tmp_path_factory.mktemp("literals") / "t.parquet"
     with duckdb.connect() as connection:
+        connection.execute(LEVEL)
         connection.sql(f"COPY ({RELATION}) TO '{path}'")
     return str(path)
 
@@ -97,8 +100,16 @@ def test_labels_of_an_enum_are_members_in_every_kind_of_data_that_declares_them(
                 records.counts((Categories("e", ("never", "Low")),))
             assert records.names(UnlistedCategories("e")) == {"low": 10, "mid": 10, "high": 10}
     # categories of pandas and of Arrow dictionaries come from the records, so that they refuse nothing
-    with open_records(frame["e"].cast(str).cast(pl.Categorical).to_frame(), unit=EACH_RECORD, key=bytes(32)) as records:
-        assert records.counts((Categories("e", ("Low", "low")),)).tolist() == [0, 10, 20]
+    categories = frame["e"].cast(str).cast(pl.Categorical).to_frame()
+    with duckdb.connect() as connection:
+        connection.register("held", categories.to_pandas())
+        unnamed = connection.sql("FROM held")  # DuckDB makes an ENUM without a name of them
+        assert "ENUM" in str(unnamed.types[0])
+        for data in (categories, unnamed):
+            with open_records(data, unit=EACH_RECORD, key=bytes(32)) as records:
+                assert records.counts((Categories("e", ("Low", "low")),)).tolist() == [0, 10, 20]
+                filtered = records.with_filter("e >= 'mid' OR e = 'Low'")
+                assert filtered.counts((Categories("e", ("mid",)),)).tolist() == [10, 20]
 
 
 @pytest.mark.parametrize(

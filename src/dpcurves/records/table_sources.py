@@ -742,10 +742,23 @@ def source_of_relation(relation: duckdb.DuckDBPyRelation, longest: int | None = 
             rows = rows.to_arrow_reader(2**10)
         return sources.read_batches(rows)
 
-    types_and_kinds = zip(relation.types, kinds, strict=True)
-    labels: list[Any] = [duckdb_type.children[0][1] if kind == "enum" else () for duckdb_type, kind in types_and_kinds]
+    labels = _list_declared_labels(relation) if "enum" in kinds else [()] * len(kinds)
     columns = (_make_column(*facts) for facts in zip(relation.columns, kinds, types, labels, strict=True))
     return sources.ArrowSource(tuple(columns), tuple(types), read_batches, is_costly=False)
+
+
+def _list_declared_labels(relation: duckdb.DuckDBPyRelation) -> list[tuple[str, ...]]:
+    """Return the labels of each column that has a type of CREATE TYPE ... AS ENUM, and none for other columns.
+
+    DuckDB makes ENUM types without a name, too, of categories in data frames. Their labels come from records, so a
+    refusal of other labels would tell which ones the records have.
+    """
+    catalogue = "SELECT labels FROM duckdb_types() WHERE logical_type = 'ENUM' AND NOT internal"
+    declared: Any = relation.query("catalogue", catalogue)
+    named = {tuple(labels) for (labels,) in declared.fetchall()}
+    types: list[Any] = relation.types
+    found = [tuple(each.children[0][1]) if each.id == "enum" else () for each in types]
+    return [labels if labels in named else () for labels in found]
 
 
 def _format_value(position: int, kind: str, longest: int) -> str:
@@ -760,7 +773,7 @@ def _format_value(position: int, kind: str, longest: int) -> str:
 
 
 def _make_column(name: str, kind: str, declared: DataType, labels: Sequence[str]) -> sources.Column:
-    """Return the column of a relation from DuckDB's type name, its Arrow type and the labels of an ENUM."""
+    """Return the column of a relation from DuckDB's type name, its Arrow type and the declared labels of an ENUM."""
     if labels:
         return sources.enum_column(name, labels)
     if kind in WIDE:
