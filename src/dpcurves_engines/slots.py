@@ -1,16 +1,19 @@
-"""Constants with which SQL finds the cell of a value, for PostgreSQL and Spark. Reads no records.
+"""Histogram cells in SQL: constants with which PostgreSQL and Spark place a value in its cell. No records are read.
 
-A database must place each value in the cell that `Grid.cell_of` gives, bit for bit. On a linear grid the SQL guesses a
-cell by a formula, which returns the right cell or the one above it. Then it compares the value with that cell's edge.
+A database must place each value in the cell that `Grid.cell_of` gives, bit for bit. On a grid of cells of equal width
+the SQL guesses a cell by a formula, which returns the right cell or the one above it; then it compares the value with
+that cell's lower edge.
 
     find_buckets            the guess by ``width_bucket``, with bounds 2**-20 cells below the edges (PostgreSQL)
     find_clipped_formula    the guess by floor((x - lower) * scale + shift) (Spark)
     edge_sql                the lower edge of a cell, computed as `Grid.edge` does
     find_thresholds         the edges of any other grid, among which a value is searched
-    Pieces                  the intervals that prefix counts need
+    Pieces                  intervals of cells whose counts add up to all prefix counts that a query needs
 
-Formal guarantees: all constants are computed from public grids. Functions return None where rounding might make the
-guess wrong by more than one cell.
+A *slot* is the position of a value on an axis: its cell, or below or above all cells if the grid counts these apart.
+Functions return None where rounding might make the guess wrong by more than one cell.
+
+Formal guarantees: all constants are computed from public grids alone.
 
 >>> edge_sql(Grid(0, 3, cells=3), "cell", repr), find_thresholds(Grid(0, 3, cells=3)).tolist()
 ('0.0 + cell * 3.0 / 3', [1.0, 2.0])
@@ -37,97 +40,63 @@ from dpcurves.records.engines.engine import (
 )
 
 MARGIN = 2.0**-20
-"""Cells. Fraction of a cell by which a formula may place a value too high."""
+"""Fraction of a cell by which the buckets of ``width_bucket`` begin early: far above its rounding error."""
 
 
-def tabulate_units(counted: Iterable[tuple[int | None, int, int]], slots: int, doublings: int) -> IntArray:
-    """Return the table of `CountsUnits.sized_units`: numbers of units by size class and slot, then of missing values.
-
-    Args:
-        counted: Tuples of slot, rows per unit and number of units. A slot of None or `slots` means a missing value.
-        slots: Number of slots.
-        doublings: Number of classes of doubling size beyond the class of one row; the last class has all larger units.
-
-    >>> tabulate_units([(0, 1, 5), (1, 3, 2), (None, 9, 1)], 2, 2).tolist()
-    [5, 0, 0, 0, 0, 2, 0, 0, 1]
-    """
-    table = np.zeros((doublings + 2) * slots + 1, dtype=np.int64)
-    for slot, rows, units in counted:
-        if slot is None or slot >= slots:
-            table[-1] += units
-        else:
-            size_class = min((rows - 1).bit_length(), doublings + 1)
-            table[size_class * slots + slot] += units
-    return table
-
-
-@dataclass(frozen=True, slots=True)
-class Pieces:
-    """A partition of the last axis into intervals, from whose counts all prefix counts of a query follow.
+class Buckets(NamedTuple):
+    """Arguments of SQL's ``width_bucket``, which may return the cell above near an edge.
 
     Attributes:
-        grid: The grid of the last axis.
-        slot_counts: Number of slots of each row in each prefix, (rows, prefixes).
-        piece_ends: Increasing slot numbers at which intervals end, without the end of the last.
+        lower: Lower bound of the buckets, slightly below the first inner edge.
+        upper: Upper bound of the buckets, below the last inner edge by the same amount.
+        number: Number of buckets.
+        margin: Shift that moves both bounds as far above the edges as they lie below.
     """
 
-    grid: Grid
-    slot_counts: IntArray
-    piece_ends: IntArray
-
-    @classmethod
-    def from_entries(cls, bound: Sequence[BoundAxis], lengths: Sequence[int]) -> Pieces:
-        """Return the coarsest partition that suffices for prefixes of these lengths.
-
-        Args:
-            bound: Axes of the table; the last one has a grid.
-            lengths: Numbers of slots of each prefix, counted row by row over the whole table.
-        """
-        *first, last = bound
-        grid = require_grid(last.axis)
-        row_numbers = np.arange(table_size(first))[:, None]
-        slot_counts = np.clip(np.array(lengths, dtype=np.int64) - row_numbers * grid.slots, 0, grid.slots)
-        return cls(grid, slot_counts, np.unique(slot_counts[(slot_counts > 0) & (slot_counts < grid.slots)]))
-
-    @property
-    def start_values(self) -> FloatArray:
-        """The lower bounds of all intervals but the first, in units of the column."""
-        return self.grid.exclusive_bound(self.piece_ends)
-
-    @property
-    def count(self) -> int:
-        """The number of intervals per row."""
-        return len(self.piece_ends) + 1
-
-    @property
-    def zero_counts(self) -> IntArray:
-        """Counts of 0, one for each row and interval, and a last one for missing records."""
-        return np.zeros(len(self.slot_counts) * self.count + 1, dtype=np.int64)
-
-    def sum_prefixes(self, counts: IntArray) -> list[int]:
-        """Return the count of each prefix, then that of missing records.
-
-        Args:
-            counts: Number of records for each row and interval, laid out as `zero_counts`.
-        """
-        running_counts = np.cumsum(counts[:-1].reshape(-1, self.count), axis=1)
-        ends = np.clip(np.searchsorted(self.piece_ends, self.slot_counts), 0, self.count - 1)
-        inside = np.take_along_axis(running_counts, ends, axis=1)
-        prefix_counts = np.where(
-            self.slot_counts == 0, 0, np.where(self.slot_counts == self.grid.slots, running_counts[:, -1:], inside)
-        )
-        return [*prefix_counts.sum(axis=0).tolist(), int(counts[-1])]
+    lower: float
+    upper: float
+    number: int
+    margin: float
 
 
-def find_clipped_formula(grid: Grid) -> Formula | None:
-    """Return a formula for the cell of a value that was clipped to the inner edges; None if no exact one exists.
+def find_buckets(grid: Grid) -> Buckets | None:
+    """Return arguments of SQL's ``width_bucket`` that find the cell of a value, or the cell above it.
 
-    The formula returns the cell or the one above it. So a value below all inner edges comes out one cell too high, as
-    is allowed, and a value above all of them in its own cell. None also if `edge_sql` does not compute the edges of the
-    grid.
+    ``width_bucket`` is monotone, and its rounding error at each edge is far below the margin, in any order of
+    operations.
 
     Args:
         grid: Public cells.
+
+    Returns:
+        The arguments; None if cells are not of equal width, fewer than 3 or too many, or if rounding might exceed the
+        margin.
+
+    >>> find_buckets(Grid(0, 4, cells=4))
+    Buckets(lower=0.9999990463256836, upper=2.9999990463256836, number=2, margin=1.9073486328125e-06)
+    """
+    width = (grid.upper - grid.lower) / grid.cells
+    if not 3 <= grid.cells <= MOST_CHECKED or not _has_exact_edges(grid):
+        return None
+    inner_edges = grid.edges[1:-1]
+    margin = width * MARGIN
+    buckets = Buckets(float(inner_edges[0] - margin), float(inner_edges[-1] - margin), grid.cells - 2, 2 * margin)
+    lead = _measure_lead(inner_edges, buckets.lower, buckets.upper)
+    lag = -_measure_lead(inner_edges, buckets.lower + buckets.margin, buckets.upper + buckets.margin)
+    return buckets if _is_by_margin(lead) and _is_by_margin(lag) else None
+
+
+def find_clipped_formula(grid: Grid) -> Formula | None:
+    """Return a formula for the cell of a value that was clipped to the inner edges.
+
+    The formula returns the cell or the one above it. So a value below all inner edges comes out one cell too high, as
+    is allowed, and a value above all of them in its own cell.
+
+    Args:
+        grid: Public cells.
+
+    Returns:
+        Scale and shift; None if no exact formula exists, or `edge_sql` does not compute the edges of the grid.
 
     >>> find_clipped_formula(Grid(0, 4, cells=4))
     Formula(scale=1.0, shift=0.0, needs_correction=False)
@@ -155,47 +124,14 @@ def _has_exact_edges(grid: Grid) -> bool:
     return grid.spacing is Spacing.LINEAR and grid.multiplies_first and width > 1e-290
 
 
-class Buckets(NamedTuple):
-    """Arguments of SQL's ``width_bucket``, which may return the cell above near an edge.
-
-    Attributes:
-        lower: Lower bound of the buckets, slightly below the first inner edge.
-        upper: Upper bound of the buckets, below the last inner edge by the same amount.
-        number: Number of buckets.
-        margin: Shift that moves both bounds as far above the edges as they lie below.
-    """
-
-    lower: float
-    upper: float
-    number: int
-    margin: float
-
-
-def find_buckets(grid: Grid) -> Buckets | None:
-    """Return arguments of SQL's ``width_bucket`` that find the cell of a value, or the cell above it.
-
-    None if the grid is not linear, or if rounding might exceed the margin. ``width_bucket`` is monotone, and its
-    rounding error at each edge is far below the margin, in any order of operations.
+def _measure_lead(inner: FloatArray, lower: float, upper: float) -> FloatArray:
+    """Return how far each inner edge lies above the bound of its bucket, as a fraction of a bucket, (edges,).
 
     Args:
-        grid: Public cells.
-
-    >>> find_buckets(Grid(0, 4, cells=4))
-    Buckets(lower=0.9999990463256836, upper=2.9999990463256836, number=2, margin=1.9073486328125e-06)
+        inner: Inner edges of the grid, increasing.
+        lower: Lower bound of the first bucket.
+        upper: Upper bound of the last bucket.
     """
-    width = (grid.upper - grid.lower) / grid.cells
-    if not 3 <= grid.cells <= MOST_CHECKED or not _has_exact_edges(grid):
-        return None
-    inner_edges = grid.edges[1:-1]
-    margin = width * MARGIN
-    buckets = Buckets(float(inner_edges[0] - margin), float(inner_edges[-1] - margin), grid.cells - 2, 2 * margin)
-    lead = _measure_lead(inner_edges, buckets.lower, buckets.upper)
-    lag = -_measure_lead(inner_edges, buckets.lower + buckets.margin, buckets.upper + buckets.margin)
-    return buckets if _is_by_margin(lead) and _is_by_margin(lag) else None
-
-
-def _measure_lead(inner: FloatArray, lower: float, upper: float) -> FloatArray:
-    """Return the distance of each inner edge above its bucket's bound, in buckets."""
     numbers = np.arange(len(inner))
     return (inner - lower) / (upper - lower) * (len(inner) - 1) - numbers
 
@@ -256,3 +192,82 @@ class OffsetConstants(NamedTuple):
         edges = grid.edges
         width = edges[1:] - edges[:-1]
         return cls(edges[:-1] + width / 2, width, np.where(width > 1e-250, width, 0.0) * 1e-40)
+
+
+@dataclass(frozen=True, slots=True)
+class Pieces:
+    """A partition of the last axis into intervals, from whose counts all prefix counts of a query follow.
+
+    Attributes:
+        grid: The grid of the last axis.
+        slot_counts: Number of slots of each row in each prefix, (rows, prefixes).
+        piece_ends: Increasing slot numbers at which intervals end, without the end of the last.
+    """
+
+    grid: Grid
+    slot_counts: IntArray
+    piece_ends: IntArray
+
+    @classmethod
+    def from_entries(cls, bound: Sequence[BoundAxis], lengths: Sequence[int]) -> Pieces:
+        """Return the coarsest partition that suffices for prefixes of these lengths.
+
+        Args:
+            bound: Axes of the table; the last one has a grid.
+            lengths: Numbers of slots of each prefix, counted row by row over the whole table.
+        """
+        *first, last = bound
+        grid = require_grid(last.axis)
+        row_numbers = np.arange(table_size(first))[:, None]
+        slot_counts = np.clip(np.array(lengths, dtype=np.int64) - row_numbers * grid.slots, 0, grid.slots)
+        return cls(grid, slot_counts, np.unique(slot_counts[(slot_counts > 0) & (slot_counts < grid.slots)]))
+
+    @property
+    def start_values(self) -> FloatArray:
+        """The lower bounds of all intervals but the first, in units of the column."""
+        return self.grid.exclusive_bound(self.piece_ends)
+
+    @property
+    def count(self) -> int:
+        """The number of intervals per row."""
+        return len(self.piece_ends) + 1
+
+    @property
+    def zero_counts(self) -> IntArray:
+        """Counts of 0, one for each row and interval, and a last one for missing records."""
+        return np.zeros(len(self.slot_counts) * self.count + 1, dtype=np.int64)
+
+    def sum_prefixes(self, counts: IntArray) -> list[int]:
+        """Return the count of each prefix, then that of missing records.
+
+        Args:
+            counts: Number of records for each row and interval, laid out as `zero_counts`.
+        """
+        running_counts = np.cumsum(counts[:-1].reshape(-1, self.count), axis=1)
+        ends = np.clip(np.searchsorted(self.piece_ends, self.slot_counts), 0, self.count - 1)
+        inside = np.take_along_axis(running_counts, ends, axis=1)
+        prefix_counts = np.where(
+            self.slot_counts == 0, 0, np.where(self.slot_counts == self.grid.slots, running_counts[:, -1:], inside)
+        )
+        return [*prefix_counts.sum(axis=0).tolist(), int(counts[-1])]
+
+
+def tabulate_units(counted: Iterable[tuple[int | None, int, int]], slots: int, doublings: int) -> IntArray:
+    """Return the table of `CountsUnits.sized_units`: numbers of units by size class and slot, then of missing values.
+
+    Args:
+        counted: Tuples of slot, rows per unit and number of units. A slot of None or `slots` means a missing value.
+        slots: Number of slots.
+        doublings: Number of classes of doubling size beyond the class of one row; the last class has all larger units.
+
+    >>> tabulate_units([(0, 1, 5), (1, 3, 2), (None, 9, 1)], 2, 2).tolist()
+    [5, 0, 0, 0, 0, 2, 0, 0, 1]
+    """
+    table = np.zeros((doublings + 2) * slots + 1, dtype=np.int64)
+    for slot, rows, units in counted:
+        if slot is None or slot >= slots:
+            table[-1] += units
+        else:
+            size_class = min((rows - 1).bit_length(), doublings + 1)
+            table[size_class * slots + slot] += units
+    return table

@@ -1,14 +1,15 @@
-"""Read models from JSON, and define the residual of a model.
+"""JSON of prediction models: read a scorecard, a tree ensemble or a residual from a document.
 
 A model (`Predictor`) turns the columns of a record into a number, such as a risk. Questions carry models as JSON, so
-that other machines compute the same numbers. `predictor_from_json` reads a text, `predictor_from_object` the objects of
-a parsed text. The field ``dpcurves`` of a document names its type:
+that other machines compute the same numbers.
 
-- ``scorecard`` and ``tree-ensemble``: the types of `KINDS`, with a linear predictor or with decision trees;
-- ``residual``: a `Residual`, the outcome minus the prediction of a model;
-- another name: a predictor of another package, found by an entry point of the group `GROUP`.
+    predictor_from_json      JSON text -> model
+    predictor_from_object    parsed JSON -> model
+    Residual                 the outcome minus the prediction of another model
 
-Documents are data. Reading one executes none of it.
+The field ``dpcurves`` of a document names its type: ``scorecard``, ``tree-ensemble``, ``residual``, or a type of
+another package, which is found by an entry point of the group `GROUP`. Documents are data: reading one executes none of
+it.
 
 Formal guarantees: this module reads no records. The number that a model gives a record is a function of that record and
 of the document alone.

@@ -1,11 +1,11 @@
-r"""Check that a file is CSV, and parse its header line. No record is read.
+r"""Parse the header line of a CSV file, and recognise files of other formats by their first bytes. No record is read.
 
-- `require_csv` refuses files of other formats by their first 64 bytes, and files in UTF-16 or UTF-32.
-- `require_compressed` refuses a file that is called ``.csv.gz`` or ``.csv.zst`` without being compressed.
-- `parse_header` returns the names of the columns, or says what is wrong with the line and how to mend it.
+    parse_header          first line as bytes -> names of the columns
+    require_csv           refuses compressed files, Excel, Parquet and others, and text in UTF-16 or UTF-32
+    require_compressed    refuses a file that is called ``.csv.gz`` or ``.csv.zst`` without being compressed
 
-If the header is missing, the first line is a record. The line is therefore checked as bytes before it is decoded, and
-no message shows a part of it.
+Each raises `ValueError` with a message that says how to mend the file. If the header is missing, the first line is a
+record. The line is therefore checked as bytes before it is decoded, and no message shows a part of it.
 
 Formal guarantees: only the first bytes and the header are read; names of columns are public.
 

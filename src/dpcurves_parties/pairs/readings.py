@@ -1,22 +1,27 @@
-"""Incomplete U-statistics: confidence intervals of the mean of a kernel over all pairs of people.
+"""Confidence intervals of means over pairs of people (incomplete U-statistics), from released noisy sums.
 
 A kernel is a symmetric function of two people's values. Its mean over all pairs is a U-statistic of degree two
-(Hoeffding 1948). It is estimated from m random pairs, of which noisy sums were released. The mean over these pairs has
-the variance
+(Hoeffding 1948). The released sums are over m random pairs.
+
+    pair_statistic            release -> `UStatistic`: estimate with intervals
+    estimate_among_passing    the mean over the people who meet a condition, if their number is public
+    estimate_auc              the area under the ROC curve, from the mean of the kernel `AUC`
+
+The mean over m pairs has the variance
 
     (one_shared * zeta1 + both_shared * zeta2) / m**2                       see `Overlaps.variance`
 
 where zeta1 is the variance of the kernel's conditional mean given one person, zeta2 the variance of the kernel, and
-`one_shared` and `both_shared` count ordered couples of pairs by the people in common. Both zetas are bounded, zeta1 by
-products of answers and zeta2 by the range of the kernel, and the interval assumes the worst case:
+`one_shared` and `both_shared` count ordered couples of pairs by the people in common. Zeta1 is bounded by released
+products of answers, zeta2 by the range of the kernel. The interval assumes the largest variance within these bounds:
 
     estimate +- z * sqrt(largest variance)          with z**2 pseudo-observations, half at each end of the range
 
-That interval is for the population from which the people are a sample. For the mean over these people themselves, the
-variance that their sampling causes (`all_pairs_variance`) is subtracted.
+It is for the population from which the people are a sample. For the mean over these people themselves, the variance
+that their sampling causes (`all_pairs_variance`) is subtracted.
 
-Formal guarantees: everything here is a function of released numbers and public facts, so it has no privacy loss beyond
-that of the release (post-processing).
+Formal guarantees: everything here is computed from released numbers and public facts, without records, so nothing is
+lost beyond the release (post-processing).
 
 References: Hoeffding 1948; Blom 1976 (incomplete U-statistics); Agresti and Coull 1998; Bhatia and Davis 2000.
 
@@ -97,7 +102,11 @@ class _VarianceBounds(NamedTuple):
 
 
 def require_pair_distribution(distribution: OutputDistribution) -> PairDistribution:
-    """Return the distribution unchanged if it is of a release about pairs of people. Raises `TypeError` otherwise."""
+    """Return the distribution unchanged, after checking that it is of a release about pairs of people.
+
+    Raises:
+        TypeError: the release is about something else.
+    """
     return distribution.require_type(PairDistribution)  # type: ignore[type-abstract]
 
 
@@ -154,7 +163,17 @@ def find_pair_interval(
 def _interval_from_answers(
     distribution: PairAnswers, sums: _AnswerSums, level: float, population: bool
 ) -> tuple[float, float]:
-    """Return centre and half-width of the interval from sums of randomised answers, in the kernel's integers."""
+    """Return centre and half-width of the interval, from sums of answers with noise each (`release_answers`).
+
+    Args:
+        distribution: Distribution of the released numbers.
+        sums: The released sums.
+        level: Confidence level, between 0 and 1.
+        population: True: for the mean of the population; False: over these people.
+
+    Returns:
+        Centre and half-width, in the kernel's integers, before clipping.
+    """
     z_squared = _squared_normal_quantile(level)
     total_count = distribution.pairs + z_squared
     # Mean answers of pairs at both ends of the range. `gain` is the change of the mean answer per unit of the kernel.
@@ -181,8 +200,16 @@ def _bound_zeta1(
 ) -> tuple[float, float]:
     """Return bounds on the variance of answers' conditional means given one person, from products of answers.
 
-    `variance` is that of one answer. Zeta 1 is the covariance of two pairs with one person in common, and at most half
-    of zeta 2.
+    Zeta 1 is the covariance of two pairs with one person in common, and at most half of zeta 2.
+
+    Args:
+        distribution: Distribution of the released numbers, with the numbers of overlaps.
+        sums: The released sums.
+        variance: Estimated variance of one answer.
+        zeta2: Upper bound on the variance of the kernel, in squared units of an answer.
+
+    Returns:
+        Lower and upper bound, in squared units of an answer; 0 and zeta2 / 2 if no two pairs share exactly one person.
     """
     if not distribution.one_shared:
         return 0.0, zeta2 / 2
@@ -194,7 +221,17 @@ def _bound_zeta1(
 
 
 def _interval_from_sum(distribution: PairSum, noisy_sum: int, level: float, population: bool) -> tuple[float, float]:
-    """Return centre and half-width of the interval from one sum with Laplace noise, in the kernel's integers."""
+    """Return centre and half-width of the interval, from one sum with Laplace noise (`release_sum`).
+
+    Args:
+        distribution: Distribution of the released number.
+        noisy_sum: The released sum of the kernel over all pairs.
+        level: Confidence level, between 0 and 1.
+        population: True: for the mean of the population; False: over these people.
+
+    Returns:
+        Centre and half-width, in the kernel's integers, before clipping.
+    """
     z_squared = _squared_normal_quantile(level)
     total_count = distribution.pairs + z_squared
     mean = (noisy_sum + z_squared / 2 * (distribution.minimum + distribution.maximum)) / total_count
@@ -204,14 +241,23 @@ def _interval_from_sum(distribution: PairSum, noisy_sum: int, level: float, popu
 
 
 def _bound_zeta2(distribution: PairDistribution, mean: float) -> float:
-    """Return the largest variance of values with this mean in the kernel's range (Bhatia and Davis 2000)."""
+    """Return the largest variance of values with this mean in the kernel's range (Bhatia and Davis 2000).
+
+    Args:
+        distribution: Distribution with the kernel's least and largest value.
+        mean: Mean of the values, in the kernel's integers; clipped to the range.
+    """
     clipped_mean = min(max(mean, distribution.minimum), distribution.maximum)
     return (clipped_mean - distribution.minimum) * (distribution.maximum - clipped_mean)
 
 
 def _bound_variance(distribution: PairDistribution, bounds: _VarianceBounds, population: bool) -> float:
-    """Return the largest variance of the mean within the bounds; without `population`, minus the sampling variance of
-    people.
+    """Return the largest variance of the mean over pairs, within bounds on its components; at least 0.
+
+    Args:
+        distribution: Distribution with the numbers of people, pairs and overlaps.
+        bounds: Bounds on the variance components.
+        population: False: the variance that the sampling of people causes is subtracted.
     """
     largest = 0.0
     for zeta1, zeta2 in bounds.list_corners():
@@ -224,7 +270,13 @@ def _bound_variance(distribution: PairDistribution, bounds: _VarianceBounds, pop
 
 
 def _absolute_quantile(scale: float, deviation: float, level: float) -> float:
-    """Return the quantile at `level` of the absolute sum of Laplace noise and a centred normal variable."""
+    """Return the quantile at `level` of the absolute value of Laplace noise plus a centred normal variable.
+
+    Args:
+        scale: Scale of the Laplace noise.
+        deviation: Standard deviation of the normal variable.
+        level: Probability, between 0 and 1.
+    """
     # Laplace noise exceeds 40 scales with probability exp(-40), a normal variable 10 deviations with 1e-23: quantiles
     # of all levels that differ from 1 as doubles lie below their sum.
     upper_bound = 40 * scale + 10 * deviation
@@ -239,8 +291,12 @@ def _absolute_quantile(scale: float, deviation: float, level: float) -> float:
 
 
 def _laplace_normal_cdf(reach: float, scale: float, deviation: float) -> float:
-    """Return the probability that the sum of Laplace noise and a normal variable is below `reach`, which is not
-    negative.
+    """Return the probability that Laplace noise plus a centred normal variable is below `reach`.
+
+    Args:
+        reach: Upper end, not negative.
+        scale: Scale of the Laplace noise.
+        deviation: Standard deviation of the normal variable.
     """
     if deviation < 1e-9 * scale:  # the normal part is negligible, and would be divided by below
         return 1 - float(np.exp(-reach / scale)) / 2
@@ -280,8 +336,10 @@ def pair_statistic(release: Release) -> UStatistic:
     )
 
     def find_endpoints(level: float, population: bool) -> tuple[float, float]:
-        """Return the interval's endpoints at `level`, for these people or for the population. Raises `ValueError` if
-        people are dependent and the population was asked for.
+        """Return the interval's endpoints for these people or for the population.
+
+        Raises:
+            ValueError: `population` is true, and the people are dependent.
         """
         require_independent(privacy, population)
         return find_pair_interval(pair_distribution, values, level, population=population)
