@@ -1,11 +1,17 @@
-"""Loops over reports in Field128, compiled by numba. Import only if numba is installed.
+"""Prio3 proofs over many reports in Field128 (VDAF), compiled by numba: field arithmetic, and loops over reports.
 
-An element is a pair of words (low, high). Products are in Montgomery form, with the radix R = 2**128:
+    prove_reports     client: the proof that a report counts exactly one cell
+    query_reports     server: its verification message about each report, from its shares of report and proof
+    decide_reports    both servers' messages -> whether each report is accepted
+
+The results equal those of `plain`, which uses Python integers; import this module only if numba is installed.
+
+A field element is a pair of 64-bit words (low, high); arrays are (..., 2). Products are in Montgomery form, with the
+radix R = 2**128:
 
     _to_montgomery(a)    a * R mod p             _multiply(a, b)    a * b / R mod p
 
-so one factor in Montgomery form gives the plain product. The loops verify and sum reports as `plain` does with Python
-integers, and return equal results.
+so one factor in Montgomery form gives the plain product.
 
 Reference: Montgomery 1985, *Modular multiplication without trial division*.
 """
@@ -30,17 +36,25 @@ _SQUARE = from_integers([2**256])[0]  # the square of Montgomery's radix, by whi
 _ONE = from_integers([2**128])[0]  # 1 in Montgomery form
 _SQUARE_0, _SQUARE_1 = _SQUARE  # its words, as numba takes scalars only as constants
 _ONE_0, _ONE_1 = _ONE
-# words 0 and 1
-_NO = np.uint64(0)
-_YES = np.uint64(1)
+_NO = np.uint64(0)  # word 0: no carry, no borrow
+_YES = np.uint64(1)  # word 1: a carry or a borrow
 
 
 @intrinsic
 def _emit_upper_word(typing: Any, first: Any, second: Any) -> Any:
-    """Emit the upper 64 bits of the 128-bit product of two words."""
+    """Return the upper 64 bits of the 128-bit product of two words (numba intrinsic).
+
+    Args:
+        typing: Typing context of numba.
+        first: Type of the first factor.
+        second: Type of the second factor.
+
+    Returns:
+        The signature, and the function that emits the LLVM code.
+    """
 
     def generate_code(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        """Emit one product into the LLVM builder."""
+        """Emit one product into the LLVM builder, and return its upper word."""
         wide = ir.IntType(128)
         product = builder.mul(*(builder.zext(factor, wide) for factor in arguments))
         return builder.trunc(builder.lshr(product, ir.Constant(wide, 64)), ir.IntType(64))
@@ -53,7 +67,13 @@ _upper: Any = _emit_upper_word
 
 @partial(compile_with_numba, inline="always")
 def _reduce(low: Any, high: Any, beyond: Any) -> Any:
-    """Reduce a 129-bit number below twice the modulus by one conditional subtraction."""
+    """Reduce a number below twice the modulus by one conditional subtraction; return it as two words.
+
+    Args:
+        low: Low word of the number.
+        high: High word.
+        beyond: Whether bit 128 of the number is set.
+    """
     if beyond or high > _UPPER or (high == _UPPER and low >= _YES):
         borrow = _YES if low < _YES else _NO
         return low - _YES, high - _UPPER - borrow
@@ -62,7 +82,12 @@ def _reduce(low: Any, high: Any, beyond: Any) -> Any:
 
 @compile_with_numba
 def _add(a: Any, b: Any) -> Any:
-    """Return the sum of two field elements, each a pair of a low and a high word."""
+    """Return the sum of two field elements, as a pair of words below the modulus.
+
+    Args:
+        a: Pair of a low and a high word, below the modulus.
+        b: Another pair.
+    """
     low = a[0] + b[0]
     carry = _YES if low < a[0] else _NO
     high = a[1] + b[1]
@@ -73,7 +98,12 @@ def _add(a: Any, b: Any) -> Any:
 
 @compile_with_numba
 def _subtract(a: Any, b: Any) -> Any:
-    """Return the difference of two field elements, each a pair of a low and a high word."""
+    """Return the difference of two field elements, as a pair of words below the modulus.
+
+    Args:
+        a: Pair of a low and a high word, below the modulus.
+        b: The pair that is subtracted.
+    """
     low = a[0] - b[0]
     high = a[1] - b[1]
     borrow = _YES if a[0] < b[0] else _NO
@@ -87,11 +117,14 @@ def _subtract(a: Any, b: Any) -> Any:
 
 @compile_with_numba
 def _multiply(a: Any, b: Any) -> Any:
-    """Return the Montgomery product ``a * b / 2**128`` of two pairs of 64-bit words, low word first.
+    """Return the Montgomery product ``a * b / 2**128`` modulo the modulus, as a pair of words below it.
 
-    With one factor in Montgomery form it is the plain product. The result is a pair below the modulus.
+    With one factor in Montgomery form this is the plain product. The modulus is 1 modulo 2**64, so the factor of the
+    modulus that clears the lowest word is that word's negative.
 
-    The modulus is 1 modulo 2**64, so the factor of the modulus that clears the lowest word is that word's negative.
+    Args:
+        a: Pair of a low and a high word.
+        b: Another pair.
     """
     t0 = a[0] * b[0]
     t1 = _upper(a[0], b[0])
@@ -127,13 +160,24 @@ def _multiply(a: Any, b: Any) -> Any:
 
 @compile_with_numba
 def _load(words: Any, index: Any) -> Any:
-    """Return element number `index` of words ``(number, 2)`` as a pair of a low and a high word."""
+    """Return one element of an array as a pair of a low and a high word.
+
+    Args:
+        words: Elements, (number, 2).
+        index: Position of the element.
+    """
     return words[index, 0], words[index, 1]
 
 
 @compile_with_numba
 def _store(words: Any, index: Any, number: Any) -> None:
-    """Write a pair of a low and a high word as element number `index` of words ``(number, 2)``."""
+    """Write one element into an array.
+
+    Args:
+        words: Elements, (number, 2).
+        index: Position of the element.
+        number: Pair of a low and a high word.
+    """
     words[index, 0], words[index, 1] = number
 
 
@@ -158,7 +202,15 @@ def _invert(number: Any) -> Any:
 
 @compile_with_numba
 def _invert_differences(point: Any, nodes: Words) -> Any:
-    """Return the inverses of ``point - node`` for all nodes, in Montgomery form, by one inversion."""
+    """Return the inverses of ``point - node`` for all nodes, by one inversion (Montgomery's trick).
+
+    Args:
+        point: An element that is no node, in Montgomery form.
+        nodes: Elements in Montgomery form, (nodes, 2).
+
+    Returns:
+        Elements in Montgomery form, (nodes, 2).
+    """
     prefix_products = np.empty((len(nodes) + 1, 2), np.uint64)
     inverses = np.empty((len(nodes), 2), np.uint64)
     _store(prefix_products, 0, (_ONE_0, _ONE_1))
@@ -179,6 +231,12 @@ def _evaluate_gadget(sums: Words, nodes: Words, inverses: Words, calls: Any) -> 
 
     The values times the nodes add up to 0 because of the polynomial's degree; this determines the last value, which
     proofs omit.
+
+    Args:
+        sums: Values of the polynomial at all nodes except the last, (nodes - 1, 2).
+        nodes: Roots of unity in Montgomery form, (nodes, 2).
+        inverses: Inverses of the point minus each node, in Montgomery form, (nodes, 2).
+        calls: Number of calls of the gadget.
     """
     weighted_sum = (_NO, _NO)
     value = (_NO, _NO)
@@ -198,8 +256,16 @@ def _evaluate_gadget(sums: Words, nodes: Words, inverses: Words, calls: Any) -> 
 
 @compile_with_numba
 def _write_wires(shares: tuple[Words, Words], joint: Words, weights: Words, half: Any, message: Words) -> Any:
-    """Write the wires' values at the point into `message`, and return the sum of all cells. At node 0 wires have their
-    random starts, at the node of call c the cells of chunk c.
+    """Write the wires' values at the random point into a message, and return the sum of all cells.
+
+    At node 0 wires have their random starts, at the node of call c the cells of chunk c.
+
+    Args:
+        shares: The server's shares of the cells and of the wires' starts.
+        joint: Joint randomness, one element per call, (calls, 2).
+        weights: Lagrange weights at the point, in Montgomery form: of node 0 and of each call's node, (calls + 1, 2).
+        half: One half: each server subtracts half of a public constant.
+        message: Output, (2 * chunk + 2, 2), of which all but the first and last element are written.
     """
     cells, starts = shares
     chunk = len(starts) // 2
@@ -279,7 +345,13 @@ def query_reports(inputs: QueryInputs, nodes: Words, parts: Words, messages: Wor
 
 @compile_with_numba
 def decide_reports(first: Words, second: Words, is_accepted: NDArray[np.bool_]) -> None:
-    """Decide for each report whether both messages, ``(reports, 2 * chunk + 2, 2)``, add up to a valid proof."""
+    """Decide for each report whether both servers' messages add up to a valid proof.
+
+    Args:
+        first: Messages of one server, ``(reports, 2 * chunk + 2, 2)``.
+        second: Messages of the other, of the same shape.
+        is_accepted: Output, ``(reports,)``.
+    """
     wires = first.shape[1] - 2
     for report in range(first.shape[0]):
         total = _add(_load(first[report], 0), _load(second[report], 0))
