@@ -1,4 +1,4 @@
-"""Rich display of small objects, such as grids and losses, in notebooks (HTML) and terminals: a title and rows of facts.
+"""Display of small objects, such as grids and losses, in notebooks (HTML) and terminals: a title and rows of facts.
 
 `ObjectSummary.to_html` returns a fragment with its own style sheet (`STYLE`), which notebooks show; `to_rich` returns a
 table for terminals. Names and texts may come from the user, so both forms escape them.

@@ -1,4 +1,4 @@
-"""Test cases of privacy audits: each question of this package, with tiny neighbouring data sets that could tell it apart.
+"""Test cases of privacy audits: each question of this package, with tiny neighbouring data sets.
 
 An audit runs a question many times on two neighbouring data sets and compares how often answers occur. A mechanism's
 worst case is often a tiny table. So neighbours have few records, and differ in one that is added or replaced.

@@ -1,12 +1,13 @@
-"""Forecast the errors of questions about models before budget is spent.
+"""Error forecasts (power analysis) for questions about models, before budget is spent.
 
-For each type of question, records are synthesised from a reference distribution (`_SimulatedRecords`) and answered with
-noise. The first number of the result is compared with the same number without noise:
+`FORECASTS` registers one `ForecastKind` per type of question: how synthetic records are made, and what is measured. For
+each type, records are synthesised from a reference distribution (`_SimulatedRecords`) and answered with noise. The
+first number of the result is compared with the same number without noise:
 
 - the error is the absolute difference, or 1/2 if the released number is unknown;
 - the half width is half the width of the number's interval, or 1 if that is infinite.
 
-`FORECASTS` registers one `ForecastKind` per type of question.
+`_make_..._columns` are functions of a question and a draw that return synthetic columns by name.
 
 Formal guarantees: no confidential record is read, and no budget is spent.
 """
@@ -64,7 +65,12 @@ class _SimulatedRecords(NamedTuple):
 
 
 def _make_pair_columns(question: ModelPairQuestion, draw: Any) -> dict[str, Any]:
-    """Return synthetic columns for a pair of models: labels, and the scores of both."""
+    """Return synthetic columns for a pair of models: labels, and the scores of both.
+
+    Args:
+        question: The question, whose columns are filled.
+        draw: Classes and scores of a reference distribution, each of shape (records,).
+    """
     records = _SimulatedRecords.from_draw(draw)
     names = parse_class_labels(question.label, question.pos_label, question.neg_label).values
     return {
@@ -75,7 +81,12 @@ def _make_pair_columns(question: ModelPairQuestion, draw: Any) -> dict[str, Any]
 
 
 def _make_several_model_columns(question: ModelComparisonQuestion, draw: Any) -> dict[str, Any]:
-    """Return synthetic labels, and the scores of all models, each less exact than the one before."""
+    """Return synthetic labels, and the scores of all models, each less exact than the one before.
+
+    Args:
+        question: The question, whose columns are filled.
+        draw: Classes and scores of a reference distribution, each of shape (records,).
+    """
     records = _SimulatedRecords.from_draw(draw)
     names = parse_class_labels(question.label, question.pos_label, question.neg_label).values
     columns = {question.label: np.array(names)[records.classes]}
@@ -87,7 +98,12 @@ def _make_several_model_columns(question: ModelComparisonQuestion, draw: Any) ->
 
 
 def _make_uplift_columns(question: UpliftQuestion, draw: Any) -> dict[str, Any]:
-    """Return synthetic outcomes, scores and treatments. Every second record is treated."""
+    """Return synthetic outcomes, scores and treatments. Every second record is treated.
+
+    Args:
+        question: The question, whose columns are filled.
+        draw: Classes and scores of a reference distribution, each of shape (records,).
+    """
     records = _SimulatedRecords.from_draw(draw)
     outcome = parse_class_labels(question.outcome, question.pos_label, question.neg_label, ("neg_label", "pos_label"))
     treatment = parse_class_labels(
@@ -101,12 +117,22 @@ def _make_uplift_columns(question: UpliftQuestion, draw: Any) -> dict[str, Any]:
 
 
 def _make_quantile_forecast_columns(question: QuantileForecastsQuestion, draw: Any) -> dict[str, Any]:
-    """Return synthetic errors, which are equal for all quantiles."""
+    """Return synthetic errors of forecasts, which are equal for all quantiles.
+
+    Args:
+        question: The question, whose columns are filled.
+        draw: Classes and scores of a reference distribution, each of shape (records,).
+    """
     return {name: interpolate_grid(question.grid, _SimulatedRecords.from_draw(draw).score) for name in question.errors}
 
 
 def _make_prediction_columns(question: PredictedObservedQuestion, draw: Any) -> dict[str, Any]:
-    """Return synthetic predictions, and observed values that correlate with them."""
+    """Return synthetic predictions, and observed values that correlate with them.
+
+    Args:
+        question: The question, whose columns are filled.
+        draw: Classes and scores of a reference distribution, each of shape (records,).
+    """
     records = _SimulatedRecords.from_draw(draw)
     return {
         require_column_name(question.predicted): interpolate_grid(question.grid, records.score),
@@ -118,13 +144,22 @@ def _make_class_labels(label: Categories, records: _SimulatedRecords) -> dict[st
     """Return synthetic labels by the name of their column.
 
     The class of a record is 0 or 1, plus 1 for each fourth record, so that up to three classes occur.
+
+    Args:
+        label: Column with the declared classes.
+        records: The records.
     """
     kinds = np.minimum(records.classes + (records.group == 0), label.slots - 1)
     return {label.column: np.array(label.values)[kinds]}
 
 
 def _make_ordinal_columns(question: OrdinalClassesQuestion, draw: Any) -> dict[str, Any]:
-    """Return synthetic labels of three ordered classes, and a score."""
+    """Return synthetic labels of three ordered classes, and a score.
+
+    Args:
+        question: The question, whose columns are filled.
+        draw: Classes and scores of a reference distribution, each of shape (records,).
+    """
     records = _SimulatedRecords.from_draw(draw)
     score = {require_column_name(question.score): interpolate_grid(question.grid, records.score)}
     return {**_make_class_labels(question.label, records), **score}
@@ -134,6 +169,10 @@ def _make_multiclass_columns(question: MulticlassQuestion, draw: Any) -> dict[st
     """Return synthetic labels of up to three classes, and a score of each class.
 
     Predicted classes and their confidence are added if the question names such columns.
+
+    Args:
+        question: The question, whose columns are filled.
+        draw: Classes and scores of a reference distribution, each of shape (records,).
     """
     records = _SimulatedRecords.from_draw(draw)
     label = question.label
@@ -150,7 +189,12 @@ def _make_multiclass_columns(question: MulticlassQuestion, draw: Any) -> dict[st
 
 
 def _make_feature_columns(question: Any, draw: Any) -> dict[str, Any]:
-    """Return synthetic labels of two classes, and features that rise and fall with a score in turn."""
+    """Return synthetic labels of two classes, and features that rise and fall with a score in turn.
+
+    Args:
+        question: The question, whose columns are filled.
+        draw: Classes and scores of a reference distribution, each of shape (records,).
+    """
     bits = np.asarray(draw[0])
     score = np.asarray(draw[1], dtype=np.float64)
     classes = parse_class_labels(question.label, question.pos_label, question.neg_label).values
@@ -161,24 +205,45 @@ def _make_feature_columns(question: Any, draw: Any) -> dict[str, Any]:
 
 
 def _flip_score(score: FloatArray, index: int) -> FloatArray:
-    """Return the score for an odd index, and 1 minus the score for an even one."""
+    """Return the score for an odd index, and 1 minus the score for an even one.
+
+    Args:
+        score: Scores from 0 to 1.
+        index: Number of a feature or class.
+    """
     return score if index % 2 else 1 - score
 
 
 def _compute_exact_numbers(question: Any, records: Columns) -> CountedNumbers:
-    """Return the result for these records without noise, by an answer with a huge privacy loss."""
+    """Return the result for synthetic records without noise, by an answer with a huge privacy loss.
+
+    Args:
+        question: The question.
+        records: Columns by name.
+    """
     return cast(CountedNumbers, next(rehearse_answers(question, records, NOISELESS_LOSS, Neighbours.ADD_REMOVE, 1)))
 
 
 def _compute_error(question: Any, result: CountedNumbers, exact: CountedNumbers) -> float:
-    """Return the absolute error of the first number; 1/2 if it is unknown."""
+    """Return the absolute error of the first number; 1/2 if it is unknown.
+
+    Args:
+        question: The question, which does not matter here.
+        result: Result with noise.
+        exact: Result without.
+    """
     name = str(result.names[0])
     error = abs(result.value(name) - exact.value(name))
     return float(error) if np.isfinite(error) else 0.5
 
 
 def _compute_half_width(result: CountedNumbers, population: bool) -> float:
-    """Return half the width of the interval of the first number; 1 if the interval is infinite."""
+    """Return half the width of the interval of the first number; 1 if the interval is infinite.
+
+    Args:
+        result: Result with noise.
+        population: True: the interval for the population; False: for these records.
+    """
     low, high = result.interval(str(result.names[0]), LEVEL, population=population)
     return (high - low) / 2 if np.isfinite(high - low) else 1.0
 

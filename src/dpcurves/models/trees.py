@@ -1,6 +1,6 @@
 """Tree ensembles: single decision trees, random forests and gradient boosting, imported from scikit-learn.
 
-`TreeEnsemble` predicts
+`TreeEnsemble.from_sklearn` converts a fitted model, and `predict` returns a score for each record:
 
     response(base + factor * sum over trees of the value of the leaf that the record falls into)
 
@@ -15,8 +15,9 @@ Formal guarantees: as for `Predictor`, a score is a function of one row, compute
 
 References: Breiman 2001 (random forests); Friedman 2001 (gradient boosting).
 
->>> threshold_before_rounding(0.5) > 0.5, float(np.float32(threshold_before_rounding(0.5)))
-(True, 0.5)
+>>> stump = Tree((0, -1, -1), (40.0, 0.0, 0.0), (1, 0, 0), (2, 0, 0), (0.0, 0.1, 0.7))
+>>> TreeEnsemble("late", ("delay",), (stump,)).predict({"delay": [40, 41]}).tolist()  # at most 40, above
+[0.1, 0.7]
 """
 
 from __future__ import annotations
@@ -90,106 +91,12 @@ class Tree:
             raise InvalidArgument("trees", "thresholds and values must be finite: refit the model, or cut them")
 
 
+# Models of scikit-learn that can be read.
 SINGLE_TREES = {"DecisionTreeRegressor", "DecisionTreeClassifier", "ExtraTreeRegressor", "ExtraTreeClassifier"}
 FORESTS = {"RandomForestRegressor", "RandomForestClassifier", "ExtraTreesRegressor", "ExtraTreesClassifier"}
 BOOSTED = {"GradientBoostingRegressor", "GradientBoostingClassifier"}
 EnsembleParts = tuple[tuple[str, ...], tuple[Tree, ...], float, float, Link]
 """Fields of a `TreeEnsemble` except its name: columns, trees, base, factor and link."""
-
-
-def parse_sklearn_trees(model: Any, columns: Sequence[str] | None) -> EnsembleParts:
-    """Return the parts of a `TreeEnsemble` from a fitted model of scikit-learn.
-
-    Args:
-        model: A fitted tree, forest or gradient boosting.
-        columns: Names of the columns in the order of the fit. None: the names that the model stores.
-
-    Raises:
-        ValueError: see `TreeEnsemble.from_sklearn`.
-    """
-    kind = type(model).__name__
-    if kind not in SINGLE_TREES | FORESTS | BOOSTED:
-        raise InvalidArgument(
-            "model", f"{kind} cannot be read; use one of {', '.join(sorted(SINGLE_TREES | FORESTS | BOOSTED))}"
-        )
-    if not hasattr(model, "n_features_in_"):
-        raise InvalidArgument("model", "the model is not fitted: fit it first")
-    names = columns if columns is not None else getattr(model, "feature_names_in_", None)
-    if names is None or len(names) != model.n_features_in_:
-        raise InvalidArgument(
-            "columns",
-            f"the names of the {model.n_features_in_} columns of the model are needed: pass columns=, or fit it to a "
-            "data frame",
-        )
-    if getattr(model, "n_classes_", 2) not in (1, 2) or getattr(model, "n_outputs_", 1) != 1:
-        raise InvalidArgument(
-            "model", "a single prediction for each record is needed: fit the model to two classes, or to one outcome"
-        )
-
-    # Boosted trees add up to a log-odds or a value; members of a forest are averaged.
-    named = tuple(map(str, names))
-    if kind in BOOSTED:
-        base, link = _initial_prediction(model)
-        trees = [_convert_tree(member.tree_) for member in model.estimators_[:, 0]]
-        return named, tuple(trees), base, float(model.learning_rate), link
-    holds_classes = kind.endswith("Classifier")
-    members = [model] if kind in SINGLE_TREES else model.estimators_
-    trees = [_convert_tree(member.tree_, holds_classes=holds_classes) for member in members]
-    return named, tuple(trees), 0.0, 1 / len(members), Link.IDENTITY
-
-
-def _initial_prediction(model: Any) -> tuple[float, Link]:
-    """Return the constant that gradient boosting starts from, and the link function.
-
-    The constant is equal for all records, so the private method of scikit-learn is called for a single record of zeros.
-
-    Raises:
-        InvalidArgument: the model starts from another model, or has another loss than ``log_loss``.
-    """
-    if not (isinstance(model.init_, str) or type(model.init_).__name__ in {"DummyRegressor", "DummyClassifier"}):
-        raise InvalidArgument("model", "boosting with an initial model is not supported: leave out init")
-    classifier = type(model).__name__ == "GradientBoostingClassifier"
-    if classifier and model.loss != "log_loss":
-        raise InvalidArgument("model", "boosted classifiers need loss='log_loss': refit the model with it")
-    if isinstance(model.init_, str):  # 'zero'
-        return 0.0, Link.LOGIT if classifier else Link.IDENTITY
-    blank = np.zeros((1, model.n_features_in_), dtype=np.float32)
-    return float(model._raw_predict_init(blank).item()), Link.LOGIT if classifier else Link.IDENTITY
-
-
-def _convert_tree(tree: Any, *, holds_classes: bool = False) -> Tree:
-    """Return a tree of scikit-learn as a `Tree`.
-
-    Args:
-        tree: The attribute `tree_` of a fitted estimator.
-        holds_classes: True if leaves hold the classes of their records; the leaf then predicts the share of the second
-            class. False: leaves hold one number.
-    """
-    inner = tree.children_left != LEAF
-    values = tree.value[:, 0, :]
-    # Older versions of scikit-learn store counts, newer versions shares; normalise to shares.
-    leaves = values[:, 1] / values.sum(axis=1) if holds_classes else values[:, 0]
-    return Tree(
-        tuple(np.where(inner, tree.feature, LEAF).tolist()),
-        tuple(map(threshold_before_rounding, np.where(inner, tree.threshold, 0.0).tolist())),
-        tuple(np.where(inner, tree.children_left, 0).tolist()),
-        tuple(np.where(inner, tree.children_right, 0).tolist()),
-        tuple(np.where(inner, 0.0, leaves).tolist()),
-    )
-
-
-def threshold_before_rounding(threshold: float) -> float:
-    """Return the largest double that is at most the threshold after rounding to single precision.
-
-    >>> threshold_before_rounding(0.5) > 0.5, float(np.float32(threshold_before_rounding(0.5)))
-    (True, 0.5)
-    """
-    below = np.float32(threshold)
-    if float(below) > threshold:
-        below = np.nextafter(below, np.float32(-np.inf))
-    above = np.nextafter(below, np.float32(np.inf))
-    middle = (float(below) + float(above)) / 2
-    return middle if float(np.float32(middle)) <= threshold else float(np.nextafter(middle, -np.inf))
 
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
@@ -300,10 +207,15 @@ class TreeEnsemble(Predictor):
 
     @classmethod
     def from_fields(cls, name: str, fields: Mapping[str, Any]) -> TreeEnsemble:
-        """Return the trees from the JSON values that `fields` returns.
+        """Return the trees from JSON values.
+
+        Args:
+            name: Name of the scores.
+            fields: Values that `fields` returned.
 
         Raises:
             ValueError: `fields` is not a valid sum of trees.
+            KeyError: a field is missing.
         """
         require_known_fields(fields, ("link", "base", "factor", "columns", "trees"))
         trees = tuple(Tree(**{key: each[key] for key in Tree.__slots__}) for each in fields["trees"])
@@ -342,7 +254,11 @@ def _sum_trees(  # noqa: PLR0917
     Args:
         table: Numbers, shape (records, columns). NaN goes right at each node; the caller discards such records.
         roots: Index of the root of each tree.
-        column, threshold, left, right, value: Nodes of all trees, see `TreeEnsemble._concatenate_nodes`.
+        column: Index of the column that each node compares; negative for a leaf. Nodes of all trees, shape (nodes,).
+        threshold: Threshold of each node.
+        left: Index of the next node if the number is at most the threshold.
+        right: Index of the next node if it is above.
+        value: Prediction of each leaf.
     """
     sums = np.zeros(len(table))
     for record in range(len(table)):
@@ -354,3 +270,98 @@ def _sum_trees(  # noqa: PLR0917
             total += value[node]
         sums[record] = total
     return sums
+
+
+def parse_sklearn_trees(model: Any, columns: Sequence[str] | None) -> EnsembleParts:
+    """Return the parts of a `TreeEnsemble` from a fitted model of scikit-learn.
+
+    Args:
+        model: A fitted tree, forest or gradient boosting.
+        columns: Names of the columns in the order of the fit. None: the names that the model stores.
+
+    Raises:
+        ValueError: see `TreeEnsemble.from_sklearn`.
+    """
+    kind = type(model).__name__
+    if kind not in SINGLE_TREES | FORESTS | BOOSTED:
+        raise InvalidArgument(
+            "model", f"{kind} cannot be read; use one of {', '.join(sorted(SINGLE_TREES | FORESTS | BOOSTED))}"
+        )
+    if not hasattr(model, "n_features_in_"):
+        raise InvalidArgument("model", "the model is not fitted: fit it first")
+    names = columns if columns is not None else getattr(model, "feature_names_in_", None)
+    if names is None or len(names) != model.n_features_in_:
+        raise InvalidArgument(
+            "columns",
+            f"the names of the {model.n_features_in_} columns of the model are needed: pass columns=, or fit it to a "
+            "data frame",
+        )
+    if getattr(model, "n_classes_", 2) not in (1, 2) or getattr(model, "n_outputs_", 1) != 1:
+        raise InvalidArgument(
+            "model", "a single prediction for each record is needed: fit the model to two classes, or to one outcome"
+        )
+
+    # Boosted trees add up to a log-odds or a value; members of a forest are averaged.
+    named = tuple(map(str, names))
+    if kind in BOOSTED:
+        base, link = _initial_prediction(model)
+        trees = [_convert_tree(member.tree_) for member in model.estimators_[:, 0]]
+        return named, tuple(trees), base, float(model.learning_rate), link
+    holds_classes = kind.endswith("Classifier")
+    members = [model] if kind in SINGLE_TREES else model.estimators_
+    trees = [_convert_tree(member.tree_, holds_classes=holds_classes) for member in members]
+    return named, tuple(trees), 0.0, 1 / len(members), Link.IDENTITY
+
+
+def _initial_prediction(model: Any) -> tuple[float, Link]:
+    """Return the constant that gradient boosting starts from, and the link function.
+
+    The constant is equal for all records, so the private method of scikit-learn is called for a single record of zeros.
+
+    Raises:
+        InvalidArgument: the model starts from another model, or has another loss than ``log_loss``.
+    """
+    if not (isinstance(model.init_, str) or type(model.init_).__name__ in {"DummyRegressor", "DummyClassifier"}):
+        raise InvalidArgument("model", "boosting with an initial model is not supported: leave out init")
+    classifier = type(model).__name__ == "GradientBoostingClassifier"
+    if classifier and model.loss != "log_loss":
+        raise InvalidArgument("model", "boosted classifiers need loss='log_loss': refit the model with it")
+    if isinstance(model.init_, str):  # 'zero'
+        return 0.0, Link.LOGIT if classifier else Link.IDENTITY
+    blank = np.zeros((1, model.n_features_in_), dtype=np.float32)
+    return float(model._raw_predict_init(blank).item()), Link.LOGIT if classifier else Link.IDENTITY
+
+
+def _convert_tree(tree: Any, *, holds_classes: bool = False) -> Tree:
+    """Return a tree of scikit-learn as a `Tree`.
+
+    Args:
+        tree: The attribute `tree_` of a fitted estimator.
+        holds_classes: True if leaves hold the classes of their records; the leaf then predicts the share of the second
+            class. False: leaves hold one number.
+    """
+    inner = tree.children_left != LEAF
+    values = tree.value[:, 0, :]
+    # Older versions of scikit-learn store counts, newer versions shares; normalise to shares.
+    leaves = values[:, 1] / values.sum(axis=1) if holds_classes else values[:, 0]
+    return Tree(
+        tuple(np.where(inner, tree.feature, LEAF).tolist()),
+        tuple(map(threshold_before_rounding, np.where(inner, tree.threshold, 0.0).tolist())),
+        tuple(np.where(inner, tree.children_left, 0).tolist()),
+        tuple(np.where(inner, tree.children_right, 0).tolist()),
+        tuple(np.where(inner, 0.0, leaves).tolist()),
+    )
+
+
+def threshold_before_rounding(threshold: float) -> float:
+    """Return the largest double that is at most the threshold after rounding to single precision.
+
+    >>> threshold_before_rounding(0.5) > 0.5, float(np.float32(threshold_before_rounding(0.5)))
+    (True, 0.5)
+    """
+    below = np.float32(threshold)
+    if float(below) > threshold:
+        below = np.nextafter(below, np.float32(-np.inf))
+    above = np.nextafter(below, np.float32(np.inf))
+    middle = (float(below) + float(above)) / 2
+    return middle if float(np.float32(middle)) <= threshold else float(np.nextafter(middle, -np.inf))
