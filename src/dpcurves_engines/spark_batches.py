@@ -137,8 +137,7 @@ def _compute_amounts(values: Any, slot: Any, missing: Any, amounts: Sequence[Any
         slot: Slot of each row on the axis of these numbers, (rows,).
         missing: True for rows with a missing value, (rows,).
         amounts: Middles and widths of cells, half the number of steps in a cell, slots below the first cell, whether
-            the
-            square is wanted, and the range to which numbers are clipped; see `collect_offset_constants`.
+            the square is wanted, and the range to which numbers are clipped; see `collect_offset_constants`.
 
     Returns:
         Integers from ``-half`` to ``half``; with squares ``2 * offset**2 - half**2``.

@@ -120,8 +120,7 @@ def _find_frame(session: Any, name: str, version: int | None) -> Any:
     Args:
         session: The Spark session, classic or Connect.
         name: Name in the session's catalogue. The newest version is looked up first also if `version` is given, so that
-            a
-            text that is no name, such as a query, is refused before it gets into SQL.
+            a text that is no name, such as a query, is refused before it gets into SQL.
         version: The Delta version or Iceberg snapshot id; None: the newest.
 
     Raises:

@@ -36,8 +36,7 @@ def model_card(results: Mapping[str, Any], statement: Statement | None = None, *
     Args:
         results: Results about the model by name: scores, calibration, pairs of models, uplift, forecasts, drift.
         statement: The statement of the ledger that was charged, `Session.statement`: budget, charges and remaining
-            budget.
-            None: the page shows no budget.
+            budget. None: the page shows no budget.
         title: The title of the page.
 
     Returns:

@@ -187,8 +187,8 @@ class UpliftQuestion(TableQuestion):
         grid: Public cells of scores; outside scores count in the end cells.
         by: Public categories: one result for each, all together at the privacy loss of one.
         pos_label: Value of a good outcome.
-        neg_label: Value of a bad outcome; None: the usual opposite of `pos_label`, such as 0 of 1. Records
-            with another outcome are missing.
+        neg_label: Value of a bad outcome; None: the usual opposite of `pos_label`, such as 0 of 1. Records with another
+            outcome are missing.
         treated_value: Value of a treated record.
         control_value: Value of an untreated record; None: as for `neg_label`.
         model: A statement about the model, printed with the result.

@@ -119,8 +119,7 @@ class StepEnvelope:
 
         Returns:
             Bounds of the weights of the outcomes 0, 1, 2, ... down to about ``2**-bits``, and a bound of the sum of all
-                others,
-            both in units of ``2**-bits``.
+            others, both in units of ``2**-bits``.
         """
         both = zip(self._side_weights(0, bits), self._side_weights(1, bits), strict=True)
         count = (isqrt(int(bits * Fraction(7, 10) / self.rate)) >> self.bits) + 2
@@ -235,11 +234,16 @@ def _bound_excesses(steps: StepEnvelope, outcomes: int) -> NDArray[np.uint32]:
 
 
 def _accept(excess: Fraction, excess_bound: int, randomness: Randomness) -> bool:
-    """Return True with probability ``exp(-excess)``, given that a test with probability ``excess_bound / 2**16`` was
-    passed.
+    """Return True with probability ``exp(-excess)``, given that a first test was passed.
 
-    The first variable of `sample_alternating_series` is 1 with probability `excess`. If `excess` is at most the bound,
-    it can be sampled as the product of the passed test and a variable of probability ``excess * 2**16 / excess_bound``.
+    That test had the probability ``excess_bound / 2**16``. The first variable of `sample_alternating_series` is 1 with
+    probability `excess`. If `excess` is at most the bound, it can be sampled as the product of the passed test and a
+    variable of probability ``excess * 2**16 / excess_bound``.
+
+    Args:
+        excess: The exponent, not negative.
+        excess_bound: Upper bound of it in units of 2**-16, capped at 2**16 for large exponents.
+        randomness: Source of random bits.
     """
     if excess_bound == ONE_PROBABILITY:
         return sample_bernoulli_exp(excess, randomness)

@@ -145,8 +145,7 @@ class SignedDigit:
 
         Returns:
             Bounds of the weights of the outcomes 0, 1, 2, ... down to about ``2**-bits``, and a bound of the sum of all
-                others,
-            which are a geometric series.
+            others, which are a geometric series.
         """
         ratio = bound_exp_neg(self.rate, bits)
         sign = bound_exp_neg(self.sign_rate, bits)

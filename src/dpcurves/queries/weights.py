@@ -273,8 +273,8 @@ class WeightedSpreadQuery(WeightedQuery):
 
     Attributes:
         half: The largest distance from the middle of a cell, in steps.
-        centers: The centre of each row, in steps from the middle of the cell. They may depend on earlier answers,
-            never on records.
+        centers: The centre of each row, in steps from the middle of the cell. They may depend on earlier answers, never
+            on records.
 
     Raises:
         ValueError: `half` is not from 1 to 1024, a centre is further from the middle than `half`, there is not one for

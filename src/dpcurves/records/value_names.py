@@ -159,8 +159,7 @@ def _number_key(number: int | float | bool, declared: ValueType) -> Key | None:
 
     Returns:
         A double; a name for decimals and for integers that are not exact in doubles; None if no value of the type
-            equals
-        the number.
+        equals the number.
     """
     if declared in FLOATS:
         return _nearest_float(number, declared)

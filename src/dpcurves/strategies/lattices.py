@@ -141,8 +141,8 @@ def search_lattice(
         records: The public or counted number of records; None if these queries count them.
         ratio: Signal-to-noise ratio at the whole loss (records times epsilon over sensitivity): of all records, or of
             one record if `records` is None.
-        has_points: True if the second count has a cell for each point, because the caller treats other numbers as
-            their nearest point. False: numbers on the lattice are counted together, as in the pilot query.
+        has_points: True if the second count has a cell for each point, because the caller treats other numbers as their
+            nearest point. False: numbers on the lattice are counted together, as in the pilot query.
         only_pairs: True if only pair statistics use the second count, which then spends no more than these need.
     """
     lattice = LatticeAxis.from_axis(axis, step)
@@ -269,8 +269,7 @@ def find_edge_step(grid: Grid) -> float:
 
     Returns:
         The step in units of the column; 0 if no such step exists, cells have unequal widths, or there are fewer than 3
-            or
-        more than 2**16 cells.
+        or more than 2**16 cells.
 
     >>> [find_edge_step(Grid(*ends, cells=cells)) for *ends, cells in ((0, 128, 128), (0, 1, 100), (0, 1, 64))]
     [1.0, 0.01, 0.0]
@@ -317,8 +316,7 @@ def choose_step(grid: Grid, most_points: int) -> float:
 
     Returns:
         The step in units of the column; 0 if no such lattice has at least `Tuning.fewest_points` points and at most as
-            many
-        as allowed.
+        many as allowed.
 
     >>> from dpcurves.data import UNIT_INTERVAL
     >>> choose_step(UNIT_INTERVAL, 64), choose_step(Grid(0, 120, cells=120), 40), choose_step(UNIT_INTERVAL, 2)

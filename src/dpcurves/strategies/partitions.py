@@ -370,8 +370,7 @@ def _halve_fullest(starts: list[int], counts: FloatArray, slots: int) -> None:
 
     Args:
         starts: Increasing first slots of the intervals, into which the middle is inserted; unchanged if all intervals
-            are
-            single slots.
+            are single slots.
         counts: Estimated count of each interval.
         slots: Number of slots.
     """

@@ -207,8 +207,7 @@ def kernel_from_function(function: Function) -> Callable[[FloatArray], Kernel]:
 
     Returns:
         A function whose argument is edges in either form of `cell_endpoints`. It raises `ValueError` if the values are
-            not
-        finite or not symmetric.
+        not finite or not symmetric.
     """
 
     def average_over_cells(edges: FloatArray) -> Kernel:

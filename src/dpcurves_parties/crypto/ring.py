@@ -346,7 +346,12 @@ class Frame:
 
 
 def _checksum(head: bytes, body: bytes | memoryview) -> bytes:
-    """Return the first four bytes of SHA-256 over header and body, which detect accidental changes only."""
+    """Return the first four bytes of SHA-256 over header and body, which detect accidental changes only.
+
+    Args:
+        head: The header without the checksum.
+        body: All bytes behind the checksum.
+    """
     digest = sha256(head)
     digest.update(body)
     return digest.digest()[:_SUM_SIZE]

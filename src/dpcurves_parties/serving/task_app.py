@@ -86,8 +86,7 @@ def create_task_app(
     Args:
         show_status: Handler of the status.
         handlers: Handlers by path below the task, such as ``close``; a path may have parameters. The first matching one
-            is
-            used.
+            is used.
         extra_routes: Further routes.
     """
     posts = [
@@ -324,8 +323,7 @@ async def read_body(request: Request, max_bytes: int, most_of_one: int = MOST_OF
 
     Raises:
         ProtocolError: the body exceeds `max_bytes` (status 413), or arrives too slowly (408); or the bearer token has
-            too
-            many concurrent bodies (429).
+            too many concurrent bodies (429).
     """
     seconds = BEGIN + max_bytes / SLOWEST
     bearer = request.headers.get("authorization", "")

@@ -40,6 +40,121 @@ _NO = np.uint64(0)  # word 0: no carry, no borrow
 _YES = np.uint64(1)  # word 1: a carry or a borrow
 
 
+@compile_with_numba
+def prove_reports(
+    cells: NDArray[np.int64], wire_seeds: Words, joint_rand: Words, odd: tuple[Words, Words], gadget_values: Words
+) -> None:
+    """Write the gadget polynomials of reports with one cell each (see `Prio3Histogram.shard`).
+
+    Args:
+        cells: SECRET. The cell of each report, ``(reports,)``.
+        wire_seeds: ``(reports, 2 * chunk, 2)``.
+        joint_rand: ``(reports, calls, 2)``.
+        odd: Values at odd nodes, ``(points, 2)`` each, in Montgomery form: of the Lagrange polynomial of node 0, and of
+            the sum over the nodes of calls.
+        gadget_values: Output, ``(reports, 2 * points - 1, 2)``.
+    """
+    first, call_sums = odd
+    chunk = wire_seeds.shape[1] // 2
+    points = first.shape[0]
+    zero = (_NO, _NO)
+    montgomery_one = (_ONE_0, _ONE_1)
+    for report in range(cells.shape[0]):
+        call = cells[report] // chunk
+        cell_position = cells[report] % chunk
+        ratio = _to_montgomery(_load(joint_rand[report], call))
+        power = montgomery_one
+        for step in range(chunk):  # the same number of steps for each cell, so that the time shows no cell
+            power = _multiply(power, ratio) if step <= cell_position else power
+        products, left_sum = zero, zero
+        for position in range(chunk):
+            a = _load(wire_seeds[report], 2 * position)
+            b = _load(wire_seeds[report], 2 * position + 1)
+            products = _add(products, _multiply(_to_montgomery(a), b))
+            left_sum = _add(left_sum, a)
+        a = _load(wire_seeds[report], 2 * cell_position)
+        b = _load(wire_seeds[report], 2 * cell_position + 1)
+        gadget_values[report] = 0
+        _store(gadget_values[report], 0, products)
+        for number in range(points - 1):
+            start = _load(first, number)
+            others = _load(call_sums, number)
+            call_value = _load(first, (number - call - 1) % points)
+            inner = _add(_subtract(_to_montgomery(_multiply(b, start)), others), call_value)
+            value = _multiply(_subtract(_multiply(products, start), _multiply(left_sum, others)), start)
+            value = _add(value, _multiply(_multiply(a, start), call_value))
+            value = _add(value, _multiply(_multiply(power, _multiply(call_value, inner)), (_YES, _NO)))
+            _store(gadget_values[report], 2 * number + 1, value)
+
+
+@compile_with_numba
+def query_reports(inputs: QueryInputs, nodes: Words, parts: Words, messages: Words) -> None:
+    """Write one server's messages about all reports (see `Prio3Histogram.verify_init`).
+
+    Args:
+        inputs: Shares of the reports, with joint and query randomness.
+        nodes: ``(2 * points, 2)``: roots of unity of this order, in Montgomery form.
+        parts: ``(3, 2)``: inverses of 2, of `points` and of ``2 * points``, in Montgomery form.
+        messages: Output, ``(reports, 2 * chunk + 2, 2)``: the number that must be 0, the wires, the gadget polynomial.
+    """
+    calls = inputs.joint_rand.shape[1]
+    points = nodes.shape[0] // 2
+    zero = (_NO, _NO)
+    plain_one = (_YES, _NO)
+    montgomery_one = (_ONE_0, _ONE_1)
+    weights = np.empty((calls + 1, 2), np.uint64)
+    half = _multiply(_load(parts, 0), plain_one)
+    for report in range(inputs.cells.shape[0]):
+        point = _to_montgomery(_load(inputs.query_rand[report], 2))
+        query = inputs.query_rand[report]
+        power = point
+        step = 1
+        while step < points:
+            power = _multiply(power, power)
+            step = 2 * step
+        double = _subtract(_multiply(power, power), montgomery_one)
+        if double == zero:  # the point is a node: both servers refuse it; one in over 2**100 reports
+            messages[report] = 0
+            _store(messages[report], 0, plain_one)
+            continue
+        inverses = _invert_differences(point, nodes)
+        value, call_sum = _evaluate_gadget(inputs.gadget_values[report], nodes, inverses, calls)
+        _store(messages[report], messages.shape[1] - 1, _multiply(value, _multiply(double, _load(parts, 2))))
+        scale = _multiply(_subtract(power, montgomery_one), _load(parts, 1))
+        for call in range(calls + 1):
+            _store(weights, call, _multiply(_multiply(_load(nodes, 2 * call), _load(inverses, 2 * call)), scale))
+        cell_sum = _write_wires(
+            (inputs.cells[report], inputs.wire_seeds[report]),
+            inputs.joint_rand[report],
+            weights,
+            half,
+            messages[report],
+        )
+        first = _multiply(_to_montgomery(_load(query, 0)), call_sum)
+        _store(messages[report], 0, _add(first, _multiply(_to_montgomery(_load(query, 1)), _subtract(cell_sum, half))))
+
+
+@compile_with_numba
+def decide_reports(first: Words, second: Words, is_accepted: NDArray[np.bool_]) -> None:
+    """Decide for each report whether both servers' messages add up to a valid proof.
+
+    Args:
+        first: Messages of one server, ``(reports, 2 * chunk + 2, 2)``.
+        second: Messages of the other, of the same shape.
+        is_accepted: Output, ``(reports,)``.
+    """
+    wires = first.shape[1] - 2
+    for report in range(first.shape[0]):
+        total = _add(_load(first[report], 0), _load(second[report], 0))
+        value = (_NO, _NO)
+        for index in range(1, wires + 1, 2):
+            left_wire = _add(_load(first[report], index), _load(second[report], index))
+            right_wire = _add(_load(first[report], index + 1), _load(second[report], index + 1))
+            value = _add(value, _multiply(_to_montgomery(left_wire), right_wire))
+        claimed = _add(_load(first[report], wires + 1), _load(second[report], wires + 1))
+        is_accepted[report] = total == (_NO, _NO) and value == claimed
+
+
 @intrinsic
 def _emit_upper_word(typing: Any, first: Any, second: Any) -> Any:
     """Return the upper 64 bits of the 128-bit product of two words (numba intrinsic).
@@ -294,118 +409,3 @@ def _write_wires(shares: tuple[Words, Words], joint: Words, weights: Words, half
             _store(message, first, _add(_load(message, first), _multiply(cell, power)))
             _store(message, second, _add(_load(message, second), _multiply(cell, weight)))
     return cell_sum
-
-
-@compile_with_numba
-def query_reports(inputs: QueryInputs, nodes: Words, parts: Words, messages: Words) -> None:
-    """Write one server's messages about all reports (see `Prio3Histogram.verify_init`).
-
-    Args:
-        inputs: Shares of the reports, with joint and query randomness.
-        nodes: ``(2 * points, 2)``: roots of unity of this order, in Montgomery form.
-        parts: ``(3, 2)``: inverses of 2, of `points` and of ``2 * points``, in Montgomery form.
-        messages: Output, ``(reports, 2 * chunk + 2, 2)``: the number that must be 0, the wires, the gadget polynomial.
-    """
-    calls = inputs.joint_rand.shape[1]
-    points = nodes.shape[0] // 2
-    zero = (_NO, _NO)
-    plain_one = (_YES, _NO)
-    montgomery_one = (_ONE_0, _ONE_1)
-    weights = np.empty((calls + 1, 2), np.uint64)
-    half = _multiply(_load(parts, 0), plain_one)
-    for report in range(inputs.cells.shape[0]):
-        point = _to_montgomery(_load(inputs.query_rand[report], 2))
-        query = inputs.query_rand[report]
-        power = point
-        step = 1
-        while step < points:
-            power = _multiply(power, power)
-            step = 2 * step
-        double = _subtract(_multiply(power, power), montgomery_one)
-        if double == zero:  # the point is a node: both servers refuse it; one in over 2**100 reports
-            messages[report] = 0
-            _store(messages[report], 0, plain_one)
-            continue
-        inverses = _invert_differences(point, nodes)
-        value, call_sum = _evaluate_gadget(inputs.gadget_values[report], nodes, inverses, calls)
-        _store(messages[report], messages.shape[1] - 1, _multiply(value, _multiply(double, _load(parts, 2))))
-        scale = _multiply(_subtract(power, montgomery_one), _load(parts, 1))
-        for call in range(calls + 1):
-            _store(weights, call, _multiply(_multiply(_load(nodes, 2 * call), _load(inverses, 2 * call)), scale))
-        cell_sum = _write_wires(
-            (inputs.cells[report], inputs.wire_seeds[report]),
-            inputs.joint_rand[report],
-            weights,
-            half,
-            messages[report],
-        )
-        first = _multiply(_to_montgomery(_load(query, 0)), call_sum)
-        _store(messages[report], 0, _add(first, _multiply(_to_montgomery(_load(query, 1)), _subtract(cell_sum, half))))
-
-
-@compile_with_numba
-def decide_reports(first: Words, second: Words, is_accepted: NDArray[np.bool_]) -> None:
-    """Decide for each report whether both servers' messages add up to a valid proof.
-
-    Args:
-        first: Messages of one server, ``(reports, 2 * chunk + 2, 2)``.
-        second: Messages of the other, of the same shape.
-        is_accepted: Output, ``(reports,)``.
-    """
-    wires = first.shape[1] - 2
-    for report in range(first.shape[0]):
-        total = _add(_load(first[report], 0), _load(second[report], 0))
-        value = (_NO, _NO)
-        for index in range(1, wires + 1, 2):
-            left_wire = _add(_load(first[report], index), _load(second[report], index))
-            right_wire = _add(_load(first[report], index + 1), _load(second[report], index + 1))
-            value = _add(value, _multiply(_to_montgomery(left_wire), right_wire))
-        claimed = _add(_load(first[report], wires + 1), _load(second[report], wires + 1))
-        is_accepted[report] = total == (_NO, _NO) and value == claimed
-
-
-@compile_with_numba
-def prove_reports(
-    cells: NDArray[np.int64], wire_seeds: Words, joint_rand: Words, odd: tuple[Words, Words], gadget_values: Words
-) -> None:
-    """Write the gadget polynomials of reports with one cell each (see `Prio3Histogram.shard`).
-
-    Args:
-        cells: SECRET. The cell of each report, ``(reports,)``.
-        wire_seeds: ``(reports, 2 * chunk, 2)``.
-        joint_rand: ``(reports, calls, 2)``.
-        odd: Values at odd nodes, ``(points, 2)`` each, in Montgomery form: of the Lagrange polynomial of node 0, and of
-            the sum over the nodes of calls.
-        gadget_values: Output, ``(reports, 2 * points - 1, 2)``.
-    """
-    first, call_sums = odd
-    chunk = wire_seeds.shape[1] // 2
-    points = first.shape[0]
-    zero = (_NO, _NO)
-    montgomery_one = (_ONE_0, _ONE_1)
-    for report in range(cells.shape[0]):
-        call = cells[report] // chunk
-        cell_position = cells[report] % chunk
-        ratio = _to_montgomery(_load(joint_rand[report], call))
-        power = montgomery_one
-        for step in range(chunk):  # the same number of steps for each cell, so that the time shows no cell
-            power = _multiply(power, ratio) if step <= cell_position else power
-        products, left_sum = zero, zero
-        for position in range(chunk):
-            a = _load(wire_seeds[report], 2 * position)
-            b = _load(wire_seeds[report], 2 * position + 1)
-            products = _add(products, _multiply(_to_montgomery(a), b))
-            left_sum = _add(left_sum, a)
-        a = _load(wire_seeds[report], 2 * cell_position)
-        b = _load(wire_seeds[report], 2 * cell_position + 1)
-        gadget_values[report] = 0
-        _store(gadget_values[report], 0, products)
-        for number in range(points - 1):
-            start = _load(first, number)
-            others = _load(call_sums, number)
-            call_value = _load(first, (number - call - 1) % points)
-            inner = _add(_subtract(_to_montgomery(_multiply(b, start)), others), call_value)
-            value = _multiply(_subtract(_multiply(products, start), _multiply(left_sum, others)), start)
-            value = _add(value, _multiply(_multiply(a, start), call_value))
-            value = _add(value, _multiply(_multiply(power, _multiply(call_value, inner)), (_YES, _NO)))
-            _store(gadget_values[report], 2 * number + 1, value)

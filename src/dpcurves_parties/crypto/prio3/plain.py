@@ -69,8 +69,7 @@ def query_reports(inputs: QueryInputs, points: int, messages: Words) -> None:
         inputs: The server's shares of cells and proofs, and the random points, for all reports.
         points: Number of roots of unity at which a wire polynomial is given.
         messages: Output, (reports, elements of a message, 2). If a report's random point is a root of unity, its
-            message is
-            1 followed by zeros, which no pair of servers accepts.
+            message is 1 followed by zeros, which no pair of servers accepts.
     """
     nodes = roots_of_unity(2 * points)
     for report in range(len(inputs.cells)):
