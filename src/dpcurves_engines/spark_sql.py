@@ -35,7 +35,7 @@ from .slots import edge_sql, find_clipped_formula, find_thresholds
 NUMBERS = {"boolean", "tinyint", "smallint", "int", "bigint", "float", "double"}
 FLOATING = {"float": ValueType.SINGLE, "double": ValueType.DOUBLE}
 TIMES = {"date", "timestamp", "timestamp_ntz"}
-NO_UNIT = ""
+NO_UNIT = ""  # SQL of the unit, for columns whose values cannot identify units
 ELAPSED = {
     "date": "CAST(datediff({0}, DATE'1970-01-01') AS DOUBLE)",
     "timestamp": "CAST(unix_micros({0}) AS DOUBLE) / CAST(1000000 AS DOUBLE)",
@@ -46,11 +46,6 @@ CHAR_TYPE = "__CHAR_VARCHAR_TYPE_STRING"
 """Key of the declared type of a text in the metadata of a column: `CharVarcharUtils` of Spark 3.1 and later."""
 _UNIT_OF_DOUBLES = "CASE WHEN isnan({0}) THEN NULL WHEN {0} = 0 THEN CAST(0 AS DOUBLE) ELSE CAST({0} AS DOUBLE) END"
 _UNIT_OF_TEXT = f"CASE WHEN octet_length({{0}}) <= {LONGEST_TEXT} THEN {{0}} END"
-
-
-def double_literal(value: float) -> str:
-    """Return an SQL literal that Spark reads as exactly this double."""
-    return f"CAST('{float(value)!r}' AS DOUBLE)"
 
 
 def make_column(name: str, declared: str) -> Column:
@@ -274,6 +269,11 @@ def cell_index_sql(slots: list[str], sizes: list[int]) -> str:
     for slot, size in zip(slots[1:], sizes[1:], strict=True):
         index = f"({index} * CAST({size} AS BIGINT) + {slot})"
     return index
+
+
+def double_literal(value: float) -> str:
+    """Return an SQL literal that Spark reads as exactly this double."""
+    return f"CAST('{float(value)!r}' AS DOUBLE)"
 
 
 def text_literal(text: str) -> str:

@@ -36,60 +36,6 @@ from ..data.axis import MOST_JSON, Input, Predictor
 from .linear import Scorecard
 from .trees import TreeEnsemble
 
-
-@dataclass(frozen=True, slots=True, repr=False, eq=False)
-class Residual(Predictor):
-    """The residual of a model: the value of a numeric column minus the prediction.
-
-    A residual is a predictor itself, so that questions about scores can be asked of it. It is missing for records
-    without an outcome or without a prediction.
-
-    Formal guarantees: as for `Predictor`, the value for a record is a function of that record alone.
-
-    Attributes:
-        outcome: The numeric column with the true values.
-        model: A `Scorecard` or `TreeEnsemble`.
-
-    Raises:
-        TypeError: an attribute has another type.
-        ValueError: the model is a residual.
-    """
-
-    KIND: ClassVar[str] = "residual"
-
-    outcome: str
-    model: Predictor
-
-    def __post_init__(self) -> None:
-        require_type("outcome", self.outcome, str, "the name of a column")
-        require_type("model", self.model, Predictor, "a Scorecard or TreeEnsemble")
-        if isinstance(self.model, Residual):
-            raise InvalidArgument("model", "must be a Scorecard or TreeEnsemble, as in Scorecard.from_sklearn(model)")
-
-    @property
-    def name(self) -> str:  # type: ignore[override]
-        """Name of the model's residual in axis labels and legends."""
-        return f"{self.outcome} minus {self.model.name}"
-
-    @property
-    def inputs(self) -> tuple[Input, ...]:
-        """Columns that are read: the outcome first, then the inputs of the model."""
-        return (Input(self.outcome), *self.model.inputs)
-
-    def compute_values(self, columns: Sequence[FloatArray]) -> FloatArray:
-        """Return outcome minus prediction for each record, shape (records,); NaN where a column is missing.
-
-        Args:
-            columns: Values of the `inputs`, in their order. Infinite outcomes give infinite residuals.
-        """
-        with np.errstate(all="ignore"):  # an infinite outcome has an infinite residual, beyond all clipping bounds
-            return np.asarray(columns[0] - self.model.compute_values(columns[1:]))
-
-    def fields(self) -> dict[str, Any]:
-        """Return the fields as JSON values, the model as an object of its own."""
-        return {"outcome": self.outcome, "model": self.model.to_object()}
-
-
 KINDS: tuple[type[Scorecard | TreeEnsemble], ...] = (Scorecard, TreeEnsemble)
 """Types of models of this package, each with its name in JSON as the attribute `KIND`."""
 GROUP = "dpcurves.predictors"
@@ -161,3 +107,56 @@ def predictor_from_object(stored: Any) -> Predictor:
         ) from None
     except (TypeError, ValueError, AttributeError, RecursionError):
         raise InvalidArgument("model", "a field has the wrong form: write the model with to_json") from None
+
+
+@dataclass(frozen=True, slots=True, repr=False, eq=False)
+class Residual(Predictor):
+    """The residual of a model: the value of a numeric column minus the prediction.
+
+    A residual is a predictor itself, so that questions about scores can be asked of it. It is missing for records
+    without an outcome or without a prediction.
+
+    Formal guarantees: as for `Predictor`, the value for a record is a function of that record alone.
+
+    Attributes:
+        outcome: The numeric column with the true values.
+        model: A `Scorecard` or `TreeEnsemble`.
+
+    Raises:
+        TypeError: an attribute has another type.
+        ValueError: the model is a residual.
+    """
+
+    KIND: ClassVar[str] = "residual"
+
+    outcome: str
+    model: Predictor
+
+    def __post_init__(self) -> None:
+        require_type("outcome", self.outcome, str, "the name of a column")
+        require_type("model", self.model, Predictor, "a Scorecard or TreeEnsemble")
+        if isinstance(self.model, Residual):
+            raise InvalidArgument("model", "must be a Scorecard or TreeEnsemble, as in Scorecard.from_sklearn(model)")
+
+    @property
+    def name(self) -> str:  # type: ignore[override]
+        """Name of the model's residual in axis labels and legends."""
+        return f"{self.outcome} minus {self.model.name}"
+
+    @property
+    def inputs(self) -> tuple[Input, ...]:
+        """Columns that are read: the outcome first, then the inputs of the model."""
+        return (Input(self.outcome), *self.model.inputs)
+
+    def compute_values(self, columns: Sequence[FloatArray]) -> FloatArray:
+        """Return outcome minus prediction for each record, shape (records,); NaN where a column is missing.
+
+        Args:
+            columns: Values of the `inputs`, in their order. Infinite outcomes give infinite residuals.
+        """
+        with np.errstate(all="ignore"):  # an infinite outcome has an infinite residual, beyond all clipping bounds
+            return np.asarray(columns[0] - self.model.compute_values(columns[1:]))
+
+    def fields(self) -> dict[str, Any]:
+        """Return the fields as JSON values, the model as an object of its own."""
+        return {"outcome": self.outcome, "model": self.model.to_object()}

@@ -99,15 +99,6 @@ EACH_RECORD = Unit(column="", records=1)
 """The unit of data without a column of people: each record is a privacy unit of one record."""
 
 
-def format_record_count(number: int) -> str:
-    """Format a number of records with its noun.
-
-    >>> format_record_count(1), format_record_count(2_000)
-    ('1 record', '2,000 records')
-    """
-    return f"{number:,} record{'s' * (number != 1)}"
-
-
 @dataclass(frozen=True, slots=True)
 class AddRemove:
     """Neighbouring relation of unbounded DP: one unit is added or removed, with all its records.
@@ -215,6 +206,15 @@ def _require_bounded(unit: Unit) -> None:
             "rows_per_unit",
             f"the largest number of records of each {unit.column} is missing: give it, as in rows_per_unit=5",
         )
+
+
+def format_record_count(number: int) -> str:
+    """Format a number of records with its noun.
+
+    >>> format_record_count(1), format_record_count(2_000)
+    ('1 record', '2,000 records')
+    """
+    return f"{number:,} record{'s' * (number != 1)}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -51,6 +51,52 @@ UTF_16 = "is in UTF-16; save it in UTF-8 (in Excel: CSV UTF-8)"
 UTF_32 = "is in UTF-32; save it in UTF-8"
 
 
+def parse_header(file: CsvFile, header: bytes, longest: int) -> list[str]:
+    """Return the names of the columns from the first line of a file.
+
+    Args:
+        file: The file, with its declared format.
+        header: The line with its line end, cut after `longest` bytes.
+        longest: Largest number of bytes of a line.
+
+    Raises:
+        ValueError: the line is not a header in the declared format. The message shows no part of it.
+    """
+    line = header.removesuffix(b"\n").removesuffix(b"\r")
+    rule = f"the first line of {file.name} must be a header, the names of the columns in {file.codec.upper()}"
+
+    # Bytes are checked before they are decoded: the message of a decoder would show a part of the line.
+    if b"\x00" in line:
+        raise InvalidArgument("data", f"{rule}; this line contains zero bytes, as UTF-16 does: save the file in UTF-8")
+    if b"\r" in line:
+        raise InvalidArgument(
+            "data", f"{rule}; this line contains carriage returns (CR): lines must end with LF or CR LF"
+        )
+    if len(header) >= longest:
+        raise InvalidArgument(
+            "data",
+            f"{rule}; this line is longer than {longest:,} bytes;"
+            " check that lines end with LF, and that the file is CSV",
+        )
+    if not line.strip():
+        raise InvalidArgument("data", f"{rule}; this line is empty; delete it")
+    if line.count(b'"') % 2:
+        raise InvalidArgument(
+            "data",
+            f'{rule}; a quote (") in it is not closed: a name must not contain a line break or a single quote mark',
+        )
+
+    try:
+        text = line.decode("utf-8-sig" if file.codec == "utf-8" else file.codec)
+    except ValueError:
+        raise InvalidArgument("data", f"{rule}; declare its encoding (--encoding latin-1 or cp1252)") from None
+    try:
+        (names,) = csv.reader([text], delimiter=file.delimiter, strict=True)
+    except (ValueError, csv.Error):
+        raise InvalidArgument("data", f"{rule}; a quoted name must end at a delimiter") from None
+    return names
+
+
 def require_csv(file: CsvFile, first: bytes, *, is_unpacked: bool) -> None:
     """Refuse a file whose first bytes belong to another format.
 
@@ -98,49 +144,3 @@ def require_compressed(file: CsvFile, first: bytes, ending: str) -> None:
         raise InvalidArgument(
             "data", f"{file.name} is not compressed by {name}; let its name end in .csv, if it is CSV"
         )
-
-
-def parse_header(file: CsvFile, header: bytes, longest: int) -> list[str]:
-    """Return the names of the columns from the first line of a file.
-
-    Args:
-        file: The file, with its declared format.
-        header: The line with its line end, cut after `longest` bytes.
-        longest: Largest number of bytes of a line.
-
-    Raises:
-        ValueError: the line is not a header in the declared format. The message shows no part of it.
-    """
-    line = header.removesuffix(b"\n").removesuffix(b"\r")
-    rule = f"the first line of {file.name} must be a header, the names of the columns in {file.codec.upper()}"
-
-    # Bytes are checked before they are decoded: the message of a decoder would show a part of the line.
-    if b"\x00" in line:
-        raise InvalidArgument("data", f"{rule}; this line contains zero bytes, as UTF-16 does: save the file in UTF-8")
-    if b"\r" in line:
-        raise InvalidArgument(
-            "data", f"{rule}; this line contains carriage returns (CR): lines must end with LF or CR LF"
-        )
-    if len(header) >= longest:
-        raise InvalidArgument(
-            "data",
-            f"{rule}; this line is longer than {longest:,} bytes;"
-            " check that lines end with LF, and that the file is CSV",
-        )
-    if not line.strip():
-        raise InvalidArgument("data", f"{rule}; this line is empty; delete it")
-    if line.count(b'"') % 2:
-        raise InvalidArgument(
-            "data",
-            f'{rule}; a quote (") in it is not closed: a name must not contain a line break or a single quote mark',
-        )
-
-    try:
-        text = line.decode("utf-8-sig" if file.codec == "utf-8" else file.codec)
-    except ValueError:
-        raise InvalidArgument("data", f"{rule}; declare its encoding (--encoding latin-1 or cp1252)") from None
-    try:
-        (names,) = csv.reader([text], delimiter=file.delimiter, strict=True)
-    except (ValueError, csv.Error):
-        raise InvalidArgument("data", f"{rule}; a quoted name must end at a delimiter") from None
-    return names

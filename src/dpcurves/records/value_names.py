@@ -105,19 +105,6 @@ def value_name(value: Any, declared: ValueType) -> str | None:
     return str(value)
 
 
-def _format_plain_decimal(number: Decimal) -> str:
-    """Format a decimal number without exponent and trailing zeros.
-
-    >>> _format_plain_decimal(Decimal("7.00")), _format_plain_decimal(Decimal("-0E-18"))
-    ('7', '0')
-    """
-    if number.is_infinite():
-        return "inf" if number > 0 else "-inf"
-    if not number:
-        return "0"
-    return format(number.normalize(_EXACT), "f")
-
-
 Key = str | float
 """A name or a double with which the values of a column are compared."""
 
@@ -148,6 +135,19 @@ def category_key(category: Category, declared: ValueType) -> Key | None:
     if declared in (ValueType.TEXT, ValueType.UUID):
         return None
     return _number_key(category, declared)
+
+
+def _format_plain_decimal(number: Decimal) -> str:
+    """Format a decimal number without exponent and trailing zeros.
+
+    >>> _format_plain_decimal(Decimal("7.00")), _format_plain_decimal(Decimal("-0E-18"))
+    ('7', '0')
+    """
+    if number.is_infinite():
+        return "inf" if number > 0 else "-inf"
+    if not number:
+        return "0"
+    return format(number.normalize(_EXACT), "f")
 
 
 def _number_key(number: int | float | bool, declared: ValueType) -> Key | None:

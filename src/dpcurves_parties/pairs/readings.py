@@ -62,6 +62,134 @@ class Tuning:
 TUNING = Tuning()
 
 
+def pair_statistic(release: Release) -> UStatistic:
+    """Return the estimated mean of a kernel over all pairs of people, from the pairs that answered.
+
+    The interval for these records accounts for noise and the random choice of pairs; the interval for the population
+    also accounts for the sampling of people. Whether a pair answers is assumed not to depend on values.
+
+    Args:
+        release: A release about pairs: noisy sums over the pairs that answered.
+
+    Returns:
+        The U-statistic in units of the kernel, with intervals. A note says so if fewer than 99 % of the planned pairs
+        answered.
+
+    Raises:
+        TypeError: the release is not about pairs.
+    """
+    distribution: OutputDistribution = release.plan.distribution
+    pair_distribution = require_pair_distribution(distribution)
+    values = release.values
+    privacy = build_privacy_statement([release])
+    planned = release.plan.query.pairing.compute_expected_overlaps(pair_distribution.people).pairs  # type: ignore[attr-defined]
+    notes = (
+        [f"{pair_distribution.pairs} of about {planned:.0f} pairs answered"]
+        if pair_distribution.pairs < 0.99 * planned
+        else []
+    )
+
+    def find_endpoints(level: float, population: bool) -> tuple[float, float]:
+        """Return the interval's endpoints for these people or for the population.
+
+        Raises:
+            ValueError: `population` is true, and the people are dependent.
+        """
+        require_independent(privacy, population)
+        return find_pair_interval(pair_distribution, values, level, population=population)
+
+    minimum, maximum = (
+        float(pair_distribution.step * value) for value in (pair_distribution.minimum, pair_distribution.maximum)
+    )
+    return UStatistic(
+        value=estimate_pair_mean(pair_distribution, values),
+        resolution=0.0,
+        interval_function=find_endpoints,
+        privacy=privacy,
+        notes=tuple(notes),
+        minimum=minimum,
+        maximum=maximum,
+        pairs=pair_distribution.pairs,
+    )
+
+
+def estimate_among_passing(statistic: UStatistic, people: int, passing: int) -> UStatistic:
+    """Return the mean of a kernel over the pairs that meet its condition, if the number of people who do is public.
+
+    A pair counts 0 if one person fails the condition (see `Kernel.with_filter`), and a fraction
+    ``m (m - 1) / (n (n - 1))`` of all pairs of n people are pairs of the m who pass.
+
+    Args:
+        statistic: Mean over all pairs, of a kernel with a condition.
+        people: Public number n of people.
+        passing: Public number m of people who meet the condition, from 2 to n.
+
+    Returns:
+        The scaled U-statistic. Value and interval endpoints are clipped to the kernel's range.
+
+    Raises:
+        TypeError: `statistic` is not a U-statistic, or a number is not an integer.
+        ValueError: fewer than two people pass, more than all, or the kernel has no condition.
+    """
+    require_type("statistic", statistic, UStatistic, "a U-statistic")
+    people_count = require_integer("people", people)
+    passing_count = require_integer("passing", passing)
+    if not statistic.privacy.where:
+        raise InvalidArgument("statistic", 'must be of a kernel with a condition, as kernel.with_filter("age >= 65")')
+    if not 2 <= passing_count <= people_count:
+        raise InvalidArgument(
+            "passing", "must be the public number of people who pass the condition, from 2 to the number of people"
+        )
+    scale = people_count * (people_count - 1) / (passing_count * (passing_count - 1))
+
+    def find_endpoints(level: float, population: bool) -> tuple[float, float]:
+        """Return the endpoints of the mean over pairs that pass, scaled from those of all pairs."""
+        low, high = statistic.interval_function(level, population)
+        return max(scale * low, statistic.minimum), min(scale * high, statistic.maximum)
+
+    value = min(max(scale * statistic.value, statistic.minimum), statistic.maximum)
+    return replace(statistic, value=value, interval_function=find_endpoints)
+
+
+def estimate_auc(statistic: UStatistic, people: int, positives: int) -> UStatistic:
+    """Return the area under the ROC curve from the mean of the kernel `AUC`, if the number of positives is public.
+
+    The kernel is 0 for two people of one class; otherwise 1 if the positive one has the higher score, -1 if the lower,
+    0 for a tie. A fraction ``2 p (n - p) / (n (n - 1))`` of all pairs has two different classes, so the area is one
+    half plus the mean divided by twice this fraction; a tie of scores counts one half.
+
+    Args:
+        statistic: Mean of the kernel `AUC` over all pairs, from -1 to 1.
+        people: Public number n of people.
+        positives: Public number p of people of the positive class, at least 1 and below n.
+
+    Returns:
+        The area, 0.5 for scores that say nothing. Noise may move it and its interval out of [0, 1].
+
+    Raises:
+        TypeError: `statistic` is not a U-statistic, or a number is not an integer.
+        ValueError: there are no positives, or no negatives.
+    """
+    require_type("statistic", statistic, UStatistic, "a U-statistic")
+    people_count = require_integer("people", people)
+    positive_count = require_integer("positives", positives)
+    if not 0 < positive_count < people_count:
+        raise InvalidArgument(
+            "positives",
+            "must be the number of people of the positive class, at least 1 and fewer than all people; correct it",
+        )
+    scale = people_count * (people_count - 1) / (4 * positive_count * (people_count - positive_count))
+
+    def find_endpoints(level: float, population: bool) -> tuple[float, float]:
+        """Return the endpoints of the area under the curve, mapped from those of the kernel's mean."""
+        low, high = statistic.interval_function(level, population)
+        return 0.5 + scale * low, 0.5 + scale * high
+
+    return replace(
+        statistic, value=0.5 + scale * statistic.value, interval_function=find_endpoints, minimum=0.0, maximum=1.0
+    )
+
+
 class _AnswerSums(NamedTuple):
     """The integers that `PairAnswers` releases.
 
@@ -306,131 +434,3 @@ def _laplace_normal_cdf(reach: float, scale: float, deviation: float) -> float:
     # logarithms, since an exponential may overflow where its tail underflows.
     tails = [sign * reach / scale + tilt**2 / 2 + log_ndtr(-sign * z - tilt) for sign in (1, -1)]
     return float(ndtr(z) + (np.exp(tails[0]) - np.exp(tails[1])) / 2)
-
-
-def pair_statistic(release: Release) -> UStatistic:
-    """Return the estimated mean of a kernel over all pairs of people, from the pairs that answered.
-
-    The interval for these records accounts for noise and the random choice of pairs; the interval for the population
-    also accounts for the sampling of people. Whether a pair answers is assumed not to depend on values.
-
-    Args:
-        release: A release about pairs: noisy sums over the pairs that answered.
-
-    Returns:
-        The U-statistic in units of the kernel, with intervals. A note says so if fewer than 99 % of the planned pairs
-        answered.
-
-    Raises:
-        TypeError: the release is not about pairs.
-    """
-    distribution: OutputDistribution = release.plan.distribution
-    pair_distribution = require_pair_distribution(distribution)
-    values = release.values
-    privacy = build_privacy_statement([release])
-    planned = release.plan.query.pairing.compute_expected_overlaps(pair_distribution.people).pairs  # type: ignore[attr-defined]
-    notes = (
-        [f"{pair_distribution.pairs} of about {planned:.0f} pairs answered"]
-        if pair_distribution.pairs < 0.99 * planned
-        else []
-    )
-
-    def find_endpoints(level: float, population: bool) -> tuple[float, float]:
-        """Return the interval's endpoints for these people or for the population.
-
-        Raises:
-            ValueError: `population` is true, and the people are dependent.
-        """
-        require_independent(privacy, population)
-        return find_pair_interval(pair_distribution, values, level, population=population)
-
-    minimum, maximum = (
-        float(pair_distribution.step * value) for value in (pair_distribution.minimum, pair_distribution.maximum)
-    )
-    return UStatistic(
-        value=estimate_pair_mean(pair_distribution, values),
-        resolution=0.0,
-        interval_function=find_endpoints,
-        privacy=privacy,
-        notes=tuple(notes),
-        minimum=minimum,
-        maximum=maximum,
-        pairs=pair_distribution.pairs,
-    )
-
-
-def estimate_among_passing(statistic: UStatistic, people: int, passing: int) -> UStatistic:
-    """Return the mean of a kernel over the pairs that meet its condition, if the number of people who do is public.
-
-    A pair counts 0 if one person fails the condition (see `Kernel.with_filter`), and a fraction
-    ``m (m - 1) / (n (n - 1))`` of all pairs of n people are pairs of the m who pass.
-
-    Args:
-        statistic: Mean over all pairs, of a kernel with a condition.
-        people: Public number n of people.
-        passing: Public number m of people who meet the condition, from 2 to n.
-
-    Returns:
-        The scaled U-statistic. Value and interval endpoints are clipped to the kernel's range.
-
-    Raises:
-        TypeError: `statistic` is not a U-statistic, or a number is not an integer.
-        ValueError: fewer than two people pass, more than all, or the kernel has no condition.
-    """
-    require_type("statistic", statistic, UStatistic, "a U-statistic")
-    people_count = require_integer("people", people)
-    passing_count = require_integer("passing", passing)
-    if not statistic.privacy.where:
-        raise InvalidArgument("statistic", 'must be of a kernel with a condition, as kernel.with_filter("age >= 65")')
-    if not 2 <= passing_count <= people_count:
-        raise InvalidArgument(
-            "passing", "must be the public number of people who pass the condition, from 2 to the number of people"
-        )
-    scale = people_count * (people_count - 1) / (passing_count * (passing_count - 1))
-
-    def find_endpoints(level: float, population: bool) -> tuple[float, float]:
-        """Return the endpoints of the mean over pairs that pass, scaled from those of all pairs."""
-        low, high = statistic.interval_function(level, population)
-        return max(scale * low, statistic.minimum), min(scale * high, statistic.maximum)
-
-    value = min(max(scale * statistic.value, statistic.minimum), statistic.maximum)
-    return replace(statistic, value=value, interval_function=find_endpoints)
-
-
-def estimate_auc(statistic: UStatistic, people: int, positives: int) -> UStatistic:
-    """Return the area under the ROC curve from the mean of the kernel `AUC`, if the number of positives is public.
-
-    The kernel is 0 for two people of one class; otherwise 1 if the positive one has the higher score, -1 if the lower,
-    0 for a tie. A fraction ``2 p (n - p) / (n (n - 1))`` of all pairs has two different classes, so the area is one
-    half plus the mean divided by twice this fraction; a tie of scores counts one half.
-
-    Args:
-        statistic: Mean of the kernel `AUC` over all pairs, from -1 to 1.
-        people: Public number n of people.
-        positives: Public number p of people of the positive class, at least 1 and below n.
-
-    Returns:
-        The area, 0.5 for scores that say nothing. Noise may move it and its interval out of [0, 1].
-
-    Raises:
-        TypeError: `statistic` is not a U-statistic, or a number is not an integer.
-        ValueError: there are no positives, or no negatives.
-    """
-    require_type("statistic", statistic, UStatistic, "a U-statistic")
-    people_count = require_integer("people", people)
-    positive_count = require_integer("positives", positives)
-    if not 0 < positive_count < people_count:
-        raise InvalidArgument(
-            "positives",
-            "must be the number of people of the positive class, at least 1 and fewer than all people; correct it",
-        )
-    scale = people_count * (people_count - 1) / (4 * positive_count * (people_count - positive_count))
-
-    def find_endpoints(level: float, population: bool) -> tuple[float, float]:
-        """Return the endpoints of the area under the curve, mapped from those of the kernel's mean."""
-        low, high = statistic.interval_function(level, population)
-        return 0.5 + scale * low, 0.5 + scale * high
-
-    return replace(
-        statistic, value=0.5 + scale * statistic.value, interval_function=find_endpoints, minimum=0.0, maximum=1.0
-    )

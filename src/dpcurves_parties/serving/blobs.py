@@ -24,29 +24,6 @@ from .messages import ProtocolError
 EXTRA = "an object store needs an extra: pip install 'dpcurves[scale]'"
 
 
-class Blob(NamedTuple):
-    """A stored byte string: where it is, and its hash.
-
-    Attributes:
-        location: Path of a file, or a URL for fsspec.
-        hash: SHA-256 of its bytes, in hexadecimal digits.
-    """
-
-    location: str
-    hash: str
-
-    def read_bytes(self) -> bytes | None:
-        """SECRET: return the bytes of the blob; None if they are missing or do not match the hash."""
-        try:
-            if _is_url(self.location):
-                content = _run_on_fsspec_file(self.location, lambda file: bytes(file.read()), "rb")
-            else:
-                content = Path(self.location).read_bytes()
-        except OSError:
-            return None
-        return content if sha256(content).hexdigest() == self.hash else None
-
-
 @dataclass(frozen=True)
 class BlobStore:
     """A folder, or a prefix in an object store, in which blobs are written.
@@ -96,6 +73,29 @@ class BlobStore:
                 500,
             ) from None
         return Blob(path, sha256(content).hexdigest())
+
+
+class Blob(NamedTuple):
+    """A stored byte string: where it is, and its hash.
+
+    Attributes:
+        location: Path of a file, or a URL for fsspec.
+        hash: SHA-256 of its bytes, in hexadecimal digits.
+    """
+
+    location: str
+    hash: str
+
+    def read_bytes(self) -> bytes | None:
+        """SECRET: return the bytes of the blob; None if they are missing or do not match the hash."""
+        try:
+            if _is_url(self.location):
+                content = _run_on_fsspec_file(self.location, lambda file: bytes(file.read()), "rb")
+            else:
+                content = Path(self.location).read_bytes()
+        except OSError:
+            return None
+        return content if sha256(content).hexdigest() == self.hash else None
 
 
 def _is_url(location: str) -> bool:

@@ -51,76 +51,6 @@ class FileAlreadyExists(ProtocolError):
         super().__init__("file", f"{str(path)!r} exists and is not overwritten; name a new file, or move this one")
 
 
-def write_public(path: Path, text: str) -> None:
-    """Write a new, public file atomically.
-
-    Args:
-        path: Path of the file.
-        text: Its content.
-
-    Raises:
-        ValueError: the file exists, or the folder is not writable.
-    """
-    _write_new(path, text, 0o644)
-
-
-def require_new(path: Path) -> None:
-    """Refuse a path at which a file exists.
-
-    Raises:
-        FileAlreadyExists: the file exists. It is a `ValueError`.
-    """
-    if path.exists():
-        raise FileAlreadyExists(path)
-
-
-def write_secret(path: Path, text: str) -> None:
-    """Write a new file that only its owner can read, atomically.
-
-    Args:
-        path: Path of the file.
-        text: Its content.
-
-    Raises:
-        ValueError: the file exists, or the folder is not writable.
-    """
-    _write_new(path, text, 0o600)
-
-
-def _write_new(path: Path, text: str, mode: int) -> None:
-    """Write a new file with these permissions, atomically.
-
-    Args:
-        path: Path of the file.
-        text: Its content.
-        mode: Permission bits, such as 0o600.
-
-    Raises:
-        FileAlreadyExists: the file exists.
-        ProtocolError: the file cannot be written.
-    """
-    try:
-        is_first = publish_file(path, lambda draft: _write_draft(draft, text, mode))
-    except OSError as error:
-        raise ProtocolError(
-            "file", f"{str(path)!r} cannot be written ({error.strerror}); name a file in a folder that you may write to"
-        ) from None
-    if not is_first:
-        raise FileAlreadyExists(path)
-
-
-def _write_draft(draft: Path, text: str, mode: int) -> None:
-    """Write the text to a draft file and set its permissions, before it is published under its name.
-
-    Args:
-        draft: Path of the draft.
-        text: The content.
-        mode: Permission bits, such as 0o600.
-    """
-    draft.write_text(text, encoding="utf-8")
-    draft.chmod(mode)
-
-
 @dataclass(frozen=True, slots=True, repr=False)
 class CertificatePair:
     """SECRET. A self-signed certificate and its key. It has no repr.
@@ -418,3 +348,73 @@ def read_server(path: Path) -> Server:
             f"{str(path)!r} does not describe a server; name the server.json of a folder that "
             "dpcurves task identity made",
         ) from None
+
+
+def write_public(path: Path, text: str) -> None:
+    """Write a new, public file atomically.
+
+    Args:
+        path: Path of the file.
+        text: Its content.
+
+    Raises:
+        ValueError: the file exists, or the folder is not writable.
+    """
+    _write_new(path, text, 0o644)
+
+
+def require_new(path: Path) -> None:
+    """Refuse a path at which a file exists.
+
+    Raises:
+        FileAlreadyExists: the file exists. It is a `ValueError`.
+    """
+    if path.exists():
+        raise FileAlreadyExists(path)
+
+
+def write_secret(path: Path, text: str) -> None:
+    """Write a new file that only its owner can read, atomically.
+
+    Args:
+        path: Path of the file.
+        text: Its content.
+
+    Raises:
+        ValueError: the file exists, or the folder is not writable.
+    """
+    _write_new(path, text, 0o600)
+
+
+def _write_new(path: Path, text: str, mode: int) -> None:
+    """Write a new file with these permissions, atomically.
+
+    Args:
+        path: Path of the file.
+        text: Its content.
+        mode: Permission bits, such as 0o600.
+
+    Raises:
+        FileAlreadyExists: the file exists.
+        ProtocolError: the file cannot be written.
+    """
+    try:
+        is_first = publish_file(path, lambda draft: _write_draft(draft, text, mode))
+    except OSError as error:
+        raise ProtocolError(
+            "file", f"{str(path)!r} cannot be written ({error.strerror}); name a file in a folder that you may write to"
+        ) from None
+    if not is_first:
+        raise FileAlreadyExists(path)
+
+
+def _write_draft(draft: Path, text: str, mode: int) -> None:
+    """Write the text to a draft file and set its permissions, before it is published under its name.
+
+    Args:
+        draft: Path of the draft.
+        text: The content.
+        mode: Permission bits, such as 0o600.
+    """
+    draft.write_text(text, encoding="utf-8")
+    draft.chmod(mode)

@@ -73,39 +73,6 @@ class UploadOutcome:
         return UploadOutcome(self.reports + batch_outcome.reports, self.new + batch_outcome.new)
 
 
-def _post_batch(path: str, token: str, server: Channel, message: bytes) -> UploadOutcome:
-    """Send one batch to a server; return how many reports it holds, and how many were new.
-
-    Args:
-        path: Path of the task's reports on the server.
-        token: The owner's bearer token for this server.
-        server: Connection to the server.
-        message: The batch as bytes.
-
-    Raises:
-        ProtocolError: the server refuses or is unreachable.
-    """
-    reply = parse_fields(server.post(path, message, token), "server", new=int, known=int)
-    return UploadOutcome(reply["new"] + reply["known"], reply["new"])
-
-
-def _post_to_second(first_outcome: Future[UploadOutcome], post: Callable[[], UploadOutcome]) -> UploadOutcome:
-    """Wait for the first server's outcome, then send the batch to the second server.
-
-    Args:
-        first_outcome: Pending outcome of the first server.
-        post: Sends the batch to the second server.
-
-    Returns:
-        The number of reports, and the larger of both servers' numbers of new ones.
-
-    Raises:
-        ProtocolError: the first server refused, so that nothing is sent to the second; or the second refuses.
-    """
-    outcome = first_outcome.result()
-    return UploadOutcome(outcome.reports, max(outcome.new, post().new))
-
-
 @dataclass(repr=False)
 class Contribution:
     """SECRET. The reports of one owner. It has no repr.
@@ -222,6 +189,39 @@ class Contribution:
             for server in servers:
                 server.close()
         return outcome
+
+
+def _post_batch(path: str, token: str, server: Channel, message: bytes) -> UploadOutcome:
+    """Send one batch to a server; return how many reports it holds, and how many were new.
+
+    Args:
+        path: Path of the task's reports on the server.
+        token: The owner's bearer token for this server.
+        server: Connection to the server.
+        message: The batch as bytes.
+
+    Raises:
+        ProtocolError: the server refuses or is unreachable.
+    """
+    reply = parse_fields(server.post(path, message, token), "server", new=int, known=int)
+    return UploadOutcome(reply["new"] + reply["known"], reply["new"])
+
+
+def _post_to_second(first_outcome: Future[UploadOutcome], post: Callable[[], UploadOutcome]) -> UploadOutcome:
+    """Wait for the first server's outcome, then send the batch to the second server.
+
+    Args:
+        first_outcome: Pending outcome of the first server.
+        post: Sends the batch to the second server.
+
+    Returns:
+        The number of reports, and the larger of both servers' numbers of new ones.
+
+    Raises:
+        ProtocolError: the first server refused, so that nothing is sent to the second; or the second refuses.
+    """
+    outcome = first_outcome.result()
+    return UploadOutcome(outcome.reports, max(outcome.new, post().new))
 
 
 def seal_reports(task: SharedTask, party: int, name: bytes, shares: Iterable[tuple[bytes, bytes]]) -> list[ReportShare]:
