@@ -206,9 +206,13 @@ class Study:
         return cls(questions, loss.with_delta(delta), labels=labels, categories=categories, **words)
 
     def question_loss(self, question: StudyQuestion) -> PrivacyLoss:
-        """Return the loss of one question. Questions with partition selection divide the delta equally.
+        """Return the loss of one question: its share of the budget, in whole billionths.
 
         A ledger rounds up to billionths. If rounded shares would exceed the budget, they are rounded down instead.
+        Questions with partition selection divide the delta equally.
+
+        Args:
+            question: A question of this study.
         """
         loss = (self.loss * question.share).as_single_release()
         if sum(ceil(_billionths(self.loss * other.share)) for other in self.questions) > _billionths(self.loss):
@@ -218,7 +222,13 @@ class Study:
         return loss.with_delta(self.loss.delta / selecting if _selects_partitions(question) else Fraction(0))
 
     def request(self, question: StudyQuestion) -> str:
-        """Return the request under which a question is charged: equal for equal question, share and loss."""
+        """Return the name of the request under which a question is charged.
+
+        The name is equal for equal question, share and loss, so that a repeated study is charged once.
+
+        Args:
+            question: A question of this study.
+        """
         delta = self.question_loss(question).delta
         fields = [
             question_to_json(question.question),
@@ -248,13 +258,18 @@ class Study:
             yield question, list(plan_question(question.question, self.question_loss(question), adjacency, trust))
 
     def ask(self, session: Session) -> Iterator[tuple[StudyQuestion, Any]]:
-        """Yield each question with its result, asked one after the other. All are planned before the first is
-        charged.
+        """Yield each question with its result, asked one after the other. All are planned before the first is charged.
+
+        Args:
+            session: Session with the data and the ledger.
+
+        Yields:
+            Pairs of a question and its result, such as a `CDF`, with the study's labels.
 
         Raises:
-            UnsupportedQuery: the data's trust model cannot answer a question; then nothing is charged.
-        BudgetExceeded: the ledger's budget is too small for a question; earlier answers stay answered.
-        ValueError: a question does not fit the data; earlier answers stay answered.
+            UnsupportedQuery: the trust model of the session cannot answer a question; then nothing is charged.
+            BudgetExceeded: the ledger's budget is too small for a question; earlier answers stay answered.
+            ValueError: a question does not fit the data; earlier answers stay answered.
         """
         for question in self.questions:
             session.plan(question.question, self.question_loss(question))
@@ -266,8 +281,10 @@ class Study:
 
 
 def _selects_partitions(asked: StudyQuestion) -> bool:
-    """Return whether a question needs delta for partition selection: its categories are neither listed nor in a
-    universe."""
+    """Return whether a question needs delta for partition selection.
+
+    That is so if its categories are neither listed nor all texts of a declared alphabet (a universe).
+    """
     unlisted = find_unlisted(asked.question)
     return unlisted is not None and unlisted.universe is None
 

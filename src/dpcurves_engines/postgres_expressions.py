@@ -69,7 +69,11 @@ class _PostgresCompiler(LayeredCompiler):
     """Compiles a lowered expression to PostgreSQL SQL, in layers of subqueries."""
 
     def write_literal(self, checked: Checked) -> str:
-        """Return the SQL of a public constant. It does not depend on settings of the server."""
+        """Return the SQL of a public constant. It does not depend on settings of the server.
+
+        Args:
+            checked: The constant, with its type; None as value: a NULL of this type.
+        """
         value = checked.value
         if value is None:
             return f"NULL::{SQL_TYPES[checked.type]}"

@@ -38,7 +38,11 @@ def build_counter(axes: Sequence[tuple[Any, int]], amounts: Sequence[Any] | None
     """
 
     def count_batches(batches: Batches) -> Iterator[Any]:
-        """SENSITIVE: yield, per joined batch, the cells with the high and low parts of their counts or sums."""
+        """SENSITIVE: yield, per joined batch, the cells with the high and low parts of their counts or sums.
+
+        Args:
+            batches: Arrow record batches, one column for each axis.
+        """
         import numpy as np
         import pyarrow as pa
 
@@ -91,7 +95,11 @@ def build_placer(axes: Sequence[tuple[Any, int]], amounts: Sequence[Any] | None)
     """
 
     def place_batches(batches: Batches) -> Iterator[Any]:
-        """Yield, per batch, the id, cell and amount of each row."""
+        """Yield, per batch, the id, cell and amount of each row.
+
+        Args:
+            batches: Arrow record batches of public rows: ids, then one column for each axis.
+        """
         import numpy as np
         import pyarrow as pa
 
@@ -164,7 +172,11 @@ def build_ranker(inner: bytes, outer: bytes, columns_kept: int) -> Callable[[Bat
     """
 
     def rank_batches(batches: Batches) -> Iterator[Any]:
-        """SENSITIVE: yield each batch with the keyed digest of each row's texts as column `rank`."""
+        """SENSITIVE: yield each batch with the keyed digest of each row's texts as column ``rank``.
+
+        Args:
+            batches: Arrow record batches: columns that are passed on, then texts, which are left out.
+        """
         from hashlib import sha256
 
         import pyarrow as pa

@@ -71,7 +71,11 @@ class _SparkCompiler(LayeredCompiler):
     """Compiles a lowered expression to Spark SQL, in layers of projections."""
 
     def write_literal(self, checked: Checked) -> str:
-        """Return the SQL of a public value, which depends on no setting of the session."""
+        """Return the SQL of a public constant, which depends on no setting of the session.
+
+        Args:
+            checked: The constant, with its type; None as value: a NULL of this type.
+        """
         value = checked.value
         if value is None:
             return f"CAST(NULL AS {SQL_TYPES[checked.type]})"

@@ -202,7 +202,7 @@ def has_value_sql(bound: BoundAxis) -> str:
 
 
 def name_sql(bound: BoundAxis) -> str:
-    """Return the SQL of the text from which `value_names.value_name` makes the name of a value."""
+    """Return the SQL of the text from which `value_names.value_name` makes the name of a value; NULL if it is missing."""
     if bound.column.value_type in FLOATS:
         number = _number_sql(bound)
         return f"CAST(CASE WHEN {number} = 0 THEN CAST(0 AS DOUBLE) ELSE {number} END AS STRING)"

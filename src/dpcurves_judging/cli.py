@@ -65,7 +65,14 @@ class ModelPairOptions(options.QuestionOptions):
     model: str = options.option("TEXT", MODEL, "the models are taken as public", name="--model-note")
 
     def question_fields(self, defaults: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the fields of the question as the base class does, with an empty tuple for no thresholds."""
+        """Return the fields of the question by name, with an empty tuple for no thresholds.
+
+        Args:
+            defaults: Default values of the question's fields.
+
+        Raises:
+            Misuse: the text of an option has another form.
+        """
         fields = super().question_fields(defaults)
         return {**fields, "thresholds": fields["thresholds"] or ()}
 
@@ -99,7 +106,14 @@ class DeclaredClassOptions(options.QuestionOptions):
     classes: str
 
     def question_fields(self, defaults: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the fields of the question, with label column and classes joined to `Categories`."""
+        """Return the fields of the question by name, with label column and classes joined to `Categories`.
+
+        Args:
+            defaults: Default values of the question's fields.
+
+        Raises:
+            Misuse: the text of an option has another form.
+        """
         from dpcurves.data import Categories
 
         fields = super().question_fields(defaults)
@@ -202,7 +216,14 @@ class PairwiseScorerOptions(options.QuestionOptions):
     )
 
     def question_fields(self, defaults: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the fields of the question, with each feature parsed from NAME=L:U to a `NumericColumn`."""
+        """Return the fields of the question by name, with each feature parsed from NAME=L:U to a `NumericColumn`.
+
+        Args:
+            defaults: Default values of the question's fields.
+
+        Raises:
+            Misuse: the text of an option has another form.
+        """
         from dpcurves.cli.scores import parse_declared_column
 
         return {

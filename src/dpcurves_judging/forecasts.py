@@ -57,7 +57,11 @@ class _SimulatedRecords(NamedTuple):
 
     @classmethod
     def from_draw(cls, draw: Any) -> _SimulatedRecords:
-        """Return records with the classes and scores of a draw from a reference distribution."""
+        """Return records from a draw of a reference distribution.
+
+        Args:
+            draw: Pair of classes (0 or 1) and scores (0 to 1), each of shape (records,).
+        """
         classes = np.asarray(draw[0])
         score = np.asarray(draw[1], dtype=np.float64)
         index = np.arange(len(classes))

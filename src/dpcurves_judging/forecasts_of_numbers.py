@@ -173,7 +173,10 @@ class QuantileForecastsQuestion(TableQuestion):
         return (0,) * len(self.errors)
 
     def statistics(self) -> Mapping[str, Statistic]:
-        """Return by name the shares below each quantile, coverage of central intervals, and pinball losses."""
+        """Return the numbers of the result by name, each with its function of the tables and its range.
+
+        They are the shares below each quantile, coverage of central intervals, and pinball losses.
+        """
         indexed = list(enumerate(self.quantiles))
         middles = middles_of(self.grid)
         is_below = np.concatenate([[True], middles < 0, [False]])
@@ -195,7 +198,14 @@ class QuantileForecastsQuestion(TableQuestion):
         return statistics
 
     def steps(self, setting: Setting) -> Needs[QuantileForecasts]:
-        """Ask for one row of counts for each column of errors, one release after another."""
+        """Ask for one row of counts for each column of errors, one release after another.
+
+        Args:
+            setting: Loss and adjacency.
+
+        Returns:
+            A generator of queries that returns `QuantileForecasts`.
+        """
         return ask_tables(
             QuantileForecasts,
             self,
@@ -318,7 +328,10 @@ class PredictedObservedQuestion(TableQuestion):
         return (2,)
 
     def statistics(self) -> Mapping[str, Statistic]:
-        """Return by name the mean outcome in each bin, and the mean, absolute and squared error."""
+        """Return the numbers of the result by name, each with its function of the table and its range.
+
+        They are the mean outcome in each bin, and the mean, absolute and squared error of all records.
+        """
         values = middles_of(self.observed_grid)
         predicted = middles_of(self.grid)
         low = float(values.min())
@@ -343,7 +356,14 @@ class PredictedObservedQuestion(TableQuestion):
         return statistics
 
     def steps(self, setting: Setting) -> Needs[Any]:
-        """Ask for one table: counts by bin of prediction and cell of outcome."""
+        """Ask for one table: counts by bin of prediction and cell of outcome.
+
+        Args:
+            setting: Loss and adjacency.
+
+        Returns:
+            A generator of queries that returns a `PredictedObserved`, or one for each category of `by`.
+        """
         axes = (
             Axis(self.predicted, separate_outside(self.grid)),
             Axis(self.observed, separate_outside(self.observed_grid)),

@@ -242,7 +242,10 @@ class UpliftQuestion(TableQuestion):
         return (1,)
 
     def statistics(self) -> Mapping[str, Statistic]:
-        """Return by name the areas under the uplift and Qini curves, and the effect of the treatment."""
+        """Return the numbers of the result by name, each with its function of the table and its range.
+
+        They are the areas under the uplift and Qini curves, and the effect of the treatment on all records.
+        """
         return {
             "uplift area": Statistic(lambda tables: _compute_area(tables[0], qini=False), -np.inf, np.inf, 0.0),
             "qini area": Statistic(lambda tables: _compute_area(tables[0], qini=True), -np.inf, np.inf, 0.0),
@@ -250,7 +253,14 @@ class UpliftQuestion(TableQuestion):
         }
 
     def steps(self, setting: Setting) -> Needs[Any]:
-        """Ask for one table: counts by treatment, outcome and cell of the score."""
+        """Ask for one table: counts by treatment, outcome and cell of the score.
+
+        Args:
+            setting: Loss and adjacency.
+
+        Returns:
+            A generator of queries that returns an `Uplift`, or one for each category of `by`.
+        """
         treatment = parse_class_labels(
             self.treatment, self.treated_value, self.control_value, ("control_value", "treated_value")
         )

@@ -93,7 +93,14 @@ def _split_value(axes: Sequence[Axis | Categories], value: Any) -> list[Any]:
 
 
 def _invert_axis(axis: Axis | Categories) -> Axis | Categories:
-    """Return an axis of ``ln(x)`` or ``exp(x)`` as an axis of x on the inverse grid; any other axis unchanged."""
+    """Return an axis of an increasing function of x, such as ``ln(x)``, as an axis of x on the inverse grid.
+
+    Args:
+        axis: An axis. One that is no such function is returned unchanged.
+
+    Raises:
+        ValueError: of an axis with two times only one is such a function, or both are different ones.
+    """
     if not isinstance(axis, Axis) or not isinstance(axis.column, str) or "(" not in axis.column:
         return axis
     chain = find_chain(axis.column)

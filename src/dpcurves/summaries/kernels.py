@@ -211,7 +211,14 @@ def kernel_from_function(function: Function) -> Callable[[FloatArray], Kernel]:
     """
 
     def average_over_cells(edges: FloatArray) -> Kernel:
-        """Return the kernel on cells between these edges."""
+        """Return the means of the function over each pair of cells, and the largest deviations at corners.
+
+        Args:
+            edges: Edges of cells, in either form of `cell_endpoints`.
+
+        Raises:
+            ValueError: a value of the function is not finite, or the function is not symmetric.
+        """
         nodes, weights = leggauss(5)  # nodes of Gauss-Legendre quadrature in each cell, so 25 in a pair of cells
         low, high = cell_endpoints(edges)
         middles = (high + low) / 2
@@ -265,7 +272,14 @@ class MidpointKernel:
     function: Function
 
     def __call__(self, edges: FloatArray) -> Kernel:
-        """Return the kernel on cells between these edges."""
+        """Return the midpoint of the function's range over each pair of cells, with half of the range as deviation.
+
+        Args:
+            edges: Edges of cells, in either form of `cell_endpoints`.
+
+        Raises:
+            ValueError: a value of the function is not finite, or the function is not symmetric.
+        """
         low, high = cell_endpoints(edges)
         points = low + (high - low) * np.linspace(0.0, 1.0, 7)[:, None]
         smallest = np.full((len(low),) * 2, np.inf)
@@ -296,7 +310,14 @@ class CellMiddleKernel:
     function: Function
 
     def __call__(self, edges: FloatArray) -> Kernel:
-        """Return the kernel on cells between these edges."""
+        """Return the function at the middles of each pair of cells, with its largest distance from interpolation.
+
+        Args:
+            edges: Edges of cells, in either form of `cell_endpoints`.
+
+        Raises:
+            ValueError: a value of the function is not finite, or the function is not symmetric.
+        """
         low, high = cell_endpoints(edges)
         middles = (high + low) / 2
         mean = np.asarray(self.function(middles[:, None], middles[None, :]), dtype=np.float64)

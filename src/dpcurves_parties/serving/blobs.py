@@ -87,7 +87,7 @@ class Blob(NamedTuple):
     hash: str
 
     def read_bytes(self) -> bytes | None:
-        """SECRET: return the bytes of the blob; None if they are missing or do not match the hash."""
+        """SECRET: return the stored bytes; None if they are missing, cannot be read, or do not match the hash."""
         try:
             if _is_url(self.location):
                 content = _run_on_fsspec_file(self.location, lambda file: bytes(file.read()), "rb")

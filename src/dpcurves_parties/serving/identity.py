@@ -179,8 +179,10 @@ FILES = (SEALING, PROOF, CERTIFICATE, PUBLIC)
 
 
 def _finish_rotation(folder: Path) -> None:
-    """Move new keys that are complete to their place in the folder; nothing to do without any. This also completes an
-    interrupted rotation.
+    """Move new keys that are complete to their place in the folder, also after an interrupted rotation.
+
+    Args:
+        folder: Folder of the identity; it is left unchanged if it has no new keys.
     """
     next_folder = folder / NEXT
     if next_folder.exists():
@@ -269,10 +271,16 @@ class Identity:
         return identity
 
     def rotate(self, url: str | None = None) -> Identity:
-        """Replace these keys by new ones; the old ones remain in a folder inside for the tasks that name them.
+        """Replace these keys by new ones; the old ones remain in a folder inside, for the tasks that name them.
 
         The HPKE key is new, and with it everything derived from it: the noise key, and the key with which both servers
-        check reports. With a `url`, certificate and TLS key are new, too, for a separate server there.
+        check reports.
+
+        Args:
+            url: URL of a separate server, for which certificate and TLS key are new, too; None: these stay.
+
+        Returns:
+            The identity with the new keys.
 
         Raises:
             ValueError: the URL is invalid, or equals the old keys' URL, or files cannot be written.

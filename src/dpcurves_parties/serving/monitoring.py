@@ -126,7 +126,11 @@ class ServerMetrics:
             states.labels(state).set_function(partial(_count_connections, connections, state))
 
     def wrap_app(self, app: Any) -> Any:
-        """Return the app in a wrapper that counts and logs its requests."""
+        """Return an ASGI application that serves as another one does, and counts and logs its requests.
+
+        Args:
+            app: The application.
+        """
 
         async def count_requests(scope: MutableMapping[str, Any], receive: Any, send: Any) -> None:
             """Serve a request, and count the status of its response.

@@ -292,7 +292,12 @@ def run_logged(work: Callable[[], object]) -> None:
 
 
 def _log_error(error: Exception) -> str:
-    """Log a fault for the operator; of an unexpected error only type and place, which are returned."""
+    """Log a fault for the operator, and return the line that clients may see.
+
+    Args:
+        error: The exception. Of an unexpected one only type and place are logged and returned. A `ProtocolError` is
+            logged only if it is a fault of the server (status 500).
+    """
     if isinstance(error, ProtocolError):
         if error.status == 500:
             log_operator_message(error.where if isinstance(error, ServerFault) else str(error))

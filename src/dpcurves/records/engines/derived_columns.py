@@ -197,7 +197,10 @@ class DerivedSchema:
         return self._positions[text, use]
 
     def _schema(self, names: Iterable[str]) -> dict[str, ExpressionType]:
-        """Return the types of all columns, after a check of the named ones.
+        """Return the types of all columns that expressions can read, by name.
+
+        Args:
+            names: Names of columns that are checked.
 
         Raises:
             ValueError: a named column occurs twice, or holds values that expressions do not read.
@@ -213,7 +216,14 @@ class DerivedSchema:
         return {name: kind for name, kind in columns.items() if kind is not None}
 
     def find_inputs(self, positions: Sequence[int]) -> list[int]:
-        """Return the positions of the table's columns that the columns at `positions` read, in order."""
+        """Return the positions of the table's own columns that some columns need.
+
+        Args:
+            positions: Positions of columns of the table, which need themselves, and of derived columns.
+
+        Returns:
+            Increasing positions.
+        """
         inputs: set[int] = set()
         for position in positions:
             inputs |= {position} if position < self._first else {*self._derived[position - self._first].inputs}

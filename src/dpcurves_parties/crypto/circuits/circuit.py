@@ -401,7 +401,11 @@ class CarrySaveAdder(Generic[Words]):
         self._columns[weight].append(wire)
 
     def _reduce_columns(self, target_height: int) -> None:
-        """Apply full adders, lowest weight first, until each column has fewer than `target_height` bits."""
+        """Apply full adders, lowest weight first, until no column is too high.
+
+        Args:
+            target_height: Number of bits below which a column is left alone, at least 3.
+        """
         weight = 0
         while weight < len(self._columns):
             while sum(map(len, self._columns[weight])) >= target_height:
@@ -412,6 +416,9 @@ class CarrySaveAdder(Generic[Words]):
         """Replace triples of bits of a column by one bit of the same weight and one of the next weight.
 
         Each triple costs one AND. One or two bits may be left over.
+
+        Args:
+            weight: Number of the column: its bits are worth ``2**weight``.
         """
         pile: Any = np.concatenate(self._columns[weight])
         third = len(pile) // 3
@@ -422,7 +429,11 @@ class CarrySaveAdder(Generic[Words]):
         self._add_to_column(weight + 1, self.machine.xor(self.machine.conjunction(first, second), c))
 
     def _finish_column(self, weight: int) -> Words:
-        """Return the sum bit of the last one or two bits of a weight; move the carry to the next weight."""
+        """Add up the last bits of a column; return the one that remains, and move carries to the next column.
+
+        Args:
+            weight: Number of the column, whose lower columns are finished.
+        """
         last_bits: Any = np.concatenate(self._columns[weight])
         while len(last_bits) > 1:
             if len(last_bits) > 2:
