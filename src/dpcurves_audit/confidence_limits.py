@@ -49,6 +49,9 @@ def find_probability_lower_bound(hits: Any, samples: Any, error: float) -> Any:
         samples: Number of samples, of the same shape.
         error: Probability that the limit is wrong, between 0 and 1.
 
+    Returns:
+        Limits from 0 to 1, of the same shape.
+
     >>> round(float(find_probability_lower_bound(50, 100, 0.05)), 4), float(find_probability_lower_bound(0, 100, 0.05))
     (0.4136, 0.0)
     """
@@ -68,6 +71,9 @@ def find_probability_upper_bound(hits: Any, samples: Any, error: float) -> Any:
         hits: Number of hits, of any shape.
         samples: Number of samples, of the same shape.
         error: Probability that the limit is wrong, between 0 and 1.
+
+    Returns:
+        Limits from 0 to 1, of the same shape.
     """
     return 1.0 - find_probability_lower_bound(np.asarray(samples) - np.asarray(hits), samples, error)
 
@@ -134,6 +140,9 @@ def find_rho_lower_bound(counts: Counts, other_counts: Counts, error: float) -> 
         counts: Number of outcomes in each cell on the first data set, (cells,).
         other_counts: Number of outcomes in each cell on the second, (cells,).
         error: Probability that the limit is wrong, between 0 and 1.
+
+    Returns:
+        The limit, at least 0.
     """
     error_per_limit = error / (2 * len(counts))
     low = find_probability_lower_bound(counts, counts.sum(), error_per_limit)
@@ -143,12 +152,15 @@ def find_rho_lower_bound(counts: Counts, other_counts: Counts, error: float) -> 
 def estimate_rho(counts: Counts, other_counts: Counts, errors: float) -> float:
     """Return an estimate of rho, lowered by standard errors. It is no confidence limit.
 
-    It takes a hundredth of the time of `find_rho_lower_bound`, so it serves to choose among many partitions.
+    The estimate takes a hundredth of the time of `find_rho_lower_bound`, so it serves to choose among many partitions.
 
     Args:
         counts: Number of outcomes in each cell on the first data set, (cells,).
         other_counts: Number of outcomes in each cell on the second, (cells,).
         errors: Standard errors by which probabilities are lowered on one side and raised on the other.
+
+    Returns:
+        The estimate, at least 0.
     """
     (p, q), (n, m) = (counts / counts.sum(), other_counts / other_counts.sum()), (counts.sum(), other_counts.sum())
     low = np.maximum(p - errors * np.sqrt(p * (1 - p) / n), 0.0)

@@ -119,7 +119,7 @@ class NamedTable(options.FormattedSourceOptions):
 
     @property
     def files(self) -> list[Path]:
-        """The file of the data, if the data is a file."""
+        """List with the file of the data; empty if the data is on a server."""
         return [Path(self.data)] if self.is_file else []
 
     def records(self) -> object:

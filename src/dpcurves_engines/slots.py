@@ -157,10 +157,13 @@ def edge_sql(grid: Grid, cell: str, double: Callable[[float], str]) -> str:
 
 
 def find_thresholds(grid: Grid) -> FloatArray:
-    """Return increasing thresholds of a grid. The slot of a value is the number of thresholds at or below it.
+    """Return the thresholds of a grid. The slot of a value is the number of thresholds at or below it.
 
     Args:
         grid: Public cells.
+
+    Returns:
+        Increasing numbers in units of the column, (slots - 1,).
 
     >>> find_thresholds(Grid(0, 3, cells=3)).tolist()
     [1.0, 2.0]
@@ -234,7 +237,9 @@ class Pieces:
 
     @property
     def zero_counts(self) -> IntArray:
-        """Counts of 0, one for each row and interval, and a last one for missing records."""
+        """Zeros to which counts are added: one for each row of the table and interval, and a last one for missing
+        records.
+        """
         return np.zeros(len(self.slot_counts) * self.count + 1, dtype=np.int64)
 
     def sum_prefixes(self, counts: IntArray) -> list[int]:

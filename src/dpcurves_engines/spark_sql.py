@@ -31,7 +31,7 @@ from dpcurves.records.value_names import FLOATS, ValueType
 
 from .slots import edge_sql, find_clipped_formula, find_thresholds
 
-# Column types, as Spark prints them.
+# Column types, as Spark prints them: of numbers, of floating-point numbers with the width of their values, of times.
 NUMBERS = {"boolean", "tinyint", "smallint", "int", "bigint", "float", "double"}
 FLOATING = {"float": ValueType.SINGLE, "double": ValueType.DOUBLE}
 TIMES = {"date", "timestamp", "timestamp_ntz"}
@@ -42,8 +42,10 @@ ELAPSED = {
 }
 """SQL of days or seconds since 1970. Timestamps without a time zone are left out: not all engines convert them."""
 TIME_UNITS = {"date": "date", "timestamp": "moment"}
+"""Kind of time of a column in expressions: whole days, or microseconds."""
 CHAR_TYPE = "__CHAR_VARCHAR_TYPE_STRING"
 """Key of the declared type of a text in the metadata of a column: `CharVarcharUtils` of Spark 3.1 and later."""
+# SQL of the value that identifies a unit: one form for -0 and 0, and NULL for NaN and for texts that are too long.
 _UNIT_OF_DOUBLES = "CASE WHEN isnan({0}) THEN NULL WHEN {0} = 0 THEN CAST(0 AS DOUBLE) ELSE CAST({0} AS DOUBLE) END"
 _UNIT_OF_TEXT = f"CASE WHEN octet_length({{0}}) <= {LONGEST_TEXT} THEN {{0}} END"
 
@@ -202,7 +204,11 @@ def has_value_sql(bound: BoundAxis) -> str:
 
 
 def name_sql(bound: BoundAxis) -> str:
-    """Return the SQL of the text from which `value_names.value_name` makes the name of a value; NULL if it is missing."""
+    """Return the SQL of the text from which `value_names.value_name` makes the name of a value.
+
+    Args:
+        bound: The axis, bound to its column. The SQL is NULL if the value is missing.
+    """
     if bound.column.value_type in FLOATS:
         number = _number_sql(bound)
         return f"CAST(CASE WHEN {number} = 0 THEN CAST(0 AS DOUBLE) ELSE {number} END AS STRING)"

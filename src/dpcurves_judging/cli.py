@@ -316,7 +316,7 @@ class CurvesView(ResultView):
     numbers_view: Any = None
 
     def tables(self, curve: Any) -> list[ViewTable]:
-        """Return the tables of `numbers_view`."""
+        """Return the tables of the view of numbers, unchanged."""
         tables: list[ViewTable] = self.numbers_view.tables(curve)
         return tables
 

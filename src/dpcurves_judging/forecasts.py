@@ -40,6 +40,60 @@ NOISELESS_LOSS = PrivacyLoss.pure(10**9)
 """Privacy loss at which noise is 0 except with negligible probability. Used for synthetic records only."""
 
 
+def _make_forecast(columns: Callable[[Any, Any], Table], first_number: str) -> ForecastKind:
+    """Return the forecast of a type of question.
+
+    Args:
+        columns: Function that makes the synthetic columns.
+        first_number: Name of the first number of the result. A name that begins with "share" is shown in percentage
+            points.
+    """
+    return ForecastKind(
+        distributions=CLASSES,
+        fill_columns=columns,
+        measure_error=_compute_error,
+        error_label=f"{first_number}, mean error",
+        half_width=_compute_half_width,
+        interval_label=f"the {first_number}",
+        rehearsals=SLOW_REHEARSALS,
+        compute_truth=_compute_exact_numbers,
+    )
+
+
+def _compute_error(question: Any, result: CountedNumbers, exact: CountedNumbers) -> float:
+    """Return the absolute error of the first number; 1/2 if it is unknown.
+
+    Args:
+        question: The question, which does not matter here.
+        result: Result with noise.
+        exact: Result without.
+    """
+    name = str(result.names[0])
+    error = abs(result.value(name) - exact.value(name))
+    return float(error) if np.isfinite(error) else 0.5
+
+
+def _compute_half_width(result: CountedNumbers, population: bool) -> float:
+    """Return half the width of the interval of the first number; 1 if the interval is infinite.
+
+    Args:
+        result: Result with noise.
+        population: True: the interval for the population; False: for these records.
+    """
+    low, high = result.interval(str(result.names[0]), LEVEL, population=population)
+    return (high - low) / 2 if np.isfinite(high - low) else 1.0
+
+
+def _compute_exact_numbers(question: Any, records: Columns) -> CountedNumbers:
+    """Return the result for synthetic records without noise, by an answer with a huge privacy loss.
+
+    Args:
+        question: The question.
+        records: Columns by name.
+    """
+    return cast(CountedNumbers, next(rehearse_answers(question, records, NOISELESS_LOSS, Neighbours.ADD_REMOVE, 1)))
+
+
 class _SimulatedRecords(NamedTuple):
     """Synthetic records, from which the columns of each type of question are made.
 
@@ -216,60 +270,6 @@ def _flip_score(score: FloatArray, index: int) -> FloatArray:
         index: Number of a feature or class.
     """
     return score if index % 2 else 1 - score
-
-
-def _compute_exact_numbers(question: Any, records: Columns) -> CountedNumbers:
-    """Return the result for synthetic records without noise, by an answer with a huge privacy loss.
-
-    Args:
-        question: The question.
-        records: Columns by name.
-    """
-    return cast(CountedNumbers, next(rehearse_answers(question, records, NOISELESS_LOSS, Neighbours.ADD_REMOVE, 1)))
-
-
-def _compute_error(question: Any, result: CountedNumbers, exact: CountedNumbers) -> float:
-    """Return the absolute error of the first number; 1/2 if it is unknown.
-
-    Args:
-        question: The question, which does not matter here.
-        result: Result with noise.
-        exact: Result without.
-    """
-    name = str(result.names[0])
-    error = abs(result.value(name) - exact.value(name))
-    return float(error) if np.isfinite(error) else 0.5
-
-
-def _compute_half_width(result: CountedNumbers, population: bool) -> float:
-    """Return half the width of the interval of the first number; 1 if the interval is infinite.
-
-    Args:
-        result: Result with noise.
-        population: True: the interval for the population; False: for these records.
-    """
-    low, high = result.interval(str(result.names[0]), LEVEL, population=population)
-    return (high - low) / 2 if np.isfinite(high - low) else 1.0
-
-
-def _make_forecast(columns: Callable[[Any, Any], Table], first_number: str) -> ForecastKind:
-    """Return the forecast of a type of question.
-
-    Args:
-        columns: Function that makes the synthetic columns.
-        first_number: Name of the first number of the result. A name that begins with "share" is shown in percentage
-            points.
-    """
-    return ForecastKind(
-        distributions=CLASSES,
-        fill_columns=columns,
-        measure_error=_compute_error,
-        error_label=f"{first_number}, mean error",
-        half_width=_compute_half_width,
-        interval_label=f"the {first_number}",
-        rehearsals=SLOW_REHEARSALS,
-        compute_truth=_compute_exact_numbers,
-    )
 
 
 FORECASTS: Mapping[type[Any], ForecastKind] = MappingProxyType(

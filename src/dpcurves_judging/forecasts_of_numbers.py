@@ -160,8 +160,9 @@ class QuantileForecastsQuestion(TableQuestion):
             raise InvalidArgument("grid", "must have values on both sides of 0, as in Values(range(-10, 11))")
 
     def shapes(self) -> tuple[tuple[int, ...], ...]:
-        """Return the shape of each table: the cells of each column of errors, and one for errors on each side of
-        them."""
+        """Return the shape of the table of each quantile: the cells of errors, and one more at each end for errors
+        outside.
+        """
         return ((self.grid.cells + 2,),) * len(self.errors)
 
     def grids(self) -> tuple[int, ...]:

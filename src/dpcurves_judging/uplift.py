@@ -78,8 +78,9 @@ class Uplift(CountedNumbers):
 
     @property
     def records_treated(self) -> FloatArray:
-        """Numbers of records with the highest scores, from none to all: ``(cells + 1,)``; the x values of both
-        curves."""
+        """The x values of both curves, (cells + 1,): how many records are treated, highest scores first, from none to
+        all.
+        """
         return np.asarray(_cumulate_from_top(self._likely_tables[0]).sum(axis=(0, 1)))
 
     @property

@@ -204,7 +204,14 @@ def _find_cell(axis: Axis, value: Any) -> int:
 
 
 def _parse_number(value: Any) -> float:
-    """SECRET: convert to a float; NaN for text, bytes, booleans, and values whose conversion raises an exception."""
+    """SECRET: convert a value to a float. Raises nothing.
+
+    Args:
+        value: The value, of any type.
+
+    Returns:
+        The number, infinite if it is too large; NaN for text, bytes, booleans, and values that cannot be converted.
+    """
     try:
         return nan if isinstance(value, bool) or not isinstance(value, Real | Decimal) else _to_float(value)
     except Exception:  # a number class of the caller may raise anything
@@ -318,7 +325,7 @@ class StochasticRounding:
 
     @cached_property
     def fine_axis(self) -> Axis:
-        """The column with fine cells, an equal number in each cell."""
+        """The axis with each cell divided into equally many fine cells, at most 2**20 in all."""
         grid = self.axis.grid
         return replace(self.axis, grid=Grid(grid.lower, grid.upper, cells=grid.cells * self._fine_cells_per_cell))
 

@@ -90,7 +90,7 @@ class DebiasedReports:
 
     @property
     def deviation_of_missing(self) -> float:
-        """Standard deviation of the number of missing values due to noise, approximate if few are missing."""
+        """Standard deviation, due to noise, of the estimated number of missing values; accurate if few are missing."""
         return sqrt(max(self.people * self.common_variance, 0.0))
 
     def deviation_of_mean(self, kernel: FloatArray, population: bool) -> float:
@@ -154,7 +154,7 @@ class PairForm:
 
     @property
     def unbiased_sum(self) -> float:
-        """The unbiased estimate of the sum: ``c' K c`` minus the expected terms in which a report meets itself."""
+        """The unbiased estimate of the sum: ``c' K c`` minus the expected products of a report with itself."""
         debiased, inner = self.reports, self.doubly_centred_diagonal
         itself = np.diag(self.kernel) + debiased.common_variance * inner.sum() + debiased.extra_true_variance * inner
         return float(debiased.counts @ self.kernel @ debiased.counts - debiased.counts @ itself)

@@ -225,7 +225,7 @@ class Boxes(NamedTuple):
         return self.upper - self.lower
 
     def select(self, mask: NDArray[np.bool_]) -> Boxes:
-        """Return the boxes where `mask` is true, in the same order."""
+        """Return the boxes where `mask` (boxes,) is true, in the same order."""
         return Boxes(self.lower[mask], self.upper[mask])
 
 

@@ -120,7 +120,7 @@ class WeightedQuery(Query):
 
     @property
     def missing_amount(self) -> int:
-        """The amount that a missing record adds to the number behind the cells."""
+        """The amount that a missing record adds to the last number of the table."""
         return 0
 
 
@@ -149,7 +149,7 @@ class WeightQuery(WeightedQuery):
 
     @property
     def hint(self) -> None:
-        """None: no public knowledge of the distribution is used."""
+        """None: no public knowledge of the distribution of the records is stated."""
         return None
 
     @property
@@ -159,7 +159,7 @@ class WeightQuery(WeightedQuery):
 
     @property
     def uses_prefixes(self) -> bool:
-        """Whether prefixes are read, singly or averaged, by `use`."""
+        """True if sums of the first cells will be read, singly or averaged, as `use` says."""
         return self.use.uses_prefixes
 
     def public_total(self, records: int | None) -> int | None:
@@ -185,7 +185,7 @@ class WeightQuery(WeightedQuery):
 
     @property
     def missing_amount(self) -> int:
-        """The whole cap, in steps, is added to the number behind the cells for a missing record."""
+        """The whole cap, in steps, which a missing record adds to the last number of the table."""
         return Weights.STEPS
 
 

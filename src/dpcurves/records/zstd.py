@@ -45,11 +45,11 @@ class _ZstdReader(io.RawIOBase):
         self._decompressed = memoryview(b"")
 
     def readable(self) -> bool:
-        """Return True."""
+        """Return True: the stream can be read."""
         return True
 
     def seekable(self) -> bool:
-        """Return True."""
+        """Return True: the stream can go back to its start."""
         return True
 
     def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:

@@ -4,20 +4,15 @@ A *lattice* is the set of multiples of a step such as 0.05, 1 or 5. If all numbe
 points has a separate cell, numbers in one cell are equal, so their order is known. This narrows the intervals of
 statistics that depend on the order of pairs of records, such as the area under a ROC curve (*pair statistics*).
 
-    search_lattice         column, step -> whether a lattice holds nearly all numbers, and noisy counts of its points
-    search_edges           the same for the edges of a grid
-    spend_remainder        runs the question's own queries with the rest of the loss
-    choose_step, find_edge_step    the step, from the public grid alone
+    search_lattice     column, step -> whether a lattice holds nearly all numbers, and noisy counts of its points
+    search_edges       the same for the edges of a grid
+    spend_remainder    runs the question's own queries with the rest of the loss
+    choose_step        the step, from the public grid alone; `find_edge_step` for its edges
 
 The search has up to two rounds, that is noisy queries with a public fraction of the loss each:
 
     1  pilot query     counts numbers on the lattice, off the lattice, and zeros, which lie on every lattice
     2  second count    only if few seem to be off: counts again, with more loss, in one cell per point if asked for
-
-The lattice is used if the second count also finds few numbers off it. Both limits (`Tuning.pilot_off_share` and
-`off_share`) are shares of the numbers other than the most common one, in the pilot query zero: a number off the lattice
-is treated as its nearest point, and if most records are 0, few others off the lattice could be most of all that is not
-0.
 
 Formal guarantees: a record lies in one cell of each query, or is missing, so each query loses exactly its fraction of
 the loss. Which query follows depends on earlier noisy answers alone, and the fractions add up to 1 for all answers, so
@@ -176,9 +171,10 @@ def search_lattice(
 def _lie_on_lattice(release: Release, fewest_records: float, off_share: float) -> bool:
     """Return True if, by these noisy counts, few numbers lie off the lattice and enough lie on it.
 
-    The most common number (or zero, if points were counted together) is left out of the numbers on the lattice. Both
-    conditions must hold: the others on the lattice are more than `Tuning.on_share` of all records, and numbers off it
-    are at most `off_share` of all numbers but the most common one.
+    The most common number (or zero, if points were counted together) is left out of the numbers on the lattice: a
+    number off the lattice is treated as its nearest point, and if most records are 0, few others off the lattice could
+    be most of all that is not 0. Both conditions must hold: the others on the lattice are more than `Tuning.on_share`
+    of all records, and numbers off it are at most `off_share` of all numbers but the most common one.
 
     Args:
         release: Counts on the lattice, followed by the count of numbers off it.

@@ -94,7 +94,7 @@ def mean_difference_kernel(edges: FloatArray) -> Kernel:
     gaps = np.diff((high + low) / 2)
 
     def form(cells: FloatArray) -> FloatArray:
-        """Return the quadratic form of counts in a linear number of steps: (..., cells) to (...)."""
+        """Return ``c' A c`` of counts c in a linear number of steps: (..., cells) to (...)."""
         below = np.cumsum(cells, axis=-1)
         apart = below[..., :-1] * (below[..., -1:] - below[..., :-1])
         return np.asarray(2 * (apart @ gaps) + (cells**2) @ (width / 3))
@@ -173,7 +173,7 @@ def half_square_kernel(edges: FloatArray) -> Kernel:
     middles = (high + low) / 2
 
     def form(cells: FloatArray) -> FloatArray:
-        """Return the quadratic form of counts in a linear number of steps: (..., cells) to (...)."""
+        """Return ``c' A c`` of counts c in a linear number of steps: (..., cells) to (...)."""
         people = cells.sum(axis=-1)
         centre = cells @ middles / np.where(people == 0, 1.0, people)
         deviations = middles - centre[..., None]
@@ -380,8 +380,9 @@ def kernel_on_cells(kernel: Function | MidpointKernel | CellKernel) -> Callable[
     """Return a function from edges to a kernel on pairs of cells.
 
     Args:
-        kernel: A symmetric function of two values, which is averaged over each pair of cells; or a kernel of another
-            rule.
+        kernel: A symmetric function of two values, which is averaged over each pair of cells (`kernel_from_function`);
+            or a
+            `MidpointKernel` or `CellKernel`, which is returned unchanged.
 
     Raises:
         TypeError: `kernel` is not a function.

@@ -136,7 +136,10 @@ class Ring:
         return (number + half) % self.modulus - half
 
     def _broadcast_mask(self, mask: Words) -> Words:
-        """Broadcast a mask to all words; all ones is -1, so ``(numbers ^ mask) - mask`` negates."""
+        """Return a mask (...) repeated for all words, (..., words).
+
+        A mask with all bits set is -1 in the ring, so ``(numbers ^ mask) - mask`` negates.
+        """
         return mask[..., None] if self.words == 1 else np.repeat(mask[..., None], self.words, axis=-1)
 
 
@@ -189,7 +192,10 @@ class Domain:
 
     @property
     def is_enumerable(self) -> bool:
-        """True if keys can be evaluated on the whole domain; these keys have one more block."""
+        """True if keys can be evaluated on the whole domain, which has at most 20 bits.
+
+        Keys of such a domain have one more block.
+        """
         return self.bits <= 20  # bits of the largest domain that is evaluated as a whole, that is for all cells
 
     def require(self, cells: Words) -> None:

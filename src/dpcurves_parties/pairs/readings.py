@@ -90,7 +90,7 @@ def pair_statistic(release: Release) -> UStatistic:
     )
 
     def find_endpoints(level: float, population: bool) -> tuple[float, float]:
-        """Return the interval's endpoints for these people or for the population.
+        """Return lower and upper endpoint of the interval for these people or for the population.
 
         Raises:
             ValueError: `population` is true, and the people are dependent.

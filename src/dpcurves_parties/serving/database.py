@@ -123,10 +123,13 @@ class ServerDatabase(Transactions):
 def read_transaction(
     method: Callable[Concatenate[Any, Connection, Given], Result],
 ) -> Callable[Concatenate[Any, Given], Result]:
-    """Decorate a method of an object with a `_database`, so that it runs on one snapshot.
+    """Decorate a method of an object with a `_database`, so that it runs on one consistent snapshot.
 
     Args:
-        method: The method; its first argument is the connection, which callers leave out.
+        method: The method, whose first argument after `self` is a connection.
+
+    Returns:
+        The method without this argument, which the decorator provides.
     """
 
     @wraps(method)
@@ -144,7 +147,10 @@ def write_transaction(
     """Decorate a method of an object with a `_database`, so that it runs in one durable transaction.
 
     Args:
-        method: The method; its first argument is the connection, which callers leave out.
+        method: The method, whose first argument after `self` is a connection.
+
+    Returns:
+        The method without this argument, which the decorator provides.
     """
 
     @wraps(method)

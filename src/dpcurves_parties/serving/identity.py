@@ -168,6 +168,7 @@ def _make_alternative_name(host: str) -> x509.GeneralName:
         return x509.DNSName(host)
 
 
+# Names of files in the folder of an identity.
 PUBLIC = "server.json"
 SEALING = "sealing.key"
 PROOF = "tls.key"

@@ -59,12 +59,21 @@ class Log:
         )
 
     def log_request(self, **facts: object) -> None:
-        """Write one line of JSON with a request's facts; nothing in the plain format."""
+        """Write one line of JSON about a request; nothing in the plain format.
+
+        Args:
+            **facts: Fields of the line, such as method, route and status.
+        """
         if self.line_format == JSON:
             self._print(self._format_entry("info", **facts))
 
     def _format_entry(self, level: str, **facts: object) -> str:
-        """Return one log entry as a line of JSON, with the time in UTC to a millisecond."""
+        """Return one log entry as a line of JSON, with the time in UTC to a millisecond.
+
+        Args:
+            level: ``error`` or ``info``.
+            **facts: Further fields.
+        """
         return json.dumps({"time": datetime.now(UTC).isoformat(timespec="milliseconds"), "level": level, **facts})
 
     def _print(self, line: str) -> None:

@@ -77,10 +77,13 @@ class NoiseKey:
         return noises
 
     def derive_sum_noise(self, distribution: NoisySums) -> list[int]:
-        """SECRET: return one party's noise of each value of a release, in its order.
+        """SECRET: return one party's noise of all values of a release.
 
         Args:
             distribution: Distribution of the noise of the values.
+
+        Returns:
+            One integer for each value, in the order of the release.
         """
         stream = Randomness.from_key(self._secret, f"noise sums {_encode_distribution(distribution)}")
         return [

@@ -349,12 +349,12 @@ class CarrySaveAdder(Generic[Words]):
 
     @property
     def offset(self) -> int:
-        """Offset of the total: the sum of the offsets of signed numbers."""
+        """Number that `total` adds to the sum, so that it is not negative; 0 if the output is unsigned."""
         return total_offset(self.summand, self.count)
 
     @property
     def width(self) -> int:
-        """Bits of the total."""
+        """Number of bits of `total`."""
         return total_width(self.summand, self.count)
 
     def add(self, wires: Sequence[Words]) -> None:

@@ -128,7 +128,7 @@ class AnswerKey:
         return _parse_answer_share(party, fields, struct.unpack(f"<{self.question.answer_size}Q", numbers))
 
     def _encode_info(self, party: int) -> bytes:
-        """Return the HPKE context of a server's sealed answer share: party, question and nonce."""
+        """Return the HPKE context of the sealed answer share of one server (0 or 1): its number, question and nonce."""
         return _encode_hpke_info(b"half", party, {**self.question.fields, "word": self.nonce})
 
 
