@@ -260,7 +260,7 @@ def value_sql(bound: BoundAxis) -> str:
 
 
 def _number_sql(bound: BoundAxis) -> str:
-    """Return SQL of the number on an axis as a double."""
+    """Return SQL of a value on an axis as a double; NULL or NaN if it is missing or no number."""
     return bound.column.number.format(f"c{bound.place}")
 
 

@@ -114,12 +114,12 @@ def sample_uniform(outcomes: int, size: int, randomness: Randomness) -> IntArray
 
 
 def round_down(probability: Fraction) -> int:
-    """Return the probability, rounded down, as a multiple of 1 / `ONE_PROBABILITY`; the result is never 1."""
+    """Return the probability in units of 1 / `ONE_PROBABILITY`, rounded down to an integer; the result is never 1."""
     return min(int(probability * ONE_PROBABILITY), ONE_PROBABILITY - 1)
 
 
 def round_up(probability: Fraction) -> int:
-    """Return the probability, rounded up, as a multiple of 1 / `ONE_PROBABILITY`; the result is never 0."""
+    """Return the probability in units of 1 / `ONE_PROBABILITY`, rounded up to an integer; the result is never 0."""
     return max(-int(-probability * ONE_PROBABILITY // 1), 1)
 
 

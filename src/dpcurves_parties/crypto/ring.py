@@ -154,10 +154,11 @@ MOST_CELL_BITS = 64  # bits of the largest domain: a cell fits into one word
 
 @dataclass(frozen=True, slots=True)
 class Domain:
-    """Inputs of a distributed point function: cells ``0, ..., 2**bits - 1``, and the ring in which shares add up.
+    """Cells ``0, ..., 2**bits - 1``, and the ring in which shares add up.
 
-    A key defines a binary tree of pseudorandom seeds over the cells. The tree ends one level early, with two cells at
-    a leaf, if two values fit into one AES block of 128 bits.
+    Cells are the inputs of a distributed point function. A key of it defines a binary tree of pseudorandom seeds over
+    the cells. The tree ends one level early, with two cells at a leaf, if two values fit into one AES block of 128
+    bits.
 
     Attributes:
         bits: Number of bits of a cell, from 1 to 64.

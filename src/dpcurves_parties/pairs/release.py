@@ -83,9 +83,9 @@ def release_answers(plan: Plan, pairs: IntArray, answers: IntArray, allotment: A
 
 
 def release_sum(plan: Plan, pairs: IntArray, noisy: int, allotment: Allotment, *, seeded: bool) -> Release:
-    """Release the noisy sum of a kernel over pairs.
+    """Release the noisy sum of a kernel over pairs, from the output of the circuit.
 
-    The circuit computes it minus its least value, modulo a power of two.
+    The circuit outputs the noisy sum minus the least possible sum, modulo a power of two.
 
     Args:
         plan: Plan of `dpcurves_parties.pairs.mechanisms.plan_sum`.
