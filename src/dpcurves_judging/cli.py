@@ -1,4 +1,4 @@
-"""Command line of questions that evaluate models: ``dpcurves verify multiclass``, ``uplift`` and others.
+"""Command line of questions that evaluate models: ``dpcurves multiclass``, ``dpcurves uplift`` and others.
 
 Each command asks one question about a table of labels and scores, and prints a table of numbers with intervals; with
 ``--show curves`` it draws the curves of the result. `COMMANDS` puts the commands together from

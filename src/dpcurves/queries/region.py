@@ -1,4 +1,4 @@
-"""Histogram queries about regions (sets of cells), and the recursive division of a table into boxes (k-d trees).
+"""Histogram queries about regions (sets of cells), and the recursive division of a table into boxes (quadtrees).
 
 - `RegionQuery`: counts of the regions of nested tilings. Regions of one tiling are disjoint and cover the table, so a
   record lies in exactly one region of each tiling.

@@ -1,11 +1,10 @@
-"""Atomic storage of byte strings in a folder or an object store (S3 and others, by fsspec), verified by SHA-256.
+"""SECRET. Atomic storage of byte strings in a folder or object store (S3 and others, by fsspec), verified by SHA-256.
 
     BlobStore.write     name, bytes -> `Blob`: where the bytes are, and their hash
     Blob.read_bytes     the bytes, or None if they are missing or do not match the hash
 
 A file is written under another name and then renamed; an object store publishes an object when it is complete. So a
-reader sees all of a byte string or nothing. The content is SECRET: shares of records, as files that only their owner
-can read.
+reader sees all of a byte string or nothing. The bytes may hold shares of records, so only their owner can read a file.
 """
 
 from __future__ import annotations
