@@ -198,7 +198,7 @@ class NoisyMedians(QueryMechanism):
             Args:
                 start: First cell of the piece.
                 end: Cell after its last one.
-                pieces: Number of pieces that are still to be cut, which does not matter here.
+                pieces: Number of pieces into which these cells will be cut, which does not matter here.
 
             Returns:
                 An edge from 0 to ``end - start``; the middle edge if noise leads outside.

@@ -51,7 +51,7 @@ class _RelayRouter(TaskRouter[Relay]):
     """Authorises requests and forwards them to the relay of their task."""
 
     async def serve_person(self, task: str, what: str, request: Request) -> Response:
-        """Serve a person's request: enter the task, leave a message or fetch one.
+        """Serve a person's request: enter the task, fetch a partner's keys, leave a message or fetch one.
 
         Args:
             task: Hash of the task.

@@ -32,10 +32,10 @@ def prove_reports(
     """Write the gadget polynomials of all reports' proofs into `gadget_values`; equals `loops.prove_reports`.
 
     Args:
-        cells: The one cell that each report counts, (reports,).
+        cells: SECRET. The one cell that each report counts, (reports,).
         wire_seeds: Random first value of each wire, (reports, wires, 2).
         joint_rand: Joint randomness, one element per call of the gadget, (reports, calls, 2).
-        odd: Lagrange weights at the odd roots of unity of the first node, and their sums over all calls.
+        odd: Values at odd nodes: of the Lagrange polynomial of node 0, and of the sum of those of all calls' nodes.
         gadget_values: Output, (reports, 2 * points - 1, 2).
     """
     first, call_sums = odd

@@ -7,8 +7,8 @@
 
 A client that keeps this file notices if both servers later answer from another set, or with other noise.
 
-Formal guarantees: each server gets one share of each record, encrypted to it. A share alone is uniformly random, so it
-reveals nothing about the record.
+Formal guarantees: each server gets one share of each record, encrypted to it. Without the other one, a share is
+computationally indistinguishable from a share of any other record, so it reveals nothing.
 """
 
 from __future__ import annotations
@@ -380,8 +380,8 @@ def close_task(
 
     Args:
         task: The task.
-        ticket: Ticket of the coordinator or of an analyst.
-        party: Number of the server that is asked first.
+        ticket: The coordinator's ticket.
+        party: Number of the server that is asked, 0 or 1; it asks the other one.
         timeout: Seconds that an answer may take.
         seed: Seed from which pairs are drawn; None: the task is not about pairs.
         agreed_file: File to which the agreement is written; if it exists, its content must be equal. None: no file.
@@ -390,7 +390,8 @@ def close_task(
         Hash and size of the accepted report set.
 
     Raises:
-        ProtocolError: the servers do not agree, or are unreachable. Repeating the call gives the same result.
+        ProtocolError: the ticket is of another task, the servers do not agree or are unreachable, or the file differs.
+            Repeating the call gives the same result.
     """
     require_ticket_for(ticket, task)
     seed_message = b"" if seed is None else json.dumps({"seed": seed.hex()}).encode()
