@@ -1,10 +1,15 @@
-"""Extension packages: how the core finds questions and results of other packages, without importing any of them.
+"""Discovery of extension packages by entry points: the core finds their questions and results without importing them.
 
-An extension states its entry points; it is imported when one of its names is needed.
+An extension declares entry points (names in the metadata of an installed package that point to its objects). It is
+imported when one of its names is needed.
 
-    find_packages        packages of the group `PACKAGE_GROUP`, imported
-    load_results         the class of a stored kind of result, by `RESULT_GROUP`
-    load_field_object    a public object of one of the packages, by its name
+    find_packages        all packages of the entry point group `PACKAGE_GROUP`, imported
+    load_field_object    name -> the public object of this name in one of these packages
+    load_results         kind of a stored result -> its class is imported, so that the result can be parsed
+
+>>> load_field_object("a_name_that_nobody_has")
+Traceback (most recent call last):
+AttributeError: no package of a field has 'a_name_that_nobody_has'
 """
 
 from __future__ import annotations
