@@ -94,7 +94,8 @@ class PIdentityStrategy:
     def noises(self, whole: Noise) -> tuple[list[Noise], list[Noise]]:
         """Return the noise distributions of the cells and of the rows, in order.
 
-        `whole` is the noise of a lone count that is released with the whole loss.
+        Args:
+            whole: Noise of a lone count that is released with the whole loss.
         """
         scaled = whole.parameter * 2**WEIGHT_BITS
         cells = [Noise(Family.LAPLACE, scaled / units) for units in self.cell_units]
@@ -102,14 +103,19 @@ class PIdentityStrategy:
         return cells, rows
 
     def prefix_noise(self, cell_noise: Integers, row_noise: Integers) -> Integers:
-        """Return the noise of all prefix estimates, (cells, ...), in units of ``2**-prefix_bits`` records.
-
-        SECRET if the noise is secret. Arguments: the noise of the cells, (cells, ...), and of the rows, (rows, ...), as
-        integers in records.
+        """Return the noise of all prefix estimates, in units of ``2**-prefix_bits`` records. SECRET if the noise is
+        secret.
 
         With the cells' noise z, the rows' noise u, the weights Q and the lower triangle of ones A, it is ``A z + G (u -
         Q z)``, by public integers G over a power of two (`gains`): so for any counts x it takes ``(x, Q x)`` to ``A
         x``, exactly, whatever G is. Least squares decides G.
+
+        Args:
+            cell_noise: Integer noise of the cells in records, (cells, ...).
+            row_noise: Integer noise of the rows in records, (rows, ...).
+
+        Returns:
+            Integers of shape (cells, ...): entry j is the noise of the first j + 1 cells.
         """
         residuals = row_noise - self.weights.astype(np.object_) @ cell_noise
         totals: Integers = np.cumsum(cell_noise, axis=0) * 2**self.prefix_bits
@@ -140,9 +146,15 @@ class PIdentityStrategy:
         return gains
 
     def weigh_noise(self, first: int, last: int) -> tuple[FloatArray, FloatArray]:
-        """Return how the estimated count of cells `first` to ``last - 1`` depends on the noise of each cell and row.
+        """Return how the estimated count of a range of cells depends on the noise of each cell and row.
 
-        Two arrays of coefficients, (cells,) and (rows,): the error of the count is the sum of coefficient times noise.
+        Args:
+            first: First cell of the range, from 0.
+            last: Cell behind the last one.
+
+        Returns:
+            Two arrays of coefficients, (cells,) and (rows,): the error of the count is the sum of coefficient times
+                noise.
         """
         below = self._float_gains[first - 1] if first else 0.0
         by_rows = self._float_gains[last - 1] - below
@@ -151,7 +163,11 @@ class PIdentityStrategy:
         return by_cells, by_rows
 
     def prefix_variances(self, whole: Noise) -> FloatArray:
-        """Return the variance of each prefix of 1, 2, ... cells, (cells,), given the noise of a lone count."""
+        """Return the variance of each prefix of 1, 2, ... cells, in squared records, (cells,).
+
+        Args:
+            whole: Noise of a lone count that is released with the whole loss.
+        """
         of_cells, of_rows = (np.array([noise.variance for noise in group]) for group in self.noises(whole))
         by_cells = np.tril(np.ones((self.cells, self.cells))) - self._float_gains @ self.weights
         return np.asarray(np.square(by_cells) @ of_cells + np.square(self._float_gains) @ of_rows)
@@ -167,6 +183,9 @@ def _invert(matrix: Integers) -> Integers:
 
     Intermediate integers are rounded down and have `GAIN_BITS` more binary digits. Eigenvalues of the matrix are at
     least 1, so the elimination is stable without pivoting.
+
+    Args:
+        matrix: Symmetric matrix of Python integers, (rows, rows).
     """
     one = 2 ** (2 * GAIN_BITS)
     size = len(matrix)
