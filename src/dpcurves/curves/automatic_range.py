@@ -110,6 +110,9 @@ class AutoRangeCdfQuestion(TableQuestion):
     def steps(self, setting: Setting) -> Needs[CDF]:
         """Ask the pilot queries, then count records on a grid chosen from their answers; return the distribution
         function.
+
+        Args:
+            setting: Public loss and adjacency; not used.
         """
         counts = yield from ask_workload(AutomaticRangeWorkload(self.column), ALL)
         return build_cdf_with_range_note(counts, format_axis_label(self.column, self.measured_in))
@@ -175,7 +178,7 @@ def build_cdf_with_range_note(counts: TableCounts, label: str) -> CDF:
     """Return the distribution function along the cells that the range search chose, with a note on the range.
 
     Args:
-        counts: Counts of all rounds.
+        counts: Counts of all rounds. If they are placeholders of a plan, no note is added.
         label: Label of the axis.
     """
     # see `note_on_range`
@@ -195,8 +198,10 @@ def build_cdf_with_range_note(counts: TableCounts, label: str) -> CDF:
 
 
 def _find_step(prefixes: PrefixShares) -> float:
-    """Return the number of which all values seem to be multiples, by the counts of the last round; 0.0 if there is
-    none.
+    """Return the number of which all values seem to be multiples, by the counts of the last round.
+
+    Returns:
+        The step in the unit of the column; 0.0 if there is none.
     """
     edges = prefixes.grid.edge(np.arange(prefixes.grid.cells + 1))
     known = np.flatnonzero(prefixes.measured_edges)
@@ -211,6 +216,10 @@ def note_on_range(curve: CDF, label: str = "") -> str:
 
     The range is the union of the decades that the pilot queries or the last round found occupied, with the neighbour on
     each side if that was refined. Other decades were refined because their noise was large.
+
+    Args:
+        curve: The distribution function along the chosen cells.
+        label: Label of the axis, which says whether numbers are dates.
     """
     step = curve.prefixes.step
     multiples = ""
@@ -266,6 +275,11 @@ def format_range(lower: float, upper: float, label: str) -> tuple[str, str]:
     """Return both ends of a range as text.
 
     In a column of dates the ends are dates; beyond the calendar they are its first or last year.
+
+    Args:
+        lower: Lower end, in the unit of the column.
+        upper: Upper end.
+        label: Label of the axis, which says whether numbers are dates.
     """
     if not is_date_axis(label):
         return format_number(lower), format_number(upper)
@@ -282,7 +296,12 @@ def add_empty_range_note(counts: TableCounts) -> tuple[Release, ...]:
 
 
 def note_on_pilot_queries(setting: Setting, further_rounds: int = 1) -> str:
-    """Return a note for plans: the cost of all rounds together, and the share of the pilot queries in it."""
+    """Return a note for plans: the cost of all rounds together, and the share of the pilot queries in it.
+
+    Args:
+        setting: Loss and adjacency of the question.
+        further_rounds: Number of rounds after the three pilot queries.
+    """
     pilot_loss = setting.loss * PILOT_FRACTION
     last_rounds = "the last round counts on it"
     if further_rounds > 1:

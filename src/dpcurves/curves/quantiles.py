@@ -115,6 +115,13 @@ class Quantiles(IntervalResult):
         population that the records were drawn from; see `CDF.quantile_interval`. With fewer quantiles they are
         narrower. They end at edges of cells, so coverage exceeds `level`. An end is infinite if the quantile may lie
         outside the grid.
+
+        Args:
+            level: Probability that all intervals hold their quantiles, between 0 and 1.
+            population: Whether quantiles of the population are meant, rather than those of these records.
+
+        Raises:
+            ValueError: `level` is not between 0 and 1; or, with `population`, a unit may have several records.
         """
         return self.curve.quantile_intervals(self.p, level, population=population)
 
@@ -137,7 +144,7 @@ class Quantiles(IntervalResult):
         return display.draw_quantiles(self.p, self._mask_unknown("x", self.x), cells=self.cells, shades=shades, **facts)  # type: ignore[arg-type]
 
     def _columns(self) -> dict[str, FloatArray]:
-        """Return the columns of the data frame, one row for each quantile: share, value, and ends of its cell."""
+        """Return the columns of the data frame, one row for each quantile: share, value, and both ends of its cell."""
         lower, upper = self.cells.T
         return {"p": self.p, "x": self.x, "cell_lower": lower, "cell_upper": upper}
 
@@ -169,7 +176,9 @@ class Quantiles(IntervalResult):
         return cls(p, build_curve(prefixes, question["label"], document.privacy))
 
     def _summary(self) -> list[tuple[str, str]]:
-        """Return rows of texts: each quantile with its confidence intervals."""
+        """Return pairs of texts for the summary: the share of each quantile, and its value with its confidence
+        intervals.
+        """
         return format_quantile_rows(self.curve, self.p)
 
 
@@ -245,8 +254,12 @@ class QuantilesQuestion(TableQuestion):
     def steps(self, setting: Setting) -> Needs[Quantiles]:
         """Yield the counts that the question needs, and return the quantiles.
 
-        A private binary search is asked for if `search` is given or the grid has too many cells to count each, else a
-        distribution function. `setting` is the public loss and adjacency.
+        A private binary search is asked for if `search` is given or the grid has too many cells to count each;
+        otherwise a
+        distribution function.
+
+        Args:
+            setting: Public loss and adjacency of the question.
         """
         curve: CDF | SearchedQuantiles
         if self._search_level is not None:

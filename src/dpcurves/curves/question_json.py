@@ -1,7 +1,8 @@
-"""Write questions as JSON objects, and read them back. Files, the command line and servers use this format.
+"""JSON form of questions: write a question as a JSON object, and parse one that a program or a person wrote.
 
-The field ``"ask"`` of the object is the command name of the question. The other fields are those of the question class
-that differ from their defaults. People may write short forms:
+`question_to_json` and `question_from_json` are inverse. Files, the command line and servers use this format. The field
+``"ask"`` of the object is the command name of the question. The other fields are those of the question class that
+differ from their defaults. People may write short forms:
 
     grid        "0:90:90", "values:0:90" or "auto"          bounds      "0:100" or [0, 100]
     by          {"column": ..., "categories": [...]}        method      a name, or an object with parameters
@@ -55,12 +56,17 @@ ENDS = ("lower", "upper")
 UNITS = ("unit", "unit_predicted", "unit_residual")
 """Fields of units from which a search for bounds starts."""
 METHODS = {"adaptive-partition": AdaptivePartition, "quantile-partition": QuantilePartition, "bisection": Bisection}
+"""Counting methods by the names that questions use."""
 METHOD_WORDS: dict[type[Any], str] = {kind: word for word, kind in METHODS.items()}
+"""Names of the counting methods, by class."""
 
 
 class _QuestionClasses(Mapping[str, type[Any]]):
     """Question classes by command name. A class is imported when it is looked up, because importing all takes 0.4
     seconds.
+
+    Args:
+        modules: Module of each class, by the name of the class.
     """
 
     def __init__(self, modules: Mapping[str, ModuleType]) -> None:
@@ -105,6 +111,9 @@ def list_question_classes() -> Mapping[str, type[Any]]:
 
 def question_to_json(question: Any) -> dict[str, Any]:
     """Return a question as a JSON object: its command name, and its fields, except for those with default values.
+
+    Raises:
+        KeyError: the class of the question is not in `list_question_classes`.
 
     >>> from dpcurves.curves import CdfQuestion
     >>> question_to_json(CdfQuestion("age", Grid(0, 90, cells=90)))["column"]
@@ -193,7 +202,11 @@ def declared_columns_to_json(columns: Sequence[NumericColumn | Categories]) -> l
 
 
 def declared_columns_from_json(name: str, stored: Any) -> tuple[NumericColumn | Categories, ...]:
-    """Return declared columns from JSON values in the format of questions; the errors name the argument `name`.
+    """Return declared columns from JSON values in the format of questions.
+
+    Args:
+        name: Name of the argument, for messages.
+        stored: List of objects, one for each column.
 
     Raises:
         ValueError: an entry has another format.
@@ -230,8 +243,12 @@ ASKED: Codec = Codec(
 def _parse_fields(kind: type[Any], stored: Mapping[str, Any]) -> Any:
     """Return an object of a class from the JSON values of its fields.
 
+    Args:
+        kind: A dataclass.
+        stored: JSON values by field name. Fields with defaults may be missing.
+
     Raises:
-        InvalidArgument: a field is unknown or missing.
+        InvalidArgument: a field is unknown or missing, or its value is malformed.
     """
     hints = get_type_hints(kind)
     fields_by_name = {field.name: field for field in sorted(fields(kind), key=lambda field: bool(field.kw_only))}
@@ -243,7 +260,17 @@ def _parse_fields(kind: type[Any], stored: Mapping[str, Any]) -> Any:
 
 
 def _parse_value(name: str, value: Any, hint: Any) -> Any:
-    """Return the value of a field from its JSON value, converted to a type that the type hint allows."""
+    """Return the value of a field from its JSON value.
+
+    Args:
+        name: Name of the field, for messages.
+        value: The JSON value.
+        hint: Type hint of the field. The value is converted to a type that it allows; if none is known, it is returned
+            unchanged, with a list as a tuple.
+
+    Raises:
+        InvalidArgument: the value has another form.
+    """
     choices = get_args(hint) if get_origin(hint) in {Union, UnionType} else (hint,)
     if value is None and type(None) in choices:
         return None
@@ -259,7 +286,11 @@ def _parse_value(name: str, value: Any, hint: Any) -> Any:
 
 
 def _parse_grid(name: str, value: Any) -> Grid:
-    """Return the grid that a text such as 0:90:90 or values:0:90, or an object, describes."""
+    """Return the grid that a text such as 0:90:90 or values:0:90, or an object, describes.
+
+    Raises:
+        InvalidArgument: the value describes no grid. The error names the field `name`, or a part of the grid.
+    """
     if isinstance(value, str):
         declared = value.startswith(VALUES)
         return Values.parse(value.removeprefix(VALUES)) if declared else Grid.parse(value)
@@ -291,7 +322,11 @@ def _parse_category_column(name: str, value: Any) -> Categories:
 
 
 def _parse_declared_column(name: str, value: Any) -> NumericColumn | Categories:
-    """Return the numeric column with bounds, or the column of categories, that an object describes."""
+    """Return the numeric column with bounds, or the column of categories, that an object describes.
+
+    Raises:
+        InvalidArgument: the value is no object, or a field is unknown, missing or malformed.
+    """
     document = _require_object(name, value)
     has_categories = "categories" in document or document.get("unlisted") is True
     return _parse_category_column(name, value) if has_categories else _parse_fields(NumericColumn, value)
@@ -334,6 +369,7 @@ READERS: Mapping[Any, Callable[[str, Any], Any]] = MappingProxyType(
         CountingMethod: _parse_method,
     }
 )
+"""Parsers of fields by type hint. Each takes the name of the field, for messages, and its JSON value."""
 
 
 def _require_object(name: str, value: Any) -> Mapping[str, Any]:

@@ -52,14 +52,17 @@ from .question import TableQuestion, build_privacy_statement, require_independen
 from .result import EACH, IntervalResult, PlotArguments
 
 OF_FEW = "fewer than 20 subsets: one that is confirmed or not moves the share by 5% or more"
+"""Note on a small number of subsets."""
 UNSURE = add_advice(
     "noise leaves it open whether more than half of the subsets confirm", "more subsets, or a larger loss, tell more"
 )
+"""Note on a posterior probability between 0.05 and 0.95."""
 NO_FIT = add_advice(
     "a fit that does not exist confirms nothing: where a subset has few records of a class, or predictors tell the "
     "classes apart without error, the share is low though the effect is strong",
     "try fewer subsets",
 )
+"""Note on a low share of logistic regressions."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -142,6 +145,13 @@ class Verification(IntervalResult):
         Its coverage probability is at least `level`. With `population`, it is for the probability that a random subset
         of this size confirms the claim, and includes binomial sampling.
 
+        Args:
+            level: Least probability that the interval holds the share, between 0 and 1.
+            population: Whether the population is meant, rather than these subsets.
+
+        Returns:
+            Lower and upper endpoint, as shares from 0 to 1.
+
         Raises:
             ValueError: `level` is not between 0 and 1; or, with `population`, a unit has several records.
         """
@@ -182,7 +192,11 @@ class Verification(IntervalResult):
 
     @classmethod
     def _from_json(cls, document: display.CurveDocument) -> Verification:
-        """Return the result from a parsed JSON document. Raises `InvalidArgument` without a number of subsets."""
+        """Return the result from a parsed JSON document.
+
+        Raises:
+            InvalidArgument: the number of subsets is missing or below 2, or the claim is too long.
+        """
         question, (evidence,) = document.question, document.releases
         subsets = int(question["subsets"])
         claim = str(question["claim"])
@@ -257,7 +271,11 @@ class VerifyQuestion(TableQuestion):
         self._query()
 
     def steps(self, setting: Setting) -> Needs[Verification]:
-        """Ask for the noisy number of subsets that confirm the claim; return the verification."""
+        """Ask for the noisy number of subsets that confirm the claim; return the verification.
+
+        Args:
+            setting: Public loss and adjacency; not used.
+        """
         release = yield from ask_workload(SingleQueryWorkload(self._query()), ALL)
         privacy = build_privacy_statement([release], self.model)
         of_classes = isinstance(self.outcome, Categories)

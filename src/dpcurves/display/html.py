@@ -84,10 +84,13 @@ def _warn_of_seed() -> str:
 
 
 def _format_links(links: Sequence[tuple[str, str]]) -> str:
-    """Return links to files of the same folder in one line.
+    """Return links to files of the same folder in one line of HTML.
 
     Args:
         links: Text and file name of each link. A text with an empty name is no link.
+
+    Returns:
+        The links, separated by dots; empty without links. Texts and names are escaped.
     """
     return " &middot; ".join(
         f'<a href="{escape(name)}">{isolate_in_html(text)}</a>' if name else isolate_in_html(translate(text))
@@ -117,7 +120,11 @@ def summary_facts(
 
 
 def _format_table(rows: Sequence[tuple[str, str]]) -> str:
-    """Return names and texts as the rows of an HTML table. Without rows, return an empty text."""
+    """Return names and texts as the rows of an HTML table. Without rows, return an empty text.
+
+    Args:
+        rows: Name and text of each row. Both are translated and escaped; long ones are cut.
+    """
     names = format_distinct_labels([translate(name) for name, _ in rows], 80)
     lines = [
         f'<tr><th scope="row">{isolate_in_html(name)}</th><td>{_format_cell(translate(value))}</td></tr>'
@@ -196,7 +203,7 @@ def render_report(
     *,
     links: Sequence[str] = (),
 ) -> str:
-    """Return an HTML page with the charges, the remaining budget, the refused questions and all results.
+    """Return a complete HTML page with the charges, the remaining budget, the refused questions and all results.
 
     The page makes no requests, runs no scripts, and can be printed.
 
@@ -259,7 +266,7 @@ def account_summary(balance: BalanceReport, guarantee: str) -> str:
     """Return the account of a session as an HTML fragment: budget, spent and remaining loss, and the 20 latest charges.
 
     Args:
-        balance: The account.
+        balance: The account. Of earlier charges only their number is shown.
         guarantee: Neighbouring relation and privacy unit, as text.
     """
     title = format_label(translate(f"Budget of {balance.dataset}"), 160)
@@ -324,5 +331,5 @@ def _format_refusals(refusals: Sequence[RefusalRow]) -> str:
 
 
 def _format_cell(text: str) -> str:
-    """Return a text as HTML, cut at 400 characters."""
+    """Return a text as escaped HTML, cut at 400 characters."""
     return isolate_in_html(format_label(text, 400))
