@@ -161,6 +161,6 @@ def is_text_file(path: str | PathLike[str]) -> bool:
 
 
 def strip_compression(path: str | PathLike[str]) -> str:
-    """Return the name of a file in lower case, without ``.gz`` or ``.zst`` at its end."""
+    """Return the path of a file in lower case, without ``.gz`` or ``.zst`` at its end."""
     name = str(path).lower()
     return next((name.removesuffix(ending) for ending in COMPRESSED if name.endswith(ending)), name)

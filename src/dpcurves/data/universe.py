@@ -151,7 +151,7 @@ class HashUniverse:
         return f"#{sha256(name.encode()).hexdigest()[: self.digits]}"
 
     def find_rank(self, name: str) -> int | None:
-        """Return 0: all hashes have the same rank, and every name has a hash."""
+        """Return 0, because all hashes have the same rank, and every name has a hash. `name` is not used."""
         return 0
 
     def name_at(self, rank: int, number: int) -> str:
@@ -198,7 +198,14 @@ def require_universe(universe: object) -> None:
 
 
 def _expand_letters(alphabet: str) -> str:
-    """Return the letters, each once and sorted, with a hyphen last."""
+    """Return the letters of an alphabet, each once and sorted, with a hyphen last.
+
+    Args:
+        alphabet: Letters and ranges, as in ``"a-z0-9"``.
+
+    Raises:
+        InvalidArgument: a range decreases, there is no letter, or a letter is a lone surrogate.
+    """
     letters: set[str] = set()
     for match in finditer("(?s)(.)-(.)|(.)", alphabet):
         first, last, single = match.groups()
