@@ -32,6 +32,42 @@ from .result import IntervalResult, PlotArguments
 from .summary import SummaryByCategory
 
 
+def ranking(numbers: SummaryByCategory) -> Ranking:
+    """Rank categories by their released counts, sums, means or variances, with the possible ranks of each.
+
+    Costs no budget. Categories are ranked by the requested number: see `Summary.statistic`.
+
+    Args:
+        numbers: Counts, sums or summaries by category.
+
+    Returns:
+        The categories in decreasing order; `Ranking.ranks` returns the best and the worst rank of each.
+
+    Raises:
+        TypeError: `numbers` is of another type.
+        ValueError: there are more than 500 categories.
+
+    >>> import dpcurves as dp
+    >>> people = {"age": [30, 40, 50] * 1000, "ward": ["a", "b", "b"] * 1000}
+    >>> with dp.Session(people, budget=dp.PrivacyLoss.pure(1), adjacency=dp.ADD_REMOVE) as session:
+    ...     wards = dp.Categories("ward", ("a", "b"))
+    ...     counts = session.ask(dp.CountQuestion("age", by=wards), dp.PrivacyLoss.pure(1))
+    >>> dp.ranking(counts).ranks().tolist()
+    [[1, 1], [2, 2]]
+    """
+    require_type("numbers", numbers, SummaryByCategory, "counts, sums or summaries by category")
+    most_categories = 500  # draws times categories grow with the square of their number
+    if len(numbers) > most_categories:
+        raise InvalidArgument(
+            "numbers",
+            f"at most {most_categories} categories can be ranked, got {len(numbers)}: ask by fewer categories",
+        )
+    values = np.array([number.value for number in numbers.values()])
+    order = np.argsort(-np.where(np.isnan(values), -np.inf, values), kind="stable")
+    keys = list(numbers)
+    return Ranking(numbers.columns, {keys[index]: numbers[keys[index]] for index in order})
+
+
 class Ranking(SummaryByCategory):
     """Categories in decreasing order of their number, each with its possible ranks.
 
@@ -55,8 +91,15 @@ class Ranking(SummaryByCategory):
         whose upper limit is below its lower limit is truly smaller. All intervals cover with probability at least
         `level` (Bonferroni): see `intervals`. (Klein, Wright and Wieczorek 2020, section 3.)
 
+        Args:
+            level: Probability that all ranks hold, between 0 and 1.
+            population: Whether ranks in the population are meant, rather than those of these records.
+
         Returns:
             Ranks in the order of the ranking, from 1.
+
+        Raises:
+            ValueError: `level` is not between 0 and 1; or, with `population`, a unit may have several records.
         """
         return find_possible_ranks(*self.intervals(level, population=population).T)
 
@@ -64,6 +107,13 @@ class Ranking(SummaryByCategory):
         """Return simultaneous confidence limits of the numbers, covering with probability `level`: (categories, 2).
 
         Each has level ``1 - (1 - level) / categories``, and the number of simulated draws that this level needs.
+
+        Args:
+            level: Probability that all intervals hold, between 0 and 1.
+            population: Whether numbers of the population are meant, rather than those of these records.
+
+        Raises:
+            ValueError: `level` is not between 0 and 1; or, with `population`, a unit may have several records.
         """
         # with 400 draws for each category, each tail of an interval of level 0.95 has 10 draws or more; at least 5,000
         single_level = 1 - (1 - require_probability("level", level)) / len(self)
@@ -73,7 +123,12 @@ class Ranking(SummaryByCategory):
     def to_frame(self, *, level: float | None = None, population: bool = False) -> Any:
         """Return the categories with their values; with a `level`, also limits of intervals and of ranks.
 
-        They are for these records, or, with `population`, for the population.
+        Args:
+            level: Probability that all intervals and ranks hold; None: values alone.
+            population: Whether limits for the population are meant, rather than for these records.
+
+        Returns:
+            A data frame with one row per category, in the order of the ranking.
         """
         columns: dict[str, Any] = {"value": [number.value for number in self.values()]}
         if level is not None:
@@ -132,7 +187,11 @@ class Ranking(SummaryByCategory):
         return axes
 
     def _ranks_from_shades(self, shades: Sequence[Any]) -> list[tuple[int, int]]:
-        """Return ranks from the plotted intervals of these records; without intervals, the positions in the ranking."""
+        """Return the best and the worst possible rank of each category, from the intervals that are plotted.
+
+        Args:
+            shades: Plotted intervals, those for these records last. Empty: each rank is the position in the ranking.
+        """
         if not shades:
             return [(rank, rank) for rank in range(1, len(self) + 1)]
         return [(low, high) for low, high in find_possible_ranks(shades[-1].lower, shades[-1].upper).tolist()]
@@ -143,7 +202,14 @@ class Ranking(SummaryByCategory):
 
 
 def find_possible_ranks(lower: ArrayLike, upper: ArrayLike) -> IntArray:
-    """Return the best and the worst rank that intervals of decreasing numbers allow: (n, 2).
+    """Return the best and the worst rank that simultaneous intervals allow each category: (n, 2).
+
+    Args:
+        lower: Lower limit of each number, (n,).
+        upper: Upper limit of each number, (n,).
+
+    Returns:
+        Ranks from 1, the largest number first, for the categories in the order of `lower`.
 
     >>> find_possible_ranks([8, 3, 2], [9, 5, 4]).tolist()
     [[1, 1], [2, 3], [2, 3]]
@@ -153,39 +219,3 @@ def find_possible_ranks(lower: ArrayLike, upper: ArrayLike) -> IntArray:
     best = 1 + (lower_limits[None, :] > upper_limits[:, None]).sum(axis=1)
     worst = len(lower_limits) - (upper_limits[None, :] < lower_limits[:, None]).sum(axis=1)
     return np.stack([best, worst], axis=1).astype(np.int64)
-
-
-def ranking(numbers: SummaryByCategory) -> Ranking:
-    """Rank categories by their released counts, sums, means or variances, with the possible ranks of each.
-
-    Costs no budget. Categories are ranked by the requested number: see `Summary.statistic`.
-
-    Args:
-        numbers: Counts, sums or summaries by category.
-
-    Returns:
-        The categories in decreasing order; `Ranking.ranks` returns the best and the worst rank of each.
-
-    Raises:
-        TypeError: `numbers` is of another type.
-        ValueError: there are more than 500 categories.
-
-    >>> import dpcurves as dp
-    >>> people = {"age": [30, 40, 50] * 1000, "ward": ["a", "b", "b"] * 1000}
-    >>> with dp.Session(people, budget=dp.PrivacyLoss.pure(1), adjacency=dp.ADD_REMOVE) as session:
-    ...     wards = dp.Categories("ward", ("a", "b"))
-    ...     counts = session.ask(dp.CountQuestion("age", by=wards), dp.PrivacyLoss.pure(1))
-    >>> dp.ranking(counts).ranks().tolist()
-    [[1, 1], [2, 2]]
-    """
-    require_type("numbers", numbers, SummaryByCategory, "counts, sums or summaries by category")
-    most_categories = 500  # draws times categories grow with the square of their number
-    if len(numbers) > most_categories:
-        raise InvalidArgument(
-            "numbers",
-            f"at most {most_categories} categories can be ranked, got {len(numbers)}: ask by fewer categories",
-        )
-    values = np.array([number.value for number in numbers.values()])
-    order = np.argsort(-np.where(np.isnan(values), -np.inf, values), kind="stable")
-    keys = list(numbers)
-    return Ranking(numbers.columns, {keys[index]: numbers[keys[index]] for index in order})

@@ -96,6 +96,9 @@ class TrendPosterior(NamedTuple):
     def node_distribution(self, layout: Layout) -> PriorDistribution:
         """Return the prior of the counts of a tree's nodes: multinomial, with the share of the expected density in each
         node.
+
+        Args:
+            layout: First cell and number of cells of each node.
         """
         shares = self.cumulative_shares
         return PriorDistribution(shares[layout.begin + layout.width] - shares[layout.begin], overdispersion=1.0)
