@@ -170,6 +170,9 @@ class Codec:
         """Return the JSON Schema of the encoded values of a type; docstrings of dataclasses become descriptions.
 
         Unknown JSON names are allowed, because another version of the package may write more fields.
+
+        Args:
+            hint: The type, as an annotation. Schemas of dataclasses are added to `definitions` and referred to.
         """
         origin = get_origin(hint)
         kinds = get_args(hint)
@@ -200,7 +203,11 @@ class Codec:
         return {"$ref": f"#/$defs/{name}"}
 
     def schema_of_fields(self, kind: type[Any]) -> JsonSchema:
-        """Return the JSON Schema of the object that `encode_fields` writes for a dataclass."""
+        """Return the JSON Schema of the object that `encode_fields` writes for a dataclass.
+
+        Args:
+            kind: The dataclass, whose docstring describes its attributes (`parse_attribute_docs`).
+        """
         members = _json_fields(cast(Any, kind))
         descriptions = parse_attribute_docs(kind)
         named = {name: member for name, member in members.items() if name != INSIDE}

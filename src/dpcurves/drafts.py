@@ -201,6 +201,14 @@ class ScratchFolder:
     __slots__ = ("__weakref__", "path", "remove")
 
     def __init__(self, temporary: Path | None = None) -> None:
+        """Make the folder with a locked file beside it, and first remove folders of ended processes.
+
+        Args:
+            temporary: The folder of temporary files; None: the system's.
+
+        Raises:
+            OSError: the folder of temporary files accepts no file.
+        """
         parent = _find_scratch_parent(temporary or Path(tempfile.gettempdir()))
         if parent not in SWEPT:
             SWEPT.add(parent)

@@ -81,6 +81,9 @@ def require_lasting(url: str) -> None:
 def files_of(url: str) -> tuple[Path, ...]:
     """Return the paths of the files that a ledger may have on this machine, whether or not they exist.
 
+    Args:
+        url: URL of the ledger.
+
     Returns:
         The database, its key, and the temporary files beside them; empty for a database server.
     """

@@ -202,7 +202,11 @@ class GroupedScoresView:
         return tables
 
     def draw(self, curves: ScoresByCategory) -> Axes:
-        """Return the axes of a plot of the selected metric of each category."""
+        """Return the axes of a plot of the selected metric, with one curve or rate for each category.
+
+        Args:
+            curves: Released scores by category.
+        """
         from ..curves import ByCategory
         from ..display import headless_axes
 
@@ -226,7 +230,11 @@ class GroupedScoresView:
         return load_field_object("group_rates")(curves, self.view.threshold)
 
     def _gap_tables(self, curves: ScoresByCategory) -> list[ViewTable]:
-        """Return two tables: the rates and metrics of all groups, and the largest gap between two groups in each."""
+        """Return two tables: the rates and metrics of all groups, and the largest gap between two groups in each.
+
+        Args:
+            curves: Released scores by category.
+        """
         from ..display import format_interval, join_columns
 
         rates = self._rates(curves)
@@ -277,6 +285,11 @@ class ResidualPlotOptions(QuestionOptions):
     )
 
     def __post_init__(self) -> None:
+        """Check that predictions and residuals are different columns.
+
+        Raises:
+            Misuse: both options name the same column.
+        """
         if self.predicted == self.residual:
             raise Misuse("residual", "the same as --predicted; name the column of the observed labels or values")
 

@@ -105,6 +105,11 @@ class AutoRangeCdfQuestion(TableQuestion):
     measured_in: str = ""
 
     def __post_init__(self) -> None:
+        """Check that the column is a name.
+
+        Raises:
+            WrongArgumentType: `column` is no text.
+        """
         require_type("column", self.column, str, "the name of a column")
 
     def steps(self, setting: Setting) -> Needs[CDF]:
@@ -118,7 +123,11 @@ class AutoRangeCdfQuestion(TableQuestion):
         return build_cdf_with_range_note(counts, format_axis_label(self.column, self.measured_in))
 
     def plan_notes(self, setting: Setting) -> tuple[str, ...]:
-        """Return one note with the total loss of all rounds and the loss of the first round."""
+        """Return one note, for the plan, with the total loss of all rounds and the loss of the first round.
+
+        Args:
+            setting: Public loss and adjacency.
+        """
         first_loss = setting.loss * PILOT_FRACTIONS[0]
         return (
             f"no range is given: {setting.loss} pays for {FEWEST_ROUNDS} to {MOST_ROUNDS} rounds (noisy releases); the "
@@ -127,6 +136,7 @@ class AutoRangeCdfQuestion(TableQuestion):
         )
 
     def __str__(self) -> str:
+        """Return the question in words, such as "distribution function of wage, no range given"."""
         return describe_question("distribution function", self.column, None) + ", no range given"
 
 
@@ -153,6 +163,12 @@ class AutoRangeQuantilesQuestion(TableQuestion):
     measured_in: str = ""
 
     def __post_init__(self) -> None:
+        """Check that the column is a name, and parse the probabilities.
+
+        Raises:
+            WrongArgumentType: `column` is no text, or `probabilities` is no list of numbers.
+            InvalidArgument: a probability is not between 0 and 1, or there is none.
+        """
         require_type("column", self.column, str, "the name of a column")
         object.__setattr__(self, "probabilities", parse_shares("probabilities", self.probabilities))
 
@@ -171,6 +187,7 @@ class AutoRangeQuantilesQuestion(TableQuestion):
         return AutoRangeCdfQuestion(self.column, self.measured_in)
 
     def __str__(self) -> str:
+        """Return the question in words, such as "quantiles of wage, no range given"."""
         return describe_question("quantiles", self.column, None) + ", no range given"
 
 
@@ -199,6 +216,9 @@ def build_cdf_with_range_note(counts: TableCounts, label: str) -> CDF:
 
 def _find_step(prefixes: PrefixShares) -> float:
     """Return the number of which all values seem to be multiples, by the counts of the last round.
+
+    Args:
+        prefixes: Counts along the chosen grid.
 
     Returns:
         The step in the unit of the column; 0.0 if there is none.

@@ -117,7 +117,12 @@ class Bounds(ReleasedResult):
         return describe_coverage(self.coverage, nan if self.is_capped else self.alpha)
 
     def _plot(self, shades: Sequence[Any], /, **how: Unpack[PlotArguments]) -> Any:
-        """Draw the interval, and in thin lines the intervals of half and twice the width; return the axes."""
+        """Draw the interval, and in thin lines the intervals of half and twice the width; return the axes.
+
+        Args:
+            shades: Not used: bounds have no intervals.
+            how: Privacy statement, axes and name in the legend (`PlotArguments`).
+        """
         wider = None if self.is_capped else 2 * self.bound
         return display.draw_bounds(
             self.bound, label=self.label, covers=self.coverage_statement, narrower=self.bound / 2, wider=wider, **how,
@@ -138,7 +143,7 @@ class Bounds(ReleasedResult):
 
     @classmethod
     def _from_json(cls, document: display.CurveDocument) -> Bounds:
-        """Return the bounds from a parsed JSON document."""
+        """Return the bounds from a parsed JSON document, the inverse of `to_json`."""
         question, (evidence,) = document.question, document.releases
         upper = float(document.arrays["upper"])
         alpha = float(document.arrays["alpha"])
@@ -175,6 +180,11 @@ class BoundsQuestion(TableQuestion):
     doublings: int = DOUBLINGS
 
     def __post_init__(self) -> None:
+        """Check the fields by building the query.
+
+        Raises:
+            InvalidArgument: `unit`, `coverage` or `doublings` is out of range.
+        """
         build_coverage_query(self.column, self.unit, self.coverage, self.doublings)
 
     @property
@@ -188,6 +198,7 @@ class BoundsQuestion(TableQuestion):
         return bounds
 
     def __str__(self) -> str:
+        """Return the question in words, such as "bounds of income"."""
         return f"bounds of {self.column}"
 
 
@@ -290,7 +301,12 @@ class PlaneBounds(ReleasedResult):
         return ()
 
     def _plot(self, shades: Sequence[Any], /, **how: Unpack[PlotArguments]) -> Any:
-        """Draw the rectangle that both intervals span; return the axes."""
+        """Draw the rectangle that both intervals span; return the axes.
+
+        Args:
+            shades: Not used: bounds have no intervals.
+            how: Privacy statement, axes and name in the legend (`PlotArguments`).
+        """
         bounds = (self.x.bound, self.y.bound)
         labels = (self.x.label, self.y.label)
         capped = [interval.label for interval in self._both if interval.is_capped]
@@ -363,6 +379,12 @@ class PlaneBoundsQuestion(TableQuestion):
     y: BoundsQuestion
 
     def __post_init__(self) -> None:
+        """Check that both columns have a question of their own.
+
+        Raises:
+            WrongArgumentType: `x` or `y` is no `BoundsQuestion`.
+            InvalidArgument: both have the same column.
+        """
         for name in ("x", "y"):
             require_type(name, getattr(self, name), BoundsQuestion, WRITTEN)
         if self.x.column == self.y.column:
@@ -377,4 +399,5 @@ class PlaneBoundsQuestion(TableQuestion):
         return PlaneBounds(width, height, build_privacy_statement((first.release, second.release)))
 
     def __str__(self) -> str:
+        """Return the question in words, such as "bounds of income and age"."""
         return f"bounds of {self.x.column} and {self.y.column}"

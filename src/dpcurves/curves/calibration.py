@@ -133,7 +133,12 @@ class Calibration(GroupIntervalResult):
         return join_intervals(limits, np.stack([self.prob_true] * 2, axis=1))
 
     def _plot(self, shades: Sequence[Any], /, **how: Unpack[PlotArguments]) -> Any:
-        """Draw observed shares against mean scores, with intervals; return the axes."""
+        """Draw observed shares against mean scores, with intervals; return the axes.
+
+        Args:
+            shades: Intervals of the shares, one `Shade` for these records and perhaps one for the population.
+            how: Privacy statement, axes and name in the legend (`PlotArguments`).
+        """
         observed = self._mask_unknown("prob_true", self.prob_true)
         return display.draw_calibration(self.prob_pred, observed, self.count, shades=shades, **how)
 
@@ -181,6 +186,7 @@ class CalibrationQuestion(GroupQuestion):
         return self._ask_result(Calibration.from_counts, setting)
 
     def __str__(self) -> str:
+        """Return the question in words, with score and label."""
         return f"calibration curve of {self.score} for {self.label}"
 
 
@@ -322,7 +328,13 @@ class HosmerLemeshow(GroupIntervalResult):
         return {"statistic": self.statistic, "p_value": self.p_value, "groups": self.rows}
 
     def _plot(self, shades: Sequence[Any], /, **how: Unpack[PlotArguments]) -> Any:
-        """Draw observed and expected positives of each group, with intervals, and the test; return the axes."""
+        """Draw observed and expected positives of each group, with intervals, and the test; return the axes.
+
+        Args:
+            shades: Intervals of the observed positives, one `Shade` for these records and perhaps one for the
+                population.
+            how: Privacy statement, axes and name in the legend (`PlotArguments`).
+        """
         return display.draw_hosmer_lemeshow(self.rows, self.statistic, self.p_value, shades=shades, **how)
 
 
@@ -355,6 +367,7 @@ class HosmerLemeshowQuestion(GroupQuestion):
         return self._ask_result(HosmerLemeshow.from_counts, setting)
 
     def __str__(self) -> str:
+        """Return the question in words, with score and label."""
         return f"Hosmer-Lemeshow test of {self.score} for {self.label}"
 
 
@@ -381,6 +394,9 @@ def _mask_unknown_groups(groups: ScoreGroups, most: int | None) -> tuple[FloatAr
 def _notes_on_hidden_groups(groups: ScoreGroups) -> tuple[str, ...]:
     """Return a note if the mean count of a group is small relative to the noise, so that a wrong model looks like a
     right one.
+
+    Args:
+        groups: Released counts of the groups.
 
     Returns:
         One note if the mean count is below 3 standard deviations of its noise; otherwise an empty tuple.

@@ -191,13 +191,18 @@ class BoundedFprEstimator(MetricEstimator):
         return self.compute_in_order(table, cells, 0)
 
     def compute_in_order(self, table: ClassTable, cells: FloatArray, order: int) -> FloatArray:
-        """Return the metric, shape (...), for a given order of the scores inside cells. Scores of a declared value stay
-        tied.
+        """Return the metric for a given order of the scores inside cells. Scores of a declared value stay tied.
 
         Args:
             table: The grid, with its declared values if there are any.
             cells: Counts of negatives and positives, shape (..., 2, slots).
             order: Negatives score higher in each cell (-1), scores are tied (0), or positives score higher (1).
+
+        Returns:
+            The metric, shape (...).
+
+        Raises:
+            NotImplementedError: the class does not override this method.
         """
         raise NotImplementedError
 
@@ -327,6 +332,7 @@ class MetricEstimate:
         return find_metric_interval(self.table, metric, level, population=population, generator=generator)
 
     def __str__(self) -> str:
+        """Return the name of the statistic with its value."""
         return f"{self.name}: {format_number(self.value)}"
 
 

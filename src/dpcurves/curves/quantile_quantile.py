@@ -175,7 +175,12 @@ class QuantileQuantile(CompositeResult):
         return crossed_shades
 
     def _plot(self, shades: Sequence[Any], /, **how: Unpack[PlotArguments]) -> Any:
-        """Draw the quantiles of one curve against the other, with intervals and the diagonal; return the axes."""
+        """Draw the quantiles of one curve against the other, with intervals and the diagonal; return the axes.
+
+        Args:
+            shades: Crossed intervals from `_build_shades`.
+            how: Axes and name in the legend (`PlotArguments`); both privacy statements are drawn in place of one.
+        """
         statements = self.first.privacy, self.second.privacy
         x = self._mask_unknown("first", self.x)
         y = self._mask_unknown("second", self.y)
@@ -199,7 +204,7 @@ class QuantileQuantile(CompositeResult):
 
     @classmethod
     def _from_json(cls, document: display.CurveDocument) -> QuantileQuantile:
-        """Return the comparison from a parsed JSON document."""
+        """Return the comparison from a parsed JSON document, the inverse of `to_json`."""
         return cls(np.array(document.question["p"], dtype=np.float64), **cls.parse_members(document))
 
     @property
@@ -244,8 +249,12 @@ class HasQuantileFunction(Protocol):
         ...
 
     def quantile_intervals(self, p: FloatArray, /, level: float, *, population: bool = False) -> FloatArray:
-        """Return confidence intervals of the quantiles at `p`, ``(quantiles, 2)``, for these records or the
-        population.
+        """Return confidence intervals of the quantiles at `p`, ``(quantiles, 2)``, for these records or the population.
+
+        Args:
+            p: Shares of records, (quantiles,).
+            level: Probability that all intervals hold.
+            population: Whether quantiles of the population are meant.
         """
         ...
 

@@ -139,7 +139,12 @@ class Quantiles(IntervalResult):
         return len(self.curve.x)
 
     def _plot(self, shades: Sequence[Any], /, **how: Unpack[PlotArguments]) -> Any:
-        """Draw the quantiles against their levels, with cells and intervals; return the Matplotlib axes."""
+        """Draw the quantiles against their levels, with cells and intervals; return the Matplotlib axes.
+
+        Args:
+            shades: Intervals of the quantiles, one `Shade` for these records and perhaps one for the population.
+            how: Privacy statement, axes and name in the legend (`PlotArguments`).
+        """
         facts = {"label": self.curve.label, "edges": getattr(self.curve, "x", ()), "weighted": self.IS_WEIGHTED, **how}
         return display.draw_quantiles(self.p, self._mask_unknown("x", self.x), cells=self.cells, shades=shades, **facts)  # type: ignore[arg-type]
 
@@ -163,7 +168,7 @@ class Quantiles(IntervalResult):
 
     @classmethod
     def _from_json(cls, document: display.CurveDocument) -> Quantiles:
-        """Return the quantiles from a parsed JSON document."""
+        """Return the quantiles from a parsed JSON document, the inverse of `to_json`."""
         question = document.question
         p = np.array(parse_shares("p", document.arrays["p"]))
         if "grid" in question:
@@ -224,6 +229,12 @@ class QuantilesQuestion(TableQuestion):
     search: float | None = None
 
     def __post_init__(self) -> None:
+        """Parse the hint, the probabilities and the level of the search.
+
+        Raises:
+            InvalidArgument: a probability or `search` is out of range, or a hint is given together with `search`.
+            WrongArgumentType: a field has another type.
+        """
         object.__setattr__(self, "hint", parse_hint(self.hint))
         object.__setattr__(self, "probabilities", parse_shares("probabilities", self.probabilities))
         if self.search is not None:
@@ -273,4 +284,5 @@ class QuantilesQuestion(TableQuestion):
         return Quantiles(np.array(self.probabilities), curve)
 
     def __str__(self) -> str:
+        """Return the question in words, such as "quantiles of income"."""
         return describe_question("quantiles", self.column, None) + describe_hint(self.hint)

@@ -215,7 +215,16 @@ class _Writer:
         return code
 
     def _convert_dataclass(self, value: Any) -> _Code:
-        """Return the call of a class: fields without a default by position, others by keyword."""
+        """Return an object of a dataclass as the call of its class: fields without a default by position, others by
+        keyword.
+
+        Args:
+            value: A question, a column, a grid method or another dataclass. Fields with their default value are left
+                out.
+
+        Raises:
+            InvalidArgument: the class of a field cannot be written as code.
+        """
         if type(value).__name__.endswith("Question"):
             return self.convert_question(value)
         parts = list[str | _Code]()
@@ -242,7 +251,8 @@ class _Writer:
     def _find_name(self, kind: type[Any]) -> str:
         """Return the name of a class in code: of ``dp``, or imported from the package that exports it.
 
-        An import statement that the name needs is added to `imports`.
+        Args:
+            kind: The class. An import statement that its name needs is added to `imports`.
         """
         name = kind.__name__
         if _public(name) is kind:
@@ -283,7 +293,12 @@ def _convert_grid(grid: Grid) -> _Code:
 
 
 def _makes_same_grid(make: Callable[[], Grid], grid: Grid) -> bool:
-    """Return True if `make` returns an equal grid, False if it returns another grid or raises `InvalidArgument`."""
+    """Return True if `make` returns an equal grid, False if it returns another one or refuses its arguments.
+
+    Args:
+        make: Function without arguments that builds a grid.
+        grid: The grid that is wanted.
+    """
     try:
         return make() == grid
     except InvalidArgument:
@@ -291,7 +306,11 @@ def _makes_same_grid(make: Callable[[], Grid], grid: Grid) -> bool:
 
 
 def _format_number(value: Exact) -> str:
-    """Return a number as code: a whole one as an integer, an exact fraction as a decimal or else as a text."""
+    """Return a number as code that gives an equal number: 2 for 2.0, 0.5 for Fraction(1, 2), "1/3" for Fraction(1, 3).
+
+    Args:
+        value: A float, integer, decimal or fraction of a field that takes numbers alone.
+    """
     number = float(value)
     if isinstance(value, float):
         # 2**53: whole floats below this number are written as integers

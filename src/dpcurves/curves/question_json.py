@@ -73,6 +73,7 @@ class _QuestionClasses(Mapping[str, type[Any]]):
         self._places = {_command_name(name): (module, name) for name, module in sorted(modules.items())}
 
     def __getitem__(self, command: str) -> type[Any]:
+        """Return the class of a command name, which is imported. Raise KeyError for other names."""
         module, name = self._places[command]
         kind: type[Any] = getattr(module, name)
         return kind
@@ -129,10 +130,15 @@ def question_from_json(stored: Mapping[str, Any]) -> Any:
     """Return the question that `question_to_json`, or a person, wrote.
 
     A grid may also be a text, like ``"0:90:90"`` or ``"values:0:90"``; an exact number a text, like ``"0.95"``; and
-    bounds a list or a text, ``"bounds": "0:100"``, instead of ``lower`` and ``upper``. The grid ``"auto"`` selects the
-    variant of the question with an automatic range, if it has one, and so do the bounds ``"auto"`` of a sum or mean. A
-    unit ``"auto"`` is the smallest unit from which the search for bounds starts. Categories ``"auto"`` are found by
-    partition selection, which needs a delta (`UnlistedCategories`).
+    bounds a list or a text, ``"bounds": "0:100"``, instead of ``lower`` and ``upper``. The word ``"auto"`` stands for
+    what is found privately:
+
+    - as grid, or as bounds of a sum or mean: the variant of the question with an automatic range, if it has one;
+    - as unit: the smallest unit, from which the search for bounds starts;
+    - as categories: partition selection, which needs a delta (`UnlistedCategories`).
+
+    Args:
+        stored: The JSON object, with the command name under ``ask``.
 
     Raises:
         ValueError: the question is unknown, or a field is missing, unknown or malformed; one line names it.
@@ -215,7 +221,9 @@ def declared_columns_from_json(name: str, stored: Any) -> tuple[NumericColumn | 
 
 
 def _universe_to_json(unlisted: UnlistedCategories) -> dict[str, str]:
-    """Return the JSON field of the universe of unlisted categories; no field without a universe."""
+    """Return the universe of unlisted categories as the JSON field ``universe``; an empty mapping without a
+    universe.
+    """
     match unlisted.universe:
         case TextUniverse() as texts:
             return {"universe": f"{texts.alphabet}:{texts.longest}"}
@@ -288,8 +296,12 @@ def _parse_value(name: str, value: Any, hint: Any) -> Any:
 def _parse_grid(name: str, value: Any) -> Grid:
     """Return the grid that a text such as 0:90:90 or values:0:90, or an object, describes.
 
+    Args:
+        name: Name of the field, for messages.
+        value: The JSON value.
+
     Raises:
-        InvalidArgument: the value describes no grid. The error names the field `name`, or a part of the grid.
+        InvalidArgument: the value describes no grid. The error names the field, or a part of the grid.
     """
     if isinstance(value, str):
         declared = value.startswith(VALUES)
@@ -298,7 +310,15 @@ def _parse_grid(name: str, value: Any) -> Grid:
 
 
 def _parse_categories(name: str, value: Any) -> Categories | tuple[Categories, ...]:
-    """Return the column of categories that an object describes, or a tuple of them for a list."""
+    """Return the column of categories that an object describes, or a tuple of columns for a list of objects.
+
+    Args:
+        name: Name of the field, for messages.
+        value: The JSON value.
+
+    Raises:
+        InvalidArgument: an entry is no object, names no column, or has invalid categories.
+    """
     if isinstance(value, list):
         return tuple(_parse_category_column(name, entry) for entry in value)
     return _parse_category_column(name, value)
@@ -307,8 +327,12 @@ def _parse_categories(name: str, value: Any) -> Categories | tuple[Categories, .
 def _parse_category_column(name: str, value: Any) -> Categories:
     """Return a column of declared or unlisted categories from a JSON object.
 
+    Args:
+        name: Name of the field, for messages.
+        value: Object with ``column``, and ``categories``, or ``unlisted`` with perhaps a ``universe``.
+
     Raises:
-        InvalidArgument: the object names no column.
+        InvalidArgument: the value is no object, names no column, or has invalid categories.
     """
     document = _require_object(name, value)
     if "column" not in document:
@@ -324,6 +348,10 @@ def _parse_category_column(name: str, value: Any) -> Categories:
 def _parse_declared_column(name: str, value: Any) -> NumericColumn | Categories:
     """Return the numeric column with bounds, or the column of categories, that an object describes.
 
+    Args:
+        name: Name of the field, for messages.
+        value: The JSON value.
+
     Raises:
         InvalidArgument: the value is no object, or a field is unknown, missing or malformed.
     """
@@ -333,7 +361,11 @@ def _parse_declared_column(name: str, value: Any) -> NumericColumn | Categories:
 
 
 def _parse_declared_columns(name: str, value: Any) -> tuple[NumericColumn | Categories, ...]:
-    """Return declared columns from a JSON list.
+    """Return declared columns from a JSON list, in its order.
+
+    Args:
+        name: Name of the field, for messages.
+        value: The JSON value.
 
     Raises:
         InvalidArgument: the value is not a list of columns.
@@ -346,8 +378,12 @@ def _parse_declared_columns(name: str, value: Any) -> tuple[NumericColumn | Cate
 def _parse_method(name: str, value: Any) -> Any:
     """Return a counting method from its name, or from an object with its name and parameters.
 
+    Args:
+        name: Name of the field, for messages.
+        value: The JSON value: ``"bisection"``, or ``{"bisection": {...}}``.
+
     Raises:
-        InvalidArgument: no method has this name.
+        InvalidArgument: no method has this name, or a parameter is unknown.
     """
     document = {value: {}} if isinstance(value, str) else value
     if not isinstance(document, Mapping) or len(document) != 1 or next(iter(document)) not in METHODS:
@@ -374,6 +410,10 @@ READERS: Mapping[Any, Callable[[str, Any], Any]] = MappingProxyType(
 
 def _require_object(name: str, value: Any) -> Mapping[str, Any]:
     """Return `value` if it is a JSON object.
+
+    Args:
+        name: Name of the field, for messages.
+        value: The JSON value.
 
     Raises:
         InvalidArgument: the value is something else.

@@ -146,7 +146,16 @@ class Ranking(SummaryByCategory):
     def _describe_ends(
         self, names: Sequence[str], words: Mapping[str, display.ColumnWords], level: float
     ) -> dict[str, display.IntervalEnds]:
-        """Return what each column of interval ends is the end of: of numbers, or of possible ranks."""
+        """Return what each column of interval ends is the end of: of numbers, or of possible ranks.
+
+        Args:
+            names: Names of the columns of the data frame.
+            words: Title and cell format of each column of numbers, by name.
+            level: Level of the intervals, for their titles.
+
+        Returns:
+            The description of each column of ends, by its name.
+        """
         ends = IntervalResult._describe_ends(self, names, words, level)
         for name in names:
             for word, bound in (("from_rank", display.Bound.LOWER), ("to_rank", display.Bound.UPPER)):
@@ -177,7 +186,12 @@ class Ranking(SummaryByCategory):
 
     def _plot(self, shades: Sequence[Any], /, **how: Unpack[PlotArguments]) -> Any:
         """Draw the numbers with their intervals in the order of the ranking, and possible ranks at the right; return
-        the axes."""
+        the axes.
+
+        Args:
+            shades: Intervals of the numbers, those for these records last.
+            how: Privacy statement, axes and name in the legend (`PlotArguments`).
+        """
         axes = super()._plot(shades, **how)
         rank_axis = axes.secondary_yaxis("right")
         rank_labels = [str(low) if low == high else f"{low} to {high}" for low, high in self._ranks_from_shades(shades)]

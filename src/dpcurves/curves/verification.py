@@ -172,7 +172,12 @@ class Verification(IntervalResult):
         return self.evidence.values[0], self.subsets, self.evidence.sums.parts[0].noise
 
     def _plot(self, shades: Sequence[Any], /, **how: Unpack[PlotArguments]) -> Any:
-        """Draw the share with its interval, and the probability without one; return the axes."""
+        """Draw the share with its interval, and the probability without one; return the axes.
+
+        Args:
+            shades: Intervals of the share, one `Shade` for these records and perhaps one for the population.
+            how: Privacy statement, axes and name in the legend (`PlotArguments`).
+        """
         values = {"subsets that confirm": self.share, "chance that over half do": self.probability}
         shades_of_share = [
             Shade(np.append(lower, np.nan), np.append(upper, np.nan), label) for lower, upper, label in shades
@@ -253,6 +258,12 @@ class VerifyQuestion(TableQuestion):
     model: str = "the claim is taken as public"
 
     def __post_init__(self) -> None:
+        """Parse the fields, and check that the model has the coefficient and that a limit is claimed.
+
+        Raises:
+            InvalidArgument: no coefficient has this name, both limits are missing, or the query refuses a field.
+            WrongArgumentType: a field has another type.
+        """
         object.__setattr__(
             self, "columns", require_sequence("columns", self.columns, "a tuple of NumericColumn and Categories")
         )
@@ -324,10 +335,15 @@ class VerifyQuestion(TableQuestion):
         )
 
     def __str__(self) -> str:
+        """Return the question in words, with the claim and the number of subsets."""
         return f"verification of {self._claim()} in {self.subsets} subsets"
 
 
 def _format_coefficient(coefficient: tuple[str, Category | None]) -> str:
-    """Return the name of a coefficient: the column, and its category if it has categories."""
+    """Return the name of a coefficient for messages, such as "age" or "sex=F".
+
+    Args:
+        coefficient: The column, and its category; None for a column of numbers.
+    """
     column, level = coefficient
     return column if level is None else f"{column}={level}"

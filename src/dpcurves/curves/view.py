@@ -79,6 +79,12 @@ class View:
     base: View | None = None
 
     def __post_init__(self) -> None:
+        """Parse the filter and the expressions of the derived columns to canonical texts.
+
+        Raises:
+            WrongArgumentType: a field has another type.
+            InvalidArgument: the filter or an expression is invalid.
+        """
         require_type("name", self.name, str, "a text")
         require_type("columns", self.columns, Mapping, "a mapping from names to expressions, as in {'pay': 'a / b'},")
         object.__setattr__(self, "where", parse_filter("where", self.where))
@@ -289,13 +295,16 @@ def define_view(view: View, *, may_replace: bool = False) -> Callable[[Mapping[s
     """Return a function that a ledger calls to add a view to the stored definitions; nothing is stored here.
 
     The function takes the stored definitions by name, and returns the name of the view and its definition as the text
-    to store under this name. Adding a view that is stored with the same text is allowed. The function raises
-    `InvalidArgument` if another view has this name and `may_replace` is false, if the base is not stored with its text,
-    or if views would be based on each other.
+    to store under this name. Adding a view that is stored with the same text is allowed.
 
     Args:
         view: The view.
         may_replace: If True, a stored view of the same name is replaced. Views based on it then follow its new text.
+
+    Raises:
+        InvalidArgument: by the returned function: another view has this name and `may_replace` is false; the base is
+            not
+            stored with its text; or views would be based on each other.
     """
 
     def change(definitions: Mapping[str, str]) -> tuple[str, str]:
@@ -328,11 +337,14 @@ def remove_view(name: str) -> Callable[[Mapping[str, str]], tuple[str, str]]:
     """Return a function that a ledger calls to remove a view from the stored definitions; nothing is removed here.
 
     The function takes the stored definitions by name, and returns the pair of the name and an empty text, by which the
-    ledger marks the name as removed. The function, not `remove_view`, raises `InvalidArgument` if no view of this name
-    is stored, or if another stored view is based on it.
+    ledger marks the name as removed.
 
     Args:
         name: Name of the view.
+
+    Raises:
+        InvalidArgument: by the returned function: no view of this name is stored, or another stored view is based on
+            it.
     """
 
     def change(definitions: Mapping[str, str]) -> tuple[str, str]:

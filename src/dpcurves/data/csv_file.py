@@ -74,6 +74,12 @@ class CsvFile:
     dates: str | None = None
 
     def __post_init__(self) -> None:
+        """Check the declared format; the file itself is not opened.
+
+        Raises:
+            InvalidArgument: a part of the format is not supported.
+            WrongArgumentType: the file is neither a path nor bytes.
+        """
         if not isinstance(self.file, str | Path | bytes):
             raise WrongArgumentType(
                 "file", f"a path or the bytes of a file are needed, as in 'visits.csv', got {describe_value(self.file)}"

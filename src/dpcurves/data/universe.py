@@ -65,6 +65,12 @@ class TextUniverse:
     longest: int
 
     def __post_init__(self) -> None:
+        """Expand the ranges of the alphabet, and check the length.
+
+        Raises:
+            InvalidArgument: the alphabet is invalid, or names may exceed 200 bytes.
+            WrongArgumentType: a field has another type.
+        """
         require_type("alphabet", self.alphabet, str, 'letters, as in "a-z0-9",')
         convert_to_integers(self, longest="longest")
         letters = _expand_letters(self.alphabet)
@@ -104,6 +110,7 @@ class TextUniverse:
         return name
 
     def __str__(self) -> str:
+        """Return the universe in words, such as "texts of up to 12 of 26 letters"."""
         return f"texts of up to {self.longest} of {len(self.alphabet)} letters"
 
 
@@ -128,6 +135,12 @@ class HashUniverse:
     bits: int
 
     def __post_init__(self) -> None:
+        """Check the number of bits.
+
+        Raises:
+            InvalidArgument: `bits` is no multiple of 4 from 16 to 256.
+            WrongArgumentType: `bits` is no integer.
+        """
         convert_to_integers(self, bits="bits")
         most_hash_bits = 256  # bits of the longest hash: SHA-256
         least_hash_bits = 16  # bits of the shortest hash
@@ -164,6 +177,7 @@ class HashUniverse:
         return f"#{number:0{self.digits}x}"
 
     def __str__(self) -> str:
+        """Return the universe in words, such as "hashes of 32 bits"."""
         return f"hashes of {self.bits} bits"
 
 

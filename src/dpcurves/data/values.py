@@ -76,6 +76,16 @@ class Values(Grid):
     declared_values: tuple[float, ...]
 
     def __init__(self, values: Iterable[float], *, outside: Outside = Outside.CLIPPED) -> None:
+        """Sort the values, and compute the edges of their cells.
+
+        Args:
+            values: Public numbers in any order, each once.
+            outside: Treatment of values beyond the cells.
+
+        Raises:
+            InvalidArgument: there is no value, one is repeated or infinite, or the grid is too wide for doubles.
+            WrongArgumentType: `values` is no list of numbers.
+        """
         declared = _sort_values(values)
         edges = _cell_edges(declared)
         object.__setattr__(self, "declared_values", declared)
@@ -161,6 +171,7 @@ class Values(Grid):
         return Grid.from_edges(self.edge(np.array(kept)).tolist(), outside=self.outside)
 
     def __repr__(self) -> str:
+        """Return the call that makes an equal grid, such as ``Values(range(0, 121))``."""
         apart = ", outside=Outside.APART" if self.outside is Outside.APART else ""
         return f"Values({format_values(self.declared_values)}{apart})"
 
@@ -220,6 +231,10 @@ def _midpoint(left: float, right: float) -> float:
 
     The midpoint of 0.1 and 0.2 is thus 0.15, the double nearest to the decimal. If no double lies between the values,
     the upper one is returned.
+
+    Args:
+        left: The smaller value.
+        right: The larger value.
     """
     midpoint = left / 2 + right / 2
     if not (left.is_integer() and right.is_integer() and 2 * midpoint == left + right):
@@ -321,6 +336,12 @@ class Weights:
     cap: float
 
     def __post_init__(self) -> None:
+        """Check the name of the column, and convert the cap to a float.
+
+        Raises:
+            InvalidArgument: the cap is missing or out of range.
+            WrongArgumentType: a field has another type.
+        """
         require_type("weight", self.column, str, "the name of a column")
         if self.cap is None:
             raise InvalidArgument("weight_cap", CAP_RULE)
@@ -357,4 +378,5 @@ class Weights:
         return np.where(known, np.rint(fractions * self.STEPS), -1).astype(np.int64)
 
     def __str__(self) -> str:
+        """Return the weights in words, such as "weighted by w up to 5"."""
         return f"weighted by {self.column} up to {self.cap:g}"

@@ -145,6 +145,7 @@ class DateFormatter(PlainFormatter):
     """
 
     def __init__(self, label: str) -> None:
+        """Store the label of the axis."""
         self._label = label
 
     def __call__(self, x: float, pos: int | None = None) -> str:
@@ -225,6 +226,11 @@ class Footnote(Annotation):
     """
 
     def __init__(self, ax: Axes) -> None:
+        """Make an empty footnote below the label of the x axis, as wide as the axes.
+
+        Args:
+            ax: The axes.
+        """
         below_label = (ax.transAxes, ax.xaxis.label)
         grey = PALE_NOTE if is_dark(ax) else NOTE_GREY
         super().__init__(
@@ -354,7 +360,12 @@ def add_statement(ax: Axes, privacy: PrivacyStatement, name: str | None) -> None
 
 
 def shrink_axes(ax: Axes, points: float) -> None:
-    """Shrink `ax` by `points` at the bottom, at most by half its height, unless a layout engine places the axes."""
+    """Shrink axes at the bottom, to make room for a footnote, unless a layout engine places them.
+
+    Args:
+        ax: The axes.
+        points: Height that they lose, at most half of theirs.
+    """
     if ax.figure.get_layout_engine() is not None or not points:
         return
     box = ax.get_position(original=True)

@@ -79,7 +79,7 @@ def html_summary(
 
 
 def _warn_of_seed() -> str:
-    """Return the warning that is shown if a release is seeded."""
+    """Return, as HTML, the warning that a release is seeded, so that its noise is not secret."""
     return f"{WARNING}{escape(translate(SEEDED))}</p>"
 
 
@@ -284,7 +284,11 @@ def account_summary(balance: BalanceReport, guarantee: str) -> str:
 
 
 def _format_accounts(balances: Sequence[BalanceReport]) -> str:
-    """Return the accounts of a ledger as a section of the page. Without accounts, return an empty text."""
+    """Return the accounts of a ledger as a section of the page.
+
+    Args:
+        balances: Accounts with their charges. Empty: the text is empty, too.
+    """
     if not balances:
         return ""
     accounts = "\n".join(_format_account(balance) for balance in balances)
@@ -294,7 +298,11 @@ def _format_accounts(balances: Sequence[BalanceReport]) -> str:
 
 
 def _format_account(balance: BalanceReport) -> str:
-    """Return one account as HTML: its name, the budget, and a table of its charges."""
+    """Return one account as HTML: its name, the budget, and a table of its charges.
+
+    Args:
+        balance: The account. All texts are escaped, and long ones cut.
+    """
     name = _format_cell(balance.dataset)
     dataset = format_label(balance.dataset, 400)
     amounts = translate(f"budget {balance.budget}, spent {balance.spent}, left {balance.remaining}")

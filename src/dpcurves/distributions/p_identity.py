@@ -72,6 +72,11 @@ class PIdentityStrategy:
     row_units: tuple[int, ...]
 
     def __post_init__(self) -> None:
+        """Check that each cell has a positive budget.
+
+        Raises:
+            InvalidArgument: the rows leave a cell no budget.
+        """
         if min(self.cell_units) < 1:
             raise InvalidArgument("weights", "must leave each cell a part of the budget; give rows smaller ones")
 
@@ -94,8 +99,10 @@ class PIdentityStrategy:
     def noises(self, whole: Noise) -> tuple[list[Noise], list[Noise]]:
         """Return the noise distributions of the cells and of the rows, in order.
 
+        Each is wider than `whole`: its scale is that of `whole` divided by the budget fraction of the cell or row.
+
         Args:
-            whole: Noise of a lone count that is released with the whole loss.
+            whole: Noise that a single count would have if it were released with the whole loss.
         """
         scaled = whole.parameter * 2**WEIGHT_BITS
         cells = [Noise(Family.LAPLACE, scaled / units) for units in self.cell_units]
@@ -124,7 +131,9 @@ class PIdentityStrategy:
 
     @property
     def prefix_bits(self) -> int:
-        """Binary digits of `gains` after the point."""
+        """Number of binary digits after the point of fixed-point numbers: `gains` and prefix noise are multiples of
+        ``2**-prefix_bits``.
+        """
         return GAIN_BITS + WEIGHT_BITS
 
     @cached_property
@@ -166,7 +175,7 @@ class PIdentityStrategy:
         """Return the variance of each prefix of 1, 2, ... cells, in squared records, (cells,).
 
         Args:
-            whole: Noise of a lone count that is released with the whole loss.
+            whole: Noise that a single count would have if it were released with the whole loss.
         """
         of_cells, of_rows = (np.array([noise.variance for noise in group]) for group in self.noises(whole))
         by_cells = np.tril(np.ones((self.cells, self.cells))) - self._float_gains @ self.weights
@@ -179,13 +188,16 @@ class PIdentityStrategy:
 
 
 def _invert(matrix: Integers) -> Integers:
-    """Return the inverse of a positive definite matrix by Gauss-Jordan elimination, both in units of ``2**-GAIN_BITS``.
+    """Return the inverse of a positive definite matrix in fixed-point arithmetic, by Gauss-Jordan elimination.
 
-    Intermediate integers are rounded down and have `GAIN_BITS` more binary digits. Eigenvalues of the matrix are at
-    least 1, so the elimination is stable without pivoting.
+    Entries of the matrix and of its inverse are Python integers in units of ``2**-GAIN_BITS``. Intermediate integers
+    are
+    rounded down and have `GAIN_BITS` more binary digits. Eigenvalues of the matrix are at least 1, so the elimination
+    is
+    stable without pivoting.
 
     Args:
-        matrix: Symmetric matrix of Python integers, (rows, rows).
+        matrix: Symmetric matrix, (rows, rows).
     """
     one = 2 ** (2 * GAIN_BITS)
     size = len(matrix)

@@ -162,8 +162,11 @@ class PathSums(CountDistribution):
     def from_json(cls, stored: Mapping[str, Any]) -> Self:
         """Return the distribution that `to_json` wrote.
 
+        Args:
+            stored: The JSON object of the distribution.
+
         Raises:
-            ValueError: it has more than one row.
+            ValueError: it has more than one row, or a field is malformed.
         """
         if stored["rows"] != 1:
             raise InvalidArgument(
@@ -199,6 +202,11 @@ class ThresholdSums(NoisySums):
     rows: int
 
     def __post_init__(self) -> None:
+        """Check that all rows have the same thresholds and end with one.
+
+        Raises:
+            InvalidArgument: the thresholds are not of this form.
+        """
         places, lengths = self.path.cells, self.path.prefix_lengths
         row_lengths = tuple(length for length in lengths if length <= places // self.rows)
         expected = (length + row * places // self.rows for row in range(self.rows) for length in row_lengths)

@@ -169,7 +169,7 @@ def insert_levels(measurements: Sequence[LevelMeasurement]) -> Iterator[LevelMea
     levels, where it would be lost if each neighbour were shrunk alone.
 
     Args:
-        measurements: Measured levels of a tree of intervals, from coarse to fine.
+        measurements: Noisy counts of the intervals of each level of a tree, from coarse to fine.
     """
     parent = measurements[0].bounds[[0, -1]]
     for measurement in measurements:
@@ -232,6 +232,9 @@ def fit_logistic_line(distribution: IntervalSums, values: FloatArray, counts: Fl
     def weighted_residuals(line: FloatArray) -> FloatArray:
         """Return the differences of fitted and released values, divided by the noise standard deviations, as a flat
         array.
+
+        Args:
+            line: Intercept and slope.
         """
         residuals = (
             (_sum_intervals(cells_from_line(line), measurement) - measurement.values)
@@ -303,14 +306,14 @@ def _measure_departures(
 
 
 def _departure_fraction(layer: Layer, binomial_variance: FloatArray, squares: FloatArray) -> FloatArray:
-    """Return the fraction of its departures that each family of siblings keeps, between 0 and 1.
+    """Return how much of its departures each family of sibling intervals keeps, as a fraction between 0 and 1.
 
     It is the fraction of `shrinkage_factors`, which rises with the size of the departures, but at least the ratio of
     binomial variance to total variance.
 
     Args:
-        layer: Intervals of a level, with their parents.
-        binomial_variance: Variance of each interval's count given its parent's, (2, intervals).
+        layer: Intervals of one level of a tree, with their parents.
+        binomial_variance: Variance of each interval's count given its parent's, (2, intervals), in squared records.
         squares: Sum of the squared departures over their variances, of each family.
     """
     noise = layer.sum_children(layer.variance + np.zeros_like(binomial_variance))

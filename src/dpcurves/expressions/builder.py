@@ -48,6 +48,14 @@ class Expression:
     __hash__ = None  # type: ignore[assignment]
 
     def __init__(self, node: Node) -> None:
+        """Store the syntax tree of the expression.
+
+        Args:
+            node: The syntax tree.
+
+        Raises:
+            InvalidArgument: the tree is too large, or has a literal that cannot be stored.
+        """
         require_bounded(node, "expression")
         self.node = node
 

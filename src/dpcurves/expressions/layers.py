@@ -95,6 +95,9 @@ class LayeredCompiler(ABC):
 
         An argument that the SQL of the operation repeats, as in ``CASE WHEN x > 0 THEN x END``, becomes a named column,
         too.
+
+        Args:
+            checked: An operation or a column; its arguments are compiled here.
         """
         arguments = [self._compile(argument) for argument in checked.arguments]
         slots = [f"argument{index}_" for index in range(len(arguments))]

@@ -59,7 +59,9 @@ class _Lowering:
         self.civil: dict[int, tuple[Checked, tuple[Checked, Checked, Checked]]] = {}
 
     def lower(self, checked: Checked) -> Checked:
-        """Return a node rewritten in simpler operations, computed once per node."""
+        """Return an equal expression in simpler operations. Each node is rewritten once, so repeated parts stay one
+        object.
+        """
         if id(checked) not in self.lowered:
             self.lowered[id(checked)] = checked, self._lower(checked)
         return self.lowered[id(checked)][1]
@@ -184,12 +186,15 @@ def _days_from_civil(year: Checked, month: Checked) -> Checked:
 
 
 def _number(value: float) -> Checked:
-    """Return a typed numeric literal with this value."""
+    """Return a public number as an expression."""
     return Checked("literal", NUMBER, value=float(value))
 
 
 def _shift(day: Checked, number: float) -> Checked:
-    """Return the sum of a day and a public number: NULL for an infinite date, so that all that follows is finite."""
+    """Return an expression for the sum of a day and the public number `number`.
+
+    An infinite date gives NULL, so that all later arithmetic is finite.
+    """
     return Checked("add", NUMBER, (day, _number(number)))
 
 

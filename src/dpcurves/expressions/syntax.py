@@ -98,6 +98,9 @@ FUNCTION_NAMES = frozenset({
 def format_expression(node: Node) -> str:  # noqa: PLR0911
     """Return the canonical SQL text of an expression; parsing that text gives an equal tree.
 
+    Args:
+        node: The expression. Names that need it are quoted, and brackets are written only where precedence needs them.
+
     >>> format_expression(Call("gt", (Call("div", (ColumnName("wage"), ColumnName("hours"))), Literal(20.5))))
     'wage / hours > 20.5'
     """

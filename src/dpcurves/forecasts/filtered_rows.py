@@ -54,6 +54,7 @@ class RowShare(NamedTuple):
     is_filtered: bool
 
     def __str__(self) -> str:
+        """Return the numbers in words, such as "100 of 1,000 records"."""
         of_all = f" of {self.total:,}" if self.is_filtered else ""
         return f"{self.passing:,}{of_all} records"
 

@@ -61,6 +61,11 @@ class AhpEstimator:
     scan_fraction: Fraction = Fraction(17, 20)
 
     def __post_init__(self) -> None:
+        """Check the budget fraction of the first round.
+
+        Raises:
+            InvalidArgument: `scan_fraction` is not between 0 and 1.
+        """
         if not 0 < self.scan_fraction < 1:
             raise InvalidArgument(
                 "scan_fraction", f"a fraction between 0 and 1 is needed, as in Fraction(1, 4), got {self.scan_fraction}"
@@ -173,6 +178,11 @@ class DawaEstimator:
     partition_fraction: Fraction | None = None
 
     def __post_init__(self) -> None:
+        """Check the budget fraction of the partition.
+
+        Raises:
+            InvalidArgument: `partition_fraction` is not between 0 and 1.
+        """
         if self.partition_fraction is not None and not 0 < self.partition_fraction < 1:
             raise InvalidArgument(
                 "partition_fraction",
@@ -226,6 +236,11 @@ class PrivTreeEstimator:
     partition_fraction: Fraction = Fraction(1, 5)  # budget fraction of the partition
 
     def __post_init__(self) -> None:
+        """Check the branching factor, the threshold and the budget fraction.
+
+        Raises:
+            InvalidArgument: one of them is out of range.
+        """
         if self.branching_factor < 2:
             raise InvalidArgument(
                 "branching_factor", f"must be at least 2 parts along an axis, as in 4, got {self.branching_factor}"
@@ -304,6 +319,11 @@ class MwemEstimator:
     rounds: int = 10
 
     def __post_init__(self) -> None:
+        """Check the number of rounds.
+
+        Raises:
+            InvalidArgument: `rounds` is below 1.
+        """
         if self.rounds < 1:
             raise InvalidArgument("rounds", f"at least 1 round is needed, as in 5, got {self.rounds}")
 

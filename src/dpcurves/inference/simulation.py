@@ -96,7 +96,9 @@ def numbered_generator(number: int) -> np.random.Generator:
 
 
 def example_generator(seed: int) -> np.random.Generator:
-    """Return the stream that makes the invented records of an example table; it is the same in each call."""
+    """Return a random generator for the made-up records of an example table; a seed gives the same records in each
+    call.
+    """
     return np.random.default_rng(seed)
 
 

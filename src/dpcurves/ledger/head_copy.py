@@ -134,6 +134,9 @@ class HeadCopy:
     def _read(self, book: Book) -> tuple[int, str] | None:
         """Return the stored head of a ledger: its number of entries, and the seal of the last one.
 
+        Args:
+            book: The ledger, whose name decides the file.
+
         Returns:
             None if no complete head is stored. A file that a loss of power has truncated counts as none, because it
             would look

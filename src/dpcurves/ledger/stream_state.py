@@ -124,7 +124,14 @@ def store_time_steps(chain: Chain, grant: Grant, time_steps: Mapping[int, str], 
 
 
 def find_stream_state(chain: Chain, grant: Grant) -> StreamState | None:
-    """Return the last answered time step with the state after it, or None if nothing was answered.
+    """Return the last answered time step of a stream with the state after it. SECRET.
+
+    Args:
+        chain: Open transaction of the ledger.
+        grant: The grant of the stream.
+
+    Returns:
+        The time step and the state; None if nothing was answered.
 
     Raises:
         ValueError: this ledger did not give the grant, or the stored state does not belong to the last answer.
@@ -198,7 +205,11 @@ _COUNT_ANSWERS = select(func.max(ANSWERS.c.round), func.count()).where(
 
 
 def _find_grant_row(chain: Chain, grant: Grant) -> RowMapping:
-    """Return the database row of a grant joined with its state.
+    """Return the database row of a grant, joined with its encrypted state in the column ``sealed``.
+
+    Args:
+        chain: Open transaction of the ledger.
+        grant: The grant of the stream.
 
     Raises:
         InvalidArgument: this ledger did not give the grant.
@@ -282,6 +293,11 @@ def _require_no_answers(chain: Chain, grant: Grant, row: RowMapping) -> None:
 
 def _read_answers(chain: Chain, grant: Grant, time_steps: range) -> dict[int, str]:
     """Return the stored answers to these time steps by time step, in order.
+
+    Args:
+        chain: Open transaction of the ledger.
+        grant: The grant of the stream, which is not checked here.
+        time_steps: Consecutive numbers.
 
     Raises:
         InvalidArgument: an answer is missing, or was changed without the key.

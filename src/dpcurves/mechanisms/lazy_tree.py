@@ -235,6 +235,11 @@ def path_distribution(query: PrefixQuery, loss: PrivacyLoss, adjacency: Adjacenc
 
     Rows of a table are concatenated. A record has one slot in all rows, so changing its row is a move as any other.
 
+    Args:
+        query: Prefix lengths on the grid.
+        loss: Privacy loss of all counts under one charge, pure or zero-concentrated.
+        adjacency: Neighbouring relation, with the contribution bound k of a unit.
+
     Raises:
         UnsupportedQuery: the loss is zero, or no sampler has that much noise.
     """
