@@ -95,11 +95,9 @@ def _make_cache_robust(compiled: Any) -> None:
     """Make numba's disk cache safe for several processes, and let a loop run if its cache cannot be read or written.
 
     Each file of the cache gets a random name instead of numba's serial number. *Why*: numba writes the index of the
-    cache
-    before the files. Two processes that compile a loop for different array types at the same time would choose the same
-    number, and one would overwrite the other's file; a later reader would then load the loop for the wrong types and
-    fail.
-    Random names also avoid reading code of an older version of a loop.
+    cache before the files. Two processes that compile a loop for different array types at the same time would choose
+    the same number, and one would overwrite the other's file; a later reader would then load the loop for the wrong
+    types and fail. Random names also avoid reading code of an older version of a loop.
 
     A disk that is full, a file that was cut off, or a file system on which two processes may not rename a file at the
     same time would otherwise end the call.

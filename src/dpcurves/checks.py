@@ -184,8 +184,7 @@ def _answer_synthetically(question: Any, adjacency: Adjacency, send: Callable[[i
 
     def send_reply(step: Step) -> Release:
         """Return the release of a step with the made-up integers, or a blank release if its distribution allows only
-        some
-        integers.
+        some integers.
         """
         allotment = budget.pay(step.query.charged_query, step.budget_fraction)
         plan = trust.plan_query(step.query, allotment.loss, adjacency)

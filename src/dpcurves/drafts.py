@@ -78,8 +78,7 @@ def write_whole(path: str | os.PathLike[str], content: str | bytes, mode: int = 
     """Write a file in place of an earlier one: a reader sees the earlier file or the new one, never a part of either.
 
     That also holds if the writer is killed. A link stays, and so do the permissions of an earlier file; a device or
-    pipe is
-    written directly.
+    pipe is written directly.
 
     Args:
         path: The file.

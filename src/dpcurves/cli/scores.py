@@ -88,8 +88,7 @@ class ShowOptions:
 
         Raises:
             Misuse: an option has an unknown value or needs ``--by``; or a metric of probabilities is selected and the
-                grid is
-                unknown or not within [0, 1].
+                grid is unknown or not within [0, 1].
         """
         if self.show == GAPS and self.split_options.by is None:
             raise Misuse("show", "gaps compare groups: name them with --by and --categories")
@@ -184,8 +183,7 @@ class GroupedScoresView:
 
     def tables(self, curves: ScoresByCategory) -> list[ViewTable]:
         """Return a table of all metrics by category and the curve of each category, or, if selected, the tables of gaps
-        or of
-        simultaneous curves.
+        or of simultaneous curves.
         """
         if self.view.show == GAPS:
             return self._gap_tables(curves)

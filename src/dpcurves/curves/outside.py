@@ -332,8 +332,7 @@ def notes_on_missing_weights(releases: Iterable[Release]) -> tuple[str, ...]:
     """Return a note on records that a weighted result leaves out, if their count is significant.
 
     Sums of weights and of what each record lacks to the cap give the number of all records; squared weights with what
-    they
-    lack to the squared cap give that of the records in use (`WeightQuery`, `SquaredWeightQuery`).
+    they lack to the squared cap give that of the records in use (`WeightQuery`, `SquaredWeightQuery`).
 
     Args:
         releases: All releases of an answer.

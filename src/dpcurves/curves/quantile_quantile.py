@@ -120,8 +120,7 @@ class QuantileQuantile(CompositeResult):
         The intervals of all quantiles of both curves hold simultaneously with probability `level`. By Bonferroni's
         inequality each curve gets half of the error probability, so their noises or records may be dependent. For this
         reason, and because intervals end at edges of cells, coverage exceeds `level`. A limit is infinite if the
-        quantile may
-        lie outside the grid.
+        quantile may lie outside the grid.
 
         Args:
             level: Probability that all intervals hold, between 0 and 1.

@@ -266,8 +266,7 @@ class QuantilesQuestion(TableQuestion):
         """Yield the counts that the question needs, and return the quantiles.
 
         A private binary search is asked for if `search` is given or the grid has too many cells to count each;
-        otherwise a
-        distribution function.
+        otherwise a distribution function.
 
         Args:
             setting: Public loss and adjacency of the question.

@@ -221,8 +221,7 @@ def declared_columns_from_json(name: str, stored: Any) -> tuple[NumericColumn | 
 
 
 def _universe_to_json(unlisted: UnlistedCategories) -> dict[str, str]:
-    """Return the universe of unlisted categories as the JSON field ``universe``; an empty mapping without a
-    universe.
+    """Return the universe of unlisted categories as the JSON field ``universe``; an empty mapping without a universe.
     """
     match unlisted.universe:
         case TextUniverse() as texts:

@@ -201,8 +201,7 @@ class View:
 
         Args:
             value: A text is the name of a column or an expression. Tuples, questions within the question, and objects
-                with a
-                field ``column`` are expanded in turn. Anything else is returned unchanged.
+                with a field ``column`` are expanded in turn. Anything else is returned unchanged.
 
         Raises:
             InvalidArgument: a model reads a derived column.
@@ -303,8 +302,7 @@ def define_view(view: View, *, may_replace: bool = False) -> Callable[[Mapping[s
 
     Raises:
         InvalidArgument: by the returned function: another view has this name and `may_replace` is false; the base is
-            not
-            stored with its text; or views would be based on each other.
+            not stored with its text; or views would be based on each other.
     """
 
     def change(definitions: Mapping[str, str]) -> tuple[str, str]:

@@ -129,10 +129,8 @@ class Values(Grid):
 
         Args:
             slots: First slot of each range, and the slot behind its last one, shape ``(..., 2)``. Slots are the cells
-                in order;
-                with `Outside.APART` the first one counts smaller values and the last one larger values. These are only
-                known to
-                lie beyond an edge.
+                in order; with `Outside.APART` the first one counts smaller values and the last one larger values. These
+                are only known to lie beyond an edge.
 
         >>> Values((1, 2, 5)).value_range(np.array([[0, 1], [0, 3]])).tolist()
         [[1.0, 1.0], [1.0, 5.0]]

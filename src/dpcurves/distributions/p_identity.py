@@ -191,10 +191,8 @@ def _invert(matrix: Integers) -> Integers:
     """Return the inverse of a positive definite matrix in fixed-point arithmetic, by Gauss-Jordan elimination.
 
     Entries of the matrix and of its inverse are Python integers in units of ``2**-GAIN_BITS``. Intermediate integers
-    are
-    rounded down and have `GAIN_BITS` more binary digits. Eigenvalues of the matrix are at least 1, so the elimination
-    is
-    stable without pivoting.
+    are rounded down and have `GAIN_BITS` more binary digits. Eigenvalues of the matrix are at least 1, so the
+    elimination is stable without pivoting.
 
     Args:
         matrix: Symmetric matrix, (rows, rows).

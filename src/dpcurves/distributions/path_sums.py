@@ -332,8 +332,7 @@ class ThresholdSums(NoisySums):
 
         Args:
             total_is_public: True if the number of all records is public, so that the last count has the noise of the
-                missing
-                count.
+                missing count.
 
         Returns:
             An array of shape (thresholds + 1, thresholds + 1), with 0 as first threshold.

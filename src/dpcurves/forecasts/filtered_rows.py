@@ -128,8 +128,7 @@ def filter_public_records(
     """Evaluate a question's filter on public records, and return all records and those that pass.
 
     Both tables have further columns for the expressions of the question, such as ``wage / hours``, under the text of
-    the
-    expression.
+    the expression.
 
     Args:
         question: The question, with its filter.

@@ -52,13 +52,11 @@ Tail = Callable[[FloatArray], FloatArray]
 
 def has_many_independent_cells(histogram: curves.Histogram, tuning: Tuning = TUNING) -> bool:
     """Return True if `find_intervals` applies: at least `tuning.least_cells` cells, each counted separately with noise
-    of one
-    party.
+    of one party.
 
     Args:
         histogram: The histogram. False is returned if its noise is a sum of draws of several parties, or if its counts
-            are
-            sums over intervals, whose errors are correlated.
+            are sums over intervals, whose errors are correlated.
         tuning: The least number of cells.
     """
     noise = histogram.evidence.sums.cell_noise

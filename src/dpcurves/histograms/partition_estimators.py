@@ -404,10 +404,8 @@ def fit_box_counts(estimate: FloatArray, box_counts: Sequence[BoxCount]) -> Floa
     """Return the table closest to the estimate in relative entropy that agrees with all box counts.
 
     It is computed by 100 sweeps of iterative proportional fitting. The paper moves part of the way to the last count;
-    here
-    each count is met (Deming and Stephan 1940), which does not depend on the number of records. The count inside a box
-    is
-    averaged with the total minus the count outside it.
+    here each count is met (Deming and Stephan 1940), which does not depend on the number of records. The count inside a
+    box is averaged with the total minus the count outside it.
 
     Args:
         estimate: Positive table to start from, of the shape of the histogram.

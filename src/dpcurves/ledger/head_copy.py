@@ -139,8 +139,7 @@ class HeadCopy:
 
         Returns:
             None if no complete head is stored. A file that a loss of power has truncated counts as none, because it
-            would look
-            like the head of another copy.
+            would look like the head of another copy.
         """
         if self._folder is None:
             return None

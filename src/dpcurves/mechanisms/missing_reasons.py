@@ -45,20 +45,16 @@ def add_reasons(plan: Plan) -> Plan:
     ``w p``.
 
     - *A missing record is added or removed, or a record moves between the missing cell and others*: it changes the
-      total
-      by 1 and one reason by 1, and costs ``(1 - w) p + w p = p`` as before.
+      total by 1 and one reason by 1, and costs ``(1 - w) p + w p = p`` as before.
     - *A missing record is replaced by another missing one*: the total does not change, and two reasons change by 1
-      each,
-      which costs ``2 w p``: at most p for ``w <= 1/2``.
+      each, which costs ``2 w p``: at most p for ``w <= 1/2``.
     - *Several records of a unit, Laplace noise*: L1 distances add up, so pure losses do.
     - *Several records of a unit, Gaussian noise*: let the unit change the cells by the vector d, the total by m and the
       reasons by the vector r, whose entries add up to m. Cells and reasons together are a partition of all records, as
       cells and total are. If noise is calibrated to the squared L2 distance of any partition
       (`linear.tiling_distribution`), ``(1 - w) (|d|**2 + m**2) + w (|d|**2 + |r|**2)`` is at most that distance. If it
-      is
-      calibrated record by record (`wavelets`), K records change values by at most K times the longest change of one
-      record,
-      which costs as above.
+      is calibrated record by record (`wavelets`), K records change values by at most K times the longest change of one
+      record, which costs as above.
 
     Args:
         plan: Plan of a query that counts records by columns.
