@@ -1,13 +1,17 @@
-"""Conformance checks that every question must pass, built in or from other packages, as scikit-learn checks estimators.
+"""Conformance checks of questions and results, built in or from other packages, as scikit-learn checks estimators.
 
-`check_question` tests a new question without further code. It uses the question as a session does:
+    check_question    a question, a synthetic table that fits it -> whether each trust model answers it
+    check_result      a result -> nothing
 
-    every trust model    a plan under all losses and adjacencies, repeated alike; or a refusal of all of them
+Both raise a `Failure`, whose message states the violated property. A *question* asks for a private curve or number;
+a *trust model* says who adds the noise. `check_question` uses the question as a session does:
+
+    every trust model    a plan under all losses and adjacencies, equal when repeated; or a refusal of all of them
     absurd answers       zeros, extreme and erratic integers end in a valid result
     a session            one charge; a repeated request is free; two answers without noise agree
     the result           one line, notes, HTML, plot, data frame, JSON there and back
 
-A violation is a `Failure`, whose message states the property.
+The checks ask the synthetic table alone, so they protect nobody and spend no real budget.
 """
 
 from __future__ import annotations

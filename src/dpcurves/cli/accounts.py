@@ -11,6 +11,9 @@ named by its URL (``sqlite:///budget.db``). All commands that charge a budget us
 because it may contain a password.
 
 The commands read and write ledgers, no records.
+
+>>> [path.name for path in files_of("sqlite:///budget.db")[:2]]
+['budget.db', 'budget.db.key']
 """
 
 from __future__ import annotations

@@ -1,9 +1,12 @@
 """The command ``dpcurves example``: write tables of made-up records, on which the commands of the documentation run.
 
 ``dpcurves example flights.csv`` writes one table and prints its number of records and its columns; without a file name
-all tables are listed. `TABLES` has them by name (flights, people, cohort, patients and more), each with a function
-that makes its columns from a fixed seed. The ending of the file name, ``.csv``, ``.parquet`` or ``.duckdb``, decides
-the format. The records are random, so that they need no protection.
+all tables are listed. `TABLES` has them by name (flights, people, cohort, patients and more), each with a function that
+makes its columns from a fixed seed. The ending of the file name, ``.csv``, ``.parquet`` or ``.duckdb``, decides the
+format. The records are random, so that they need no protection.
+
+>>> list(TABLES["cohort"].columns())
+['patient', 'age', 'risk', 'ill']
 """
 
 from __future__ import annotations

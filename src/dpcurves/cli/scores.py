@@ -1,5 +1,4 @@
-"""Command-line options and printed tables of commands that judge models: classification scores, residuals,
-coefficients.
+"""Options and printed tables of commands that judge models: scores of classifiers, residuals, regression coefficients.
 
 A class of options becomes fields of a question; a view prints the result of the question as tables, and plots it:
 
@@ -9,6 +8,9 @@ A class of options becomes fields of a question; a view prints the result of the
     ClaimOptions                                   a regression, and a claim about one of its coefficients
 
 Tables use the column names of the JSON. Views print released numbers and read no records.
+
+>>> parse_declared_column("outcome", "age=18:90")
+NumericColumn(column='age', lower=18.0, upper=90.0)
 """
 
 from __future__ import annotations

@@ -1,9 +1,10 @@
-"""Distribution functions and quantiles of a column whose range is not known in advance.
+"""Private distribution functions and quantiles of a column whose range is not known in advance (automatic range).
 
-`AutoRangeCdfQuestion` asks for a distribution function without a grid. Pilot queries with small fractions of the loss
-search among all doubles for the decades that hold records (`strategies.range_search`). The last round counts on a grid
-that is fine there, with edges at round numbers, and coarse elsewhere. No value is clipped: coarse cells reach to
-infinity, and a note states about how many records lie in them.
+`AutoRangeCdfQuestion` asks for a distribution function without a grid, `AutoRangeQuantilesQuestion` for quantiles; a
+session answers them with a `CDF` and with `Quantiles`. Pilot queries with small fractions of the loss search among all
+doubles for the decades that hold records (`strategies.range_search`). The last round counts on a grid that is fine
+there, with edges at round numbers, and coarse elsewhere. No value is clipped: coarse cells reach to infinity, and a
+note states about how many records lie in them.
 
     y_i = (number of records below x_i) / N        edges x_i chosen from noisy counts
 

@@ -1,4 +1,5 @@
-"""Private clipping bounds of a column: the smallest interval [-2**k u, 2**k u] that covers a share of the records.
+"""Private clipping bounds of a column: the smallest interval [-2**k u, 2**k u] that covers about a share of the
+records.
 
 Clipping bounds must not come from the data without privacy. `BoundsQuestion` asks for them: given a public unit u and a
 share p of the n records with a value, it returns `Bounds`, whose bound is the first of u, 2 u, 4 u, ... with

@@ -1,14 +1,15 @@
 """Q-Q plots of two released curves: quantiles of one distribution against the same quantiles of another.
 
-For levels p_k the points are
+`QuantileQuantile` has two released curves and levels p_k, and computes the points
 
     (quantile of the first curve at p_k,  quantile of the second curve at p_k)
 
 If both distributions are equal, the points lie on the diagonal. Intervals of both coordinates hold for all levels of
 both curves together. The region between the step functions through them therefore contains the whole true plot between
-the first and the last level (`inference.quantiles.paired_region`).
+the first and the last level (`QuantileQuantile.region`).
 
-Formal guarantees: the plot is a function of two released curves, so it costs no budget (post-processing).
+Formal guarantees: no records are read and no budget is spent, because the plot is a function of two released curves
+(post-processing).
 
 Reference: Wilk and Gnanadesikan 1968, *Probability plotting methods for the analysis of data*.
 

@@ -1,14 +1,14 @@
-"""Rank categories by a released number, and show which ranks are possible for each.
+"""Rank categories by a released number, and return the ranks that each may have under noise (confidence set of ranks).
 
-Noise may swap categories with similar numbers, so a single order would be misleading. Categories are sorted by their
-released number. If intervals [l_i, u_i] hold for all categories simultaneously, the true rank of category i lies, with
-the same probability, between
+`ranking` takes a released summary by category, and returns a `Ranking`: the categories in decreasing order, each with
+its best and worst possible rank. Noise may swap categories with similar numbers, so a single order would be misleading.
+If intervals [l_i, u_i] hold for all categories simultaneously, the true rank of category i lies, with the same
+probability, between
 
     1 + #{j: l_j > u_i}      and      n - #{j: u_j < l_i}
 
-`dpcurves.ranking` builds a `Ranking` from a released summary by category.
-
-Formal guarantees: ranks are functions of released numbers, so they cost no budget (post-processing).
+Formal guarantees: no records are read and no budget is spent, because ranks are functions of released numbers
+(post-processing).
 
 Reference: Klein, Wright and Wieczorek 2020, *A joint confidence region for an overall ranking of populations*.
 

@@ -1,5 +1,4 @@
-"""Warning about interpolation in a private distribution function: most records lie in one interval that it does not
-resolve.
+"""Note on interpolation in a private distribution function: most records lie in one interval that it does not resolve.
 
 An adaptive distribution function counts neighbouring cells together where few records seem to lie, and is interpolated
 linearly across them. If one such interval of several cells holds most records, they may be spread over it or all share

@@ -1,7 +1,8 @@
 """Verify a claim about a regression coefficient on confidential records, by subsample and aggregate.
 
 An analyst who fitted a regression to synthetic or older data asks whether the coefficient has the same sign, or lies in
-the same interval, on the confidential records (`VerifyQuestion`):
+the same interval, on the confidential records. `VerifyQuestion` has the regression and the claim; a session answers it
+with a `Verification`, the noisy share of subsets that confirm the claim:
 
 1. Units are assigned to disjoint subsets by a keyed hash, and the regression is fitted in each subset.
 2. A subset confirms the claim if its coefficient lies strictly between `above` and `below`.

@@ -7,8 +7,11 @@
 - a folder, which names all Parquet files in it. Subfolders called ``KEY=VALUE`` (Hive partitions) add a column ``KEY``.
 
 Only names of files are read, never their contents. Values in the names of folders are values of records, so messages
-never show them. Folders of Delta Lake and Iceberg tables are refused, because some of their Parquet files no
-longer belong to the table.
+never show them. Folders of Delta Lake and Iceberg tables are refused, because some of their Parquet files no longer
+belong to the table.
+
+>>> [path.name for path in list_files("visits.parquet").paths]
+['visits.parquet']
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """Estimate counts of nearly uniform records from noisy counts of intervals, as a uniform density plus a slow trend.
 
 Birthdays, times of day and identifiers are nearly uniform. No single interval differs much from its uniform share, but
-all together may follow a trend, which noise hides in each. `fit_slow_trend` estimates it.
+all together may follow a trend, which noise hides in each. `fit_slow_trend` takes the noisy counts
+(`CountedIntervals`), and returns the expected count of each cell with the evidence of the model (`TrendPosterior`).
 
 *Model.* The density on [0, 1] is a sum of cosine waves,
 
@@ -12,7 +13,8 @@ the multinomial scatter of uniform records and by the noise. The amplitude A is 
 weighted by their evidence, A = 0 (no trend) among them. If the expected density differs from the uniform one by more
 than `Tuning.largest_deviation` anywhere, the linear model does not hold and None is returned.
 
-Formal guarantees: post-processing, a function of released and public numbers.
+Formal guarantees: no records are read and no budget is spent, because a function of released and public numbers reveals
+nothing more than they do (post-processing).
 
 Reference: Rasmussen and Williams 2006, *Gaussian processes for machine learning*, chapter 2.
 

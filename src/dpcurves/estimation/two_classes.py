@@ -1,5 +1,4 @@
-"""Counts of two classes by score, estimated from noisy counts for ROC curves; and smoothed shares for calibration
-plots.
+"""Estimates from noisy counts of two classes by score: counts for ROC curves, smoothed shares for calibration plots.
 
 *Counts* (`estimate_two_classes`). ROC curves of most models are nearly binormal: with u the rank of a score among all
 records, as a share, the log-odds of a positive are about a line in the normal score of u,

@@ -10,6 +10,12 @@ written in place (`layers`):
 Formal guarantees: no operation raises an error for any row or reads another row, because operations that might fail are
 guarded: a quotient or root that is not finite is NULL, and a text that is no number is NULL. An error for one row would
 reveal that row. Values equal those of `evaluation` bit by bit, so the engine that counts does not matter.
+
+>>> from dpcurves.expressions import parse_expression
+>>> from dpcurves.expressions.checked import check_expression
+>>> older = check_expression(parse_expression("age + 1"), {"age": ValueType.NUMBER})
+>>> build_duckdb_sql("people", [("older", older)], lambda name, kind: name).count("SELECT")
+3
 """
 
 from __future__ import annotations

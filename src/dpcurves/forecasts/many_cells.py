@@ -1,5 +1,8 @@
 """Simultaneous confidence intervals of a noisy histogram with many cells, without simulation of the noise.
 
+`find_intervals` takes a `Histogram`, computed from simulated or public records, and returns interval endpoints in
+records, (cells, 2). A forecast uses them to state the expected error of a question before any budget is spent.
+
 Let e_i be the error of the noisy count of cell i, and s_i its standard deviation. Intervals that cover all cells with
 probability `level` reach about ``c * s_i`` to both sides of each count, with the least c such that
 
@@ -9,10 +12,6 @@ probability `level` reach about ``c * s_i`` to both sides of each count, with th
 errors is small. Each factor is computed from tail probabilities of a known distribution. Cells with similar counts
 share one factor, so the time hardly grows with the number of cells. `Histogram.intervals`, which a release uses,
 simulates the noise of every cell a thousand times instead.
-
-`find_intervals` takes a `Histogram`, computed from simulated or public records, and returns interval endpoints in
-records, (cells, 2). Its user is a forecast, that is the expected error of a question before any budget is spent: a
-forecast needs only the widths.
 
 Formal guarantees: no confidential record is read, and no budget is spent.
 """

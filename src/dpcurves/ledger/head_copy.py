@@ -1,9 +1,9 @@
-"""Rollback protection: detect that an older copy of the privacy ledger was put back, by a second copy of its head.
+"""Rollback protection of the privacy ledger: detect by a second copy of its last hash that an older copy was put back.
 
 The ledger is a hash chain of entries that account for spent privacy budget. A restored backup lacks later charges. It
-would grant their budget again, and answer a known question with fresh noise, which can be averaged away. The head is
-the number of entries and the seal (a keyed hash) of the last entry; neither reveals a question. It is stored in a file
-outside the ledger, by default in the user's state folder.
+would grant their budget again, and answer a known question with fresh noise, which can be averaged away. `HeadCopy`
+stores the head of each ledger in a file outside of it, by default in the user's state folder. The head is the number of
+entries and the seal (a keyed hash) of the last entry; neither reveals a question.
 
 Before each charge the ledger is compared with its stored head of n entries and seal s:
 
@@ -11,7 +11,7 @@ Before each charge the ledger is compared with its stored head of n entries and 
 - entry n has another seal than s: another copy was put back, and the charge is refused;
 - otherwise it is the same ledger, perhaps with further entries.
 
-``dpcurves ledger restore`` accepts an older copy on purpose, and records that.
+``dpcurves ledger restore`` accepts an older copy on purpose, and records that. No record is read.
 """
 
 from __future__ import annotations

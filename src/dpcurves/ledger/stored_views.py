@@ -1,5 +1,4 @@
-"""Saved views of a data set: store and read their definitions in the privacy ledger, beside the account of the data
-set.
+"""Saved views: store and read the definitions of named filters in the privacy ledger, beside the account of a data set.
 
 A view is a named filter with derived columns, to which questions can refer. Its definition is a text. The ledger is a
 hash chain: a table in which each entry has a keyed hash that covers the entry before.

@@ -1,5 +1,4 @@
-"""Continual release: keep a stream's answers and its secret state in the privacy ledger, so that no noise is drawn
-twice.
+"""Continual release: keep a stream's answers and secret state in the privacy ledger, so that no noise is drawn twice.
 
 A stream is a question that is answered at time steps 1, 2, 3 and so on, and paid once. Its mechanism has a secret
 state, such as correlated noise, which the next time step continues. The ledger is a hash chain of rows in a database; a

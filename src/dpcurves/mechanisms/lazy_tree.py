@@ -1,8 +1,9 @@
 """Binary tree mechanism that samples noise only where it is read: noisy prefix counts on a grid of any size.
 
 Use it for thresholds that arrive one by one: the first count pays for all later ones. The class is `LazyTree`; the
-mechanism is also called tree aggregation. The slots of a grid are its cells in order. They are the leaves of a binary
-tree of depth L, and a block is a node of the tree. The count of the first t slots is a sum over one block per level:
+mechanism is also called tree aggregation. The slots of a grid are its cells in order, with those for outside values.
+They are the leaves of a binary tree of depth L, and a block is a node of the tree. The count of the first t slots is a
+sum over one block per level:
 
     noisy(t) = sum_b (records_b + z_b) = exact(t) + sum_b z_b
 
