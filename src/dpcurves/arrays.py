@@ -24,12 +24,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 FloatArray = NDArray[np.float64]
+"""Array of 64-bit floats."""
 IntArray = NDArray[np.int64]
+"""Array of 64-bit integers."""
 BoolArray = NDArray[np.bool_]
+"""Array of truth values, such as masks."""
 
 
 P = ParamSpec("P")
+"""Arguments of a loop."""
 R = TypeVar("R")
+"""Result of a loop."""
 
 
 def compile_loop(loop: Callable[P, R]) -> Callable[P, R]:

@@ -35,6 +35,7 @@ from .trust import Central, TrustModel, run_conversation
 PLANNED_LOSS = PrivacyLoss.pure(1)
 """Privacy loss of the planned conversations in the checks, pure epsilon 1: any value would do."""
 LOSSES = PLANNED_LOSS, PrivacyLoss.zcdp(Fraction(1, 2))
+"""Losses under which plans are made: one of pure differential privacy and one of zCDP."""
 NOISELESS_LOSS = PrivacyLoss.pure(10**9)
 """Privacy loss, pure epsilon: noise at it is 0 with all but negligible probability, so that answers can be compared
 with the records. Only for synthetic records."""

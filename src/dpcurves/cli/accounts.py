@@ -142,7 +142,9 @@ def require_same_guarantee(guarantee: GuaranteeOptions, account: Account) -> Non
 
 
 Url = Annotated[str, Argument(metavar="URL", help="sqlite:///budget.db, or postgresql+psycopg://user@host/database.")]
+"""Argument of all commands here: the URL of the ledger."""
 OneOfSeveral = Annotated[str | None, Option(help=ACCOUNT, metavar="NAME")]
+"""Option that names the account; None: the ledger's only one."""
 
 
 def allow(
@@ -196,6 +198,7 @@ def show_allowances(*, url: Url, dataset: OneOfSeveral = None) -> None:
 
 
 ALLOWANCE_COMMANDS: MappingProxyType[str, Command] = MappingProxyType({"set": allow, "show": show_allowances})
+"""Commands of ``dpcurves ledger allowance``, by name."""
 
 
 def add_view(
@@ -289,6 +292,7 @@ def drop_view(
 VIEW_COMMANDS: MappingProxyType[str, Command] = MappingProxyType(
     {"add": add_view, "list": show_views, "remove": drop_view}
 )
+"""Commands of ``dpcurves ledger view``, by name."""
 
 
 def create(
@@ -369,6 +373,7 @@ def restore(url: Url) -> None:
 LEDGER_COMMANDS: MappingProxyType[str, Command] = MappingProxyType(
     {"create": create, "show": show, "verify": verify, "head": head, "restore": restore}
 )
+"""Commands of ``dpcurves ledger``, by name."""
 
 
 def _print_statement(statement: Statement) -> None:

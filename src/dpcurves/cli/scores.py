@@ -297,10 +297,10 @@ class ResidualPlotOptions(QuestionOptions):
         """Return the fields of the question; with a model in a file, its predictions and residuals.
 
         Args:
-            defaults: Fields that the question has without options.
+            defaults: Default values of the question's fields.
 
         Raises:
-            Misuse: the file of the model cannot be read.
+            Misuse: an option has the wrong form, or the file of the model cannot be read.
         """
         from ..models import Residual
 
@@ -365,10 +365,10 @@ class ClaimOptions(QuestionOptions):
         coefficient.
 
         Args:
-            defaults: Fields that the question has without options.
+            defaults: Default values of the question's fields.
 
         Raises:
-            Misuse: a declared column has another form.
+            Misuse: an option has the wrong form.
         """
         question_fields = super().question_fields(defaults)
         columns = tuple(

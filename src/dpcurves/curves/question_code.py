@@ -264,7 +264,7 @@ class _Writer:
 
 
 def _public(name: str) -> Any:
-    """Return the public object of this name; None if there is none."""
+    """Return the object that `dpcurves` exports under this name; None if there is none."""
     return getattr(import_module("dpcurves"), name, None)
 
 
@@ -330,6 +330,6 @@ def _format_scalar(value: Any) -> str:
 
 
 def _quote(text: str) -> str:
-    """Return a text as code, in double quotation marks unless it has some."""
+    """Return a text as a Python literal, in double quotation marks unless the text has some."""
     quoted = repr(text)
     return f'"{quoted[1:-1]}"' if quoted.startswith("'") and '"' not in text and "\\'" not in quoted else quoted

@@ -221,8 +221,7 @@ def declared_columns_from_json(name: str, stored: Any) -> tuple[NumericColumn | 
 
 
 def _universe_to_json(unlisted: UnlistedCategories) -> dict[str, str]:
-    """Return the universe of unlisted categories as the JSON field ``universe``; an empty mapping without a universe.
-    """
+    """Return the universe of unlisted categories as the JSON field ``universe``; no field if there is no universe."""
     match unlisted.universe:
         case TextUniverse() as texts:
             return {"universe": f"{texts.alphabet}:{texts.longest}"}
@@ -245,6 +244,7 @@ ASKED: Codec = Codec(
     },
     readers={},
 )
+"""Codec of questions, in the forms that people write."""
 
 
 def _parse_fields(kind: type[Any], stored: Mapping[str, Any]) -> Any:

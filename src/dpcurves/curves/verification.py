@@ -186,7 +186,7 @@ class Verification(IntervalResult):
         return display.draw_numbers(values, shades=shades_of_share, **how)  # the probability has no interval
 
     def _columns(self) -> dict[str, Any]:
-        """Return the columns of the data frame, one row: share, probability, subsets."""
+        """Return the columns of the data frame, each of one row: share, probability, number of subsets."""
         return {
             "share": np.array([self.share]), "probability": np.array([self.probability]),
             "subsets": np.array([self.subsets]),

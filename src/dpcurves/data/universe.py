@@ -182,6 +182,7 @@ class HashUniverse:
 
 
 Universe = TextUniverse | HashUniverse
+"""A universe of either kind."""
 
 
 def parse_universe(text: str) -> Universe:

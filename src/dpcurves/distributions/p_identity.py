@@ -212,7 +212,10 @@ def _invert(matrix: Integers) -> Integers:
 def _read_tables() -> dict[int, Any]:
     """Return the stored P-Identity strategies as parsed JSON, by number of cells.
 
-    Each is a list of rows: budget per unit of weight, first cell, and the weights from there on.
+    Returns:
+        For each number of cells a list of rows. A row has its budget per unit of weight (units of ``2**-WEIGHT_BITS``),
+        its
+        first cell, and the weights from there on.
     """
     text = files(__package__).joinpath("p_identity.json").read_bytes()
     return {int(cells): table for cells, table in json.loads(text).items()}
@@ -225,10 +228,16 @@ def most_cells() -> int:
 
 @lru_cache(maxsize=32)  # a pure function of public facts
 def find_p_identity_strategy(cells: int) -> PIdentityStrategy | None:
-    """Return a strategy for this number of cells; None for fewer than `LEAST_CELLS` or more than `most_cells`.
+    """Return a P-Identity strategy for a number of cells, from the strategies that are stored with the package.
 
     If no strategy is stored for the number, columns of the next larger one are left out evenly. Each remaining column
     keeps its weights, so its budgets still add up to 1; only accuracy is lost, up to 6 % of the error.
+
+    Args:
+        cells: Number of cells.
+
+    Returns:
+        The strategy; None for fewer than `LEAST_CELLS` or more than `most_cells`.
 
     >>> find_p_identity_strategy(100).weights.shape[1], find_p_identity_strategy(8)
     (100, None)

@@ -85,7 +85,7 @@ class PathSums(CountDistribution):
         """Return the distribution whose blocks have the sum of the noises of several parties.
 
         Args:
-            parties: Number of parties, or the fraction of one party's noise.
+            parties: Number of parties, each of which adds one draw to every block and to the missing count.
         """
         return replace(
             self,

@@ -114,12 +114,13 @@ def fit_slow_trend(intervals: CountedIntervals, cells: int, total: float) -> Tre
     Formal guarantees: a pure function of released and public numbers.
 
     Args:
-        intervals: Noisy counts of intervals.
+        intervals: Noisy counts of intervals of cells, in any order; intervals may be nested.
         cells: Number of cells.
         total: Number of records, above 0.
 
     Returns:
-        Expected counts and the evidence of the model, or None.
+        Expected counts in records, which add up to `total`, and the evidence of the model. None if the density differs
+        from a uniform one by more than `Tuning.largest_deviation`.
 
     >>> begin = np.arange(0, 64, 8)
     >>> counts = 1000 * (1 + 0.3 * ((2 * begin + 8) / 64 - 1))

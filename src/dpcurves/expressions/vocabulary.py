@@ -5,8 +5,8 @@
     FUNCTIONS               text that lists all functions, for messages
     INSTEAD, LIST           what to write instead of aggregates, window functions, the current time, powers and others
 
-Every refused feature would read other rows, or would differ between engines. The tables hold names alone, and touch no
-records.
+Features are refused if they read other rows, differ between engines, or can be written with simpler ones. The tables
+hold names alone, and touch no records.
 
 >>> ALIASES["ceiling"], SIGNS["!="]
 ('ceil', 'ne')

@@ -165,7 +165,7 @@ def _simulate_release(sample: ReleasedSample, probabilities: FloatArray, generat
 
 
 def _shares_below(cells: FloatArray) -> FloatArray:
-    """Return the share of records up to the end of each cell, (..., cells)."""
+    """Return the share of records below the upper edge of each cell: (..., cells) to (..., cells)."""
     return np.asarray(np.cumsum(cells, axis=-1) / _total(cells)[..., None])
 
 
