@@ -134,8 +134,7 @@ RESERVED = frozenset({
 
 
 def _format_literal(value: float | str | bool | date | None) -> str:
-    """Return the SQL of a literal: NULL, TRUE, a quoted text, a date, a whole number, or a number that repeats exactly.
-    """
+    """Return the SQL of a literal: NULL, TRUE, a quoted text, a date, or a number that parses to the same double."""
     if value is None:
         return "NULL"
     if isinstance(value, bool):
@@ -175,8 +174,7 @@ def _format_operator(node: Call, texts: list[str]) -> str:
 
 
 def _level(node: Node) -> int:
-    """Return the precedence of a node, from 1 for OR to 9 for names, literals and functions; higher binds more closely.
-    """
+    """Return the precedence of a node, from 1 for OR to 9 for names, literals and functions; higher binds closer."""
     if isinstance(node, Literal) and isinstance(node.value, float) and node.value < 0:
         return PRECEDENCE["neg"]
     return PRECEDENCE.get(node.function, 9) if isinstance(node, Call) else 9

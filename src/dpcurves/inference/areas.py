@@ -381,8 +381,7 @@ def _largest_accepted_area(
     concordant, total = pair_bound
 
     def is_accepted(area: float) -> bool:
-        """Return whether noise, and sampling, explain that the concordant pairs are fewer than `area` times all pairs.
-        """
+        """Return whether noise, and sampling, explain that fewer pairs are concordant than `area` times all pairs."""
         shortfall = area * noise_effects[1] - noise_effects[0]
         if spread is not None:
             shortfall = shortfall + spread.normal_draws * spread.scale * np.sqrt(area * (1 - area))

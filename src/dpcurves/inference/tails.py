@@ -174,8 +174,7 @@ class PowerLaw(NamedTuple):
         )
 
     def expect(self) -> FloatArray:
-        """Return the expected sum of distances beyond the bound in each draw; infinite for a power law without a mean.
-        """
+        """Return the expected sum of distances beyond the bound in each draw; infinite if the power law has no mean."""
         with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
             beyond = np.where(self.pareto_index > 1, self.beyond * self.start / (self.pareto_index - 1), inf)
         return np.asarray(self.between + np.where((self.pareto_index > 1) | (self.beyond > 1e-6), beyond, 0.0))
