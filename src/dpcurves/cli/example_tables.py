@@ -290,7 +290,7 @@ def list_names() -> str:
 
 
 def _describe_columns(columns: Columns) -> str:
-    """Return the number of records and the names of the columns."""
+    """Return the number of records and the names of the columns as text, such as "3,000 records; age"."""
     records = len(next(iter(columns.values())))
     return f"{records:,} record{'s' if records > 1 else ''}; {', '.join(columns)}"
 

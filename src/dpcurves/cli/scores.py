@@ -226,7 +226,9 @@ class GroupedScoresView:
         return load_field_object("group_curves")(curves, AT_ONCE[self.view.show])
 
     def _rates(self, curves: ScoresByCategory) -> Any:
-        """Return the rates of all categories at the threshold."""
+        """Return the true and false positive rates and other rates of all categories at the threshold of
+        ``--threshold``.
+        """
         return load_field_object("group_rates")(curves, self.view.threshold)
 
     def _gap_tables(self, curves: ScoresByCategory) -> list[ViewTable]:

@@ -79,12 +79,15 @@ class _QuestionClasses(Mapping[str, type[Any]]):
         return kind
 
     def __iter__(self) -> Iterator[str]:
+        """Yield the command names, without importing any class."""
         return iter(self._places)
 
     def __len__(self) -> int:
+        """Return the number of question classes, without importing any."""
         return len(self._places)
 
     def __contains__(self, command: object) -> bool:
+        """Return True if a question has this command name, without importing its class."""
         return command in self._places
 
 

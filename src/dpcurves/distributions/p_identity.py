@@ -214,8 +214,7 @@ def _read_tables() -> dict[int, Any]:
 
     Returns:
         For each number of cells a list of rows. A row has its budget per unit of weight (units of ``2**-WEIGHT_BITS``),
-        its
-        first cell, and the weights from there on.
+        its first cell, and the weights from there on.
     """
     text = files(__package__).joinpath("p_identity.json").read_bytes()
     return {int(cells): table for cells, table in json.loads(text).items()}

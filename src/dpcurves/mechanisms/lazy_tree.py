@@ -146,22 +146,8 @@ class LazyTree(QueryMechanism):
         return noisy
 
 
-# The records of a dyadic block are chosen so that the blocks on a path add up to the count of a prefix.
-#
-# Take the endpoints of blocks as points 0, ..., 2**L, and each block as an edge between its two endpoints. The signed
-# sum of the blocks along a walk, added rightwards and subtracted leftwards, contains the positions between its two
-# endpoints once, and no others. All walks here lead to one point, home: ``2**(levels - 1)``, where blocks have the
-# levels below `levels`, of which there are L or L + 1. From a point the walk removes the digits of its distance from
-# home, the lowest first, in the form with digits -1, 0 and 1 in which no two neighbours are both nonzero (Reitwiesner
-# 1960). A record in cell c counts for the positions from c to the end: for the walk from c to home, and, if home is not
-# the last point, for one step from home to the last point.
-#
-# The next step of a walk depends on its present point alone, so walks form a tree. A distance from home is at most
-# ``2**(levels - 1)``, and has at most ``ceil(levels / 2)`` nonzero digits.
-
-
 class SignedBlock(NamedTuple):
-    """The records in the cells from `low` to before `high`, added (1) or subtracted (-1)."""
+    """The records in the cells from `low` to before `high`, added (sign 1) or subtracted (sign -1)."""
 
     sign: int
     low: int
@@ -169,19 +155,30 @@ class SignedBlock(NamedTuple):
 
 
 def signed_blocks(cells: int, levels: int, block: Block) -> tuple[SignedBlock, ...]:
-    """Return the records that a block contains, with signs; half of the blocks contain none.
+    """Return the records that a block of the tree contains, with signs; half of the blocks contain none.
 
-    The walk of cell c takes a step of level l from the odd multiple x of ``2**l`` (relative to home) to a multiple of
-    ``2**(l + 2)``, or ends at home with it. It reached x by digits below l - 1, which add up to at most ``2**l / 3``.
+    The records of a block are chosen so that the blocks on a path add up to the count of a prefix. Take the bounds of
+    cells as points 0, ..., 2**L, and a block as an edge between its two endpoints. The signed sum of the blocks along a
+    walk over these edges, added rightwards and subtracted leftwards, contains the cells between its two ends once, and
+    no others. All walks lead to one point, *home*: ``2**(levels - 1)``. From a point the walk removes the digits of its
+    distance from home, the lowest first, in the form with digits -1, 0 and 1 in which no two neighbours are both
+    nonzero (Reitwiesner 1960). A record in cell c counts for the cells from c to the end: for the walk from c to home,
+    and, if home is not the last point, for one step from home to the last point.
+
+    The next step of a walk depends on its present point alone, so walks form a tree, and a block contains the records
+    of a range of cells: the walk of cell c takes a step of level l from the odd multiple x of ``2**l`` (relative to
+    home) to a multiple of ``2**(l + 2)``, or ends at home with it. It reached x by digits below l - 1, which add up to
+    at most ``2**l / 3``.
 
     Formal guarantees: over the blocks of a path (`PathSums.blocks_on_path`) the records add up to those in the first t
     cells. A record is in the terms of at most ``depth // 2 + 1`` blocks, where ``2**depth`` is the least power of two
-    not below `cells`. Terms of a record in one cell and in another differ in at most `levels` blocks, rounded up to an
-    even number. No difference exceeds 1.
+    not below `cells`: a distance from home is at most ``2**(levels - 1)``, and has at most ``ceil(levels / 2)`` nonzero
+    digits. Terms of a record in one cell and in another differ in at most `levels` blocks, rounded up to an even
+    number. No difference exceeds 1.
 
     Args:
         cells: Number of cells of the grid.
-        levels: Number of levels of blocks; the point home is ``2**(levels - 1)``.
+        levels: Number of levels of blocks: L or L + 1.
         block: Level, from 0 for single cells, and index of the block within the level, from 0.
 
     Returns:
