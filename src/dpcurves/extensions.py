@@ -2,6 +2,7 @@
 
 An extension states its entry points; it is imported when one of its names is needed.
 
+    find_entry_points    entry points of a group, read once in a process
     find_packages        packages of the group `PACKAGE_GROUP`, imported
     load_results         the class of a stored kind of result, by `RESULT_GROUP`
     load_field_object    a public object of one of the packages, by its name
@@ -11,7 +12,7 @@ from __future__ import annotations
 
 from functools import cache
 from importlib import import_module
-from importlib.metadata import entry_points
+from importlib.metadata import EntryPoint, EntryPoints, entry_points
 from types import ModuleType
 from typing import Any
 
@@ -22,10 +23,26 @@ RESULT_GROUP = "dpcurves.results"
 
 
 @cache
+def _installed_entry_points() -> EntryPoints:
+    """Return the entry points of all installed packages. Reading their files takes some 30 ms, so this is cached."""
+    return entry_points()
+
+
+def find_entry_points(group: str, name: str | None = None) -> list[EntryPoint]:
+    """Return the entry points of a group, sorted by name.
+
+    Args:
+        group: Name of the group, as in `pyproject.toml` of the packages that declare entry points.
+        name: The name to find; None for all entry points of the group.
+    """
+    declared = _installed_entry_points().select(group=group)
+    return sorted((entry for entry in declared if name in {None, entry.name}), key=lambda entry: entry.name)
+
+
+@cache
 def find_packages() -> tuple[ModuleType, ...]:
     """Return the installed extension packages, imported, in the order of their entry point names."""
-    entries = sorted(entry_points(group=PACKAGE_GROUP), key=lambda entry: entry.name)
-    return tuple(entry.load() for entry in entries)
+    return tuple(entry.load() for entry in find_entry_points(PACKAGE_GROUP))
 
 
 def load_field_object(name: str) -> Any:
@@ -52,7 +69,7 @@ def load_results(kind: str) -> None:
     modules = (import_module(f"{__package__}.curves"), *find_packages())
     classes = [(module, name) for module in modules for name in module.__all__ if name[:1].isupper()]
     named = [(module, name) for module, name in classes if name.lower() == class_name]
-    entries = [] if named else list(entry_points(group=RESULT_GROUP, name=kind))
+    entries = [] if named else find_entry_points(RESULT_GROUP, kind)
     for entry in entries:
         entry.load()
     for module, name in named if named or entries else classes:
