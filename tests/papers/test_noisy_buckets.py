@@ -124,6 +124,7 @@ def four(adjacency: Adjacency) -> PrivacyLoss:
     return PrivacyLoss.pure(4 * adjacency.l1_sensitivity)
 
 
+@pytest.mark.quick_share(2)
 @pytest.mark.parametrize("adjacency", ADJACENCIES, ids=str)
 def test_four_cells_where_the_published_partition_leaks_lose_no_more_either(adjacency: Adjacency) -> None:
     assert [scale_of(change, four(adjacency), adjacency) for change in (1, 2)] == [Fraction(1, 4), Fraction(1, 2)]
