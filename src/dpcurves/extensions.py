@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from functools import cache
 from importlib import import_module
-from importlib.metadata import EntryPoint, EntryPoints, entry_points
+from importlib.metadata import EntryPoint, entry_points
 from types import ModuleType
 from typing import Any
 
@@ -23,20 +23,19 @@ RESULT_GROUP = "dpcurves.results"
 
 
 @cache
-def _installed_entry_points() -> EntryPoints:
-    """Return the entry points of all installed packages. Reading their files takes some 30 ms, so this is cached."""
-    return entry_points()
+def _entry_points_of_group(group: str) -> tuple[EntryPoint, ...]:
+    """Return the entry points of a group, sorted by name; cached, as reading the files of all packages takes 30 ms."""
+    return tuple(sorted(entry_points(group=group), key=lambda entry: entry.name))
 
 
 def find_entry_points(group: str, name: str | None = None) -> list[EntryPoint]:
-    """Return the entry points of a group, sorted by name.
+    """Return the entry points of a group, sorted by name. Packages that are installed later are not found.
 
     Args:
         group: Name of the group, as in `pyproject.toml` of the packages that declare entry points.
         name: The name to find; None for all entry points of the group.
     """
-    declared = _installed_entry_points().select(group=group)
-    return sorted((entry for entry in declared if name in {None, entry.name}), key=lambda entry: entry.name)
+    return [entry for entry in _entry_points_of_group(group) if name in {None, entry.name}]
 
 
 @cache
