@@ -20,12 +20,12 @@ import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import is_dataclass, replace
 from fractions import Fraction
-from importlib.metadata import entry_points
 from typing import Any, NamedTuple
 
 from .conversation import Release, Step, UnsupportedQuery
 from .curves.question import find_charged_query
 from .curves.result import CurveWarning, result_from_json
+from .extensions import find_entry_points
 from .ledger import QuestionBudget
 from .noise.randomness import Randomness
 from .privacy import EACH_RECORD, AddRemove, Adjacency, Neighbours, PrivacyLoss, ReplaceOne
@@ -89,7 +89,7 @@ def check_question(question: Any, columns: Mapping[str, Any]) -> tuple[TrustMode
     """
     _require(is_dataclass(question) and not isinstance(question, type), "the question is a dataclass")
     _require("\n" not in str(question) and str(question).strip() != "", "the question prints in one line")
-    installed = (entry.load()() for entry in entry_points(group="dpcurves.trust_models"))
+    installed = (entry.load()() for entry in find_entry_points("dpcurves.trust_models"))
     offers = tuple(_check_trust_model(question, trust) for trust in (Central(), *installed))
     _require(any(offer.refusal is None for offer in offers), "some trust model answers it")
     _check_absurd_answers(question)

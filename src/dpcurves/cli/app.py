@@ -16,13 +16,13 @@ import threading
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from importlib.metadata import entry_points
 from types import FrameType, MappingProxyType
 from typing import Annotated, Any, NoReturn, TypeVar
 
 import click
 from click.exceptions import Exit
 
+from ..extensions import find_entry_points
 from .accounts import ALLOWANCE_COMMANDS, LEDGER_COMMANDS, VIEW_COMMANDS
 from .example_tables import EXAMPLE_COMMANDS
 from .one_table import QUESTIONS
@@ -443,8 +443,7 @@ def build(typed: Sequence[str] = ()) -> Commands:
         return _make_application({})
     if first_word in OWN.commands:
         return _make_application({first_word: OWN.commands[first_word]})
-    entry_points_found = sorted(entry_points(group=GROUP), key=lambda entry_point: entry_point.name)
-    packages: tuple[PackageCommands, ...] = (OWN, *(entry_point.load() for entry_point in entry_points_found))
+    packages: tuple[PackageCommands, ...] = (OWN, *(entry_point.load() for entry_point in find_entry_points(GROUP)))
     commands = {name: command for package in packages for name, command in package.commands.items()}
     plans = {name: command for package in packages for name, command in package.plans.items()}
     groups = {name: group for package in packages for name, group in package.groups.items()}

@@ -12,10 +12,10 @@ which have other privacy terms. The module defines commands; records are read wh
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from importlib.metadata import entry_points
 from types import MappingProxyType
 from typing import Any
 
+from ..extensions import find_entry_points
 from . import columns, options
 from . import scores as score_options
 from .ask_file import LISTED, FieldQuestions, Terms, build_question, make_question_command
@@ -197,10 +197,7 @@ COMMANDS = (
 
 def _list_commands() -> Iterator[Command]:
     """Yield the core's commands, each followed by the commands of other packages that are listed after it."""
-    field_questions: list[FieldQuestions] = [
-        entry_point.load()
-        for entry_point in sorted(entry_points(group=LISTED), key=lambda entry_point: entry_point.name)
-    ]
+    field_questions: list[FieldQuestions] = [entry_point.load() for entry_point in find_entry_points(LISTED)]
     for command in COMMANDS:
         yield command
         for field in field_questions:

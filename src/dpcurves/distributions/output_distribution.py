@@ -35,7 +35,6 @@ from enum import Enum
 from fractions import Fraction
 from functools import cache, lru_cache
 from importlib import import_module
-from importlib.metadata import entry_points
 from math import ceil, exp, expm1, inf, log, log1p, nan, prod, sqrt
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, NamedTuple, Protocol, Self, TypeVar, cast
@@ -45,6 +44,7 @@ import numpy as np
 from ..arguments import InvalidArgument, WrongArgumentType
 from ..arrays import BoolArray, FloatArray, IntArray
 from ..codec import INTEGERS, STORED, Count, JsonSchema
+from ..extensions import find_entry_points
 from ..privacy import PrivacyLoss
 from ..queries.query import Places
 
@@ -997,9 +997,7 @@ def json_schemas() -> dict[str, JsonSchema]:
     True
     """
     distributions = {key: _import_distribution(location) for key, location in PLACES.items()}
-    distributions |= {
-        entry.name: entry.load() for entry in sorted(entry_points(group=GROUP), key=lambda entry: entry.name)
-    }
+    distributions |= {entry.name: entry.load() for entry in find_entry_points(GROUP)}
     return {
         key: _json_schema(distribution)
         for key, distribution in distributions.items()
@@ -1038,7 +1036,7 @@ def _find_distributions(stored: Mapping[str, Any]) -> list[type[OutputDistributi
     """Return the classes whose keys a stored release contains, from this package or else from entry points."""
     if places := [location for key, location in PLACES.items() if key in stored]:
         return [_import_distribution(location) for location in places]
-    if classes := [entry.load() for entry in entry_points(group=GROUP) if entry.name in stored]:
+    if classes := [entry.load() for entry in find_entry_points(GROUP) if entry.name in stored]:
         return classes
     raise KeyError("distribution")
 

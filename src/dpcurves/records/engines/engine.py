@@ -11,7 +11,6 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import fields
-from importlib.metadata import entry_points
 from math import isfinite, prod
 from types import MappingProxyType
 from typing import NamedTuple, Protocol
@@ -37,6 +36,7 @@ from ...data import (
     TypedAxis,
     UnlistedCategories,
 )
+from ...extensions import find_entry_points
 from ...privacy import Unit
 from ...queries.weights import WeightedQuery
 from ..source import Column
@@ -161,7 +161,7 @@ def table_from_url(url: str, table: str) -> EngineTable:
         ValueError: the URL or the table's name is invalid.
     """
     scheme = url.partition("://")[0]
-    for entry_point in entry_points(group=GROUP, name=scheme):
+    for entry_point in find_entry_points(GROUP, scheme):
         table_handle: EngineTable = entry_point.load()(url, table=table)
         return table_handle
     raise MissingPackage(

@@ -15,12 +15,11 @@ import secrets
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
-from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Any, Protocol
 
 from dpcurves.arrays import IntArray
+from dpcurves.extensions import find_entry_points
 from dpcurves.ledger import Account
 from dpcurves.noise.randomness import Randomness
 from dpcurves.privacy import EACH_RECORD, Neighbours, PrivacyLoss
@@ -357,14 +356,13 @@ class TaskType:
     create_service: Callable[[Any, Any], Any]
 
 
-@lru_cache  # reading the entry points of all installed packages takes 5 ms
 def load_task_type(name: str) -> TaskType:
     """Return the registered task type whose documents have this name in their first field.
 
     Raises:
         ProtocolError: no task type of this name is installed.
     """
-    for entry_point in entry_points(group=GROUP, name=name.replace(" ", "-")):
+    for entry_point in find_entry_points(GROUP, name.replace(" ", "-")):
         kind: TaskType = entry_point.load()
         return kind
     raise ProtocolError("task", "the file is not a task document; name the one that you received")
