@@ -1,11 +1,17 @@
-"""Extension packages: how the core finds questions and results of other packages, without importing any of them.
+"""Discovery of extension packages by entry points: the core finds their questions and results without importing them.
 
-An extension states its entry points; it is imported when one of its names is needed.
+An extension declares entry points (names in the metadata of an installed package that point to its objects). It is
+imported when one of its names is needed.
 
-    find_entry_points    entry points of a group, read once in a process
-    find_packages        packages of the group `PACKAGE_GROUP`, imported
-    load_results         the class of a stored kind of result, by `RESULT_GROUP`
-    load_field_object    a public object of one of the packages, by its name
+    find_entry_points    group -> its entry points, read once in a process
+    find_packages        all packages of the entry point group `PACKAGE_GROUP`, imported
+    load_field_object    name -> the public object of this name in one of these packages
+    load_results         kind of a stored result -> its class is imported, so that the result can be parsed
+
+The module imports packages that are installed, and reads no records.
+
+>>> find_entry_points("dpcurves.a_group_that_nobody_declares")
+[]
 """
 
 from __future__ import annotations
@@ -34,6 +40,9 @@ def find_entry_points(group: str, name: str | None = None) -> list[EntryPoint]:
     Args:
         group: Name of the group, as in `pyproject.toml` of the packages that declare entry points.
         name: The name to find; None for all entry points of the group.
+
+    Returns:
+        The entry points, not loaded; empty if no installed package declares one.
     """
     return [entry for entry in _entry_points_of_group(group) if name in {None, entry.name}]
 
