@@ -297,6 +297,9 @@ def _compute_uplift(above: FloatArray) -> FloatArray:
 
     Args:
         above: Counts of the records with the highest scores, shape (..., treatment, outcome, points).
+
+    Returns:
+        Heights of the curve, shape (..., points); a rate is 0 where there are too few records.
     """
     untreated, treated = np.moveaxis(above, -3, 0)
     rates = [_divide_or_zero(counts[..., 1, :], counts.sum(axis=-2)) for counts in (untreated, treated)]
@@ -308,6 +311,9 @@ def _compute_qini(above: FloatArray) -> FloatArray:
 
     Args:
         above: Counts of the records with the highest scores, shape (..., treatment, outcome, points).
+
+    Returns:
+        Heights of the curve, shape (..., points); a rate is 0 where there are too few records.
     """
     untreated, treated = np.moveaxis(above, -3, 0)
     gained = treated[..., 1, :] - untreated[..., 1, :] * _divide_or_zero(treated.sum(axis=-2), untreated.sum(axis=-2))

@@ -106,5 +106,8 @@ class _DiscPoint:
 
     @property
     def quotient_bounds(self) -> tuple[Fraction, Fraction]:
-        """Lower and upper bound of ``x / y``, without the sign, over all points that these digits allow."""
+        """Lower and upper bound of ``x / y``, without the sign, over all points that these digits allow.
+
+        The upper bound is valid only if `has_bounded_quotient`.
+        """
         return Fraction(self.x, self.y + 1), Fraction(self.x + 1, max(self.y, 1))

@@ -162,7 +162,14 @@ def encode_rows(words: Words) -> list[bytes]:
 
 
 def are_elements(words: Words) -> NDArray[np.bool_]:
-    """Return a mask of the words ``(..., 2)`` that are below the modulus."""
+    """Return which numbers are elements of the field, that is below the modulus.
+
+    Args:
+        words: Numbers, ``(..., 2)``, low word first.
+
+    Returns:
+        A mask ``(...)``.
+    """
     low, high = words[..., 0], words[..., 1]
     return np.asarray((high < _UPPER) | ((high == _UPPER) & (low == 0)))
 
