@@ -1,14 +1,15 @@
-"""Read models from JSON, and define the residual of a model.
+"""JSON of prediction models: read a scorecard, a tree ensemble or a residual from a document.
 
 A model (`Predictor`) turns the columns of a record into a number, such as a risk. Questions carry models as JSON, so
-that other machines compute the same numbers. `predictor_from_json` reads a text, `predictor_from_object` the objects of
-a parsed text. The field ``dpcurves`` of a document names its type:
+that other machines compute the same numbers.
 
-- ``scorecard`` and ``tree-ensemble``: the types of `KINDS`, with a linear predictor or with decision trees;
-- ``residual``: a `Residual`, the outcome minus the prediction of a model;
-- another name: a predictor of another package, found by an entry point of the group `GROUP`.
+    predictor_from_json      JSON text -> model
+    predictor_from_object    parsed JSON -> model
+    Residual                 the outcome minus the prediction of another model
 
-Documents are data. Reading one executes none of it.
+The field ``dpcurves`` of a document names its type: ``scorecard``, ``tree-ensemble``, ``residual``, or a type of
+another package, which is found by an entry point of the group `GROUP`. Documents are data: reading one executes none of
+it.
 
 Formal guarantees: this module reads no records. The number that a model gives a record is a function of that record and
 of the document alone.
@@ -34,60 +35,6 @@ from ..data.axis import MOST_JSON, Input, Predictor
 from ..extensions import find_entry_points
 from .linear import Scorecard
 from .trees import TreeEnsemble
-
-
-@dataclass(frozen=True, slots=True, repr=False, eq=False)
-class Residual(Predictor):
-    """The residual of a model: the value of a numeric column minus the prediction.
-
-    A residual is a predictor itself, so that questions about scores can be asked of it. It is missing for records
-    without an outcome or without a prediction.
-
-    Formal guarantees: as for `Predictor`, the value for a record is a function of that record alone.
-
-    Attributes:
-        outcome: The numeric column with the true values.
-        model: A `Scorecard` or `TreeEnsemble`.
-
-    Raises:
-        TypeError: an attribute has another type.
-        ValueError: the model is a residual.
-    """
-
-    KIND: ClassVar[str] = "residual"
-
-    outcome: str
-    model: Predictor
-
-    def __post_init__(self) -> None:
-        require_type("outcome", self.outcome, str, "the name of a column")
-        require_type("model", self.model, Predictor, "a Scorecard or TreeEnsemble")
-        if isinstance(self.model, Residual):
-            raise InvalidArgument("model", "must be a Scorecard or TreeEnsemble, as in Scorecard.from_sklearn(model)")
-
-    @property
-    def name(self) -> str:  # type: ignore[override]
-        """Name of the model's residual in axis labels and legends."""
-        return f"{self.outcome} minus {self.model.name}"
-
-    @property
-    def inputs(self) -> tuple[Input, ...]:
-        """Columns that are read: the outcome first, then the inputs of the model."""
-        return (Input(self.outcome), *self.model.inputs)
-
-    def compute_values(self, columns: Sequence[FloatArray]) -> FloatArray:
-        """Return outcome minus prediction for each record, shape (records,); NaN where a column is missing.
-
-        Args:
-            columns: Values of the `inputs`, in their order. Infinite outcomes give infinite residuals.
-        """
-        with np.errstate(all="ignore"):  # an infinite outcome has an infinite residual, beyond all clipping bounds
-            return np.asarray(columns[0] - self.model.compute_values(columns[1:]))
-
-    def fields(self) -> dict[str, Any]:
-        """Return the fields as JSON values, the model as an object of its own."""
-        return {"outcome": self.outcome, "model": self.model.to_object()}
-
 
 KINDS: tuple[type[Scorecard | TreeEnsemble], ...] = (Scorecard, TreeEnsemble)
 """Types of models of this package, each with its name in JSON as the attribute `KIND`."""
@@ -160,3 +107,56 @@ def predictor_from_object(stored: Any) -> Predictor:
         ) from None
     except (TypeError, ValueError, AttributeError, RecursionError):
         raise InvalidArgument("model", "a field has the wrong form: write the model with to_json") from None
+
+
+@dataclass(frozen=True, slots=True, repr=False, eq=False)
+class Residual(Predictor):
+    """The residual of a model: the value of a numeric column minus the prediction.
+
+    A residual is a predictor itself, so that questions about scores can be asked of it. It is missing for records
+    without an outcome or without a prediction.
+
+    Formal guarantees: as for `Predictor`, the value for a record is a function of that record alone.
+
+    Attributes:
+        outcome: The numeric column with the true values.
+        model: A `Scorecard` or `TreeEnsemble`.
+
+    Raises:
+        TypeError: an attribute has another type.
+        ValueError: the model is a residual.
+    """
+
+    KIND: ClassVar[str] = "residual"
+
+    outcome: str
+    model: Predictor
+
+    def __post_init__(self) -> None:
+        require_type("outcome", self.outcome, str, "the name of a column")
+        require_type("model", self.model, Predictor, "a Scorecard or TreeEnsemble")
+        if isinstance(self.model, Residual):
+            raise InvalidArgument("model", "must be a Scorecard or TreeEnsemble, as in Scorecard.from_sklearn(model)")
+
+    @property
+    def name(self) -> str:  # type: ignore[override]
+        """Name of the model's residual in axis labels and legends."""
+        return f"{self.outcome} minus {self.model.name}"
+
+    @property
+    def inputs(self) -> tuple[Input, ...]:
+        """Columns that are read: the outcome first, then the inputs of the model."""
+        return (Input(self.outcome), *self.model.inputs)
+
+    def compute_values(self, columns: Sequence[FloatArray]) -> FloatArray:
+        """Return outcome minus prediction for each record, shape (records,); NaN where a column is missing.
+
+        Args:
+            columns: Values of the `inputs`, in their order. Infinite outcomes give infinite residuals.
+        """
+        with np.errstate(all="ignore"):  # an infinite outcome has an infinite residual, beyond all clipping bounds
+            return np.asarray(columns[0] - self.model.compute_values(columns[1:]))
+
+    def fields(self) -> dict[str, Any]:
+        """Return the fields as JSON values, the model as an object of its own."""
+        return {"outcome": self.outcome, "model": self.model.to_object()}
