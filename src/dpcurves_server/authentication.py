@@ -87,7 +87,8 @@ class Authenticator:
     def _authenticate_session(self, request: Request) -> Principal | None:
         """Return who signed in with the session cookie; None without a valid one.
 
-        Raises `ProtocolError` if a request with side effects lacks the session's CSRF token.
+        Raises:
+            ProtocolError: A request with side effects lacks the session's CSRF token.
         """
         cookie = request.cookies.get(COOKIE)
         session = None if cookie is None else self.services.sessions.find(cookie)

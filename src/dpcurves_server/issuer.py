@@ -184,7 +184,11 @@ class Issuer:
             return jwt.decode(text, KeySet.import_key_set(self._fetch_keys()), registry=registry)
 
     def _fetch_metadata(self) -> Any:
-        """Return the provider's metadata. Raises `ValueError` if it states another issuer or an insecure address."""
+        """Return the provider's metadata.
+
+        Raises:
+            ValueError: It states another issuer or an insecure address.
+        """
         facts = self._fetch_cached("facts", get_well_known_url(self.url, external=True))
         if facts["issuer"] != self.url:
             raise ValueError("the provider states another issuer URL")

@@ -119,7 +119,8 @@ def read_shares_above(curves: Mapping[str, CDF], text: str) -> list[Reading]:
 def _parse_value(text: str, label: str) -> float:
     """Return a typed value in units of the axis: days or seconds since 1970-01-01 for a date.
 
-    Raises `InvalidArgument` if the text is no number, or no date on an axis of dates or times.
+    Raises:
+        InvalidArgument: The text is no number, or no date on an axis of dates or times.
     """
     if not is_date_axis(label):
         value = parse_number(read_number("above", text))

@@ -176,7 +176,11 @@ class Remote:
         )
 
     def _find_only_project(self) -> str:
-        """Return the name of the token's only project. Raises `InvalidArgument` if it has several or none."""
+        """Return the name of the token's only project.
+
+        Raises:
+            InvalidArgument: It has several or none.
+        """
         projects = self._get("me")["projects"]
         if len(projects) != 1:
             raise InvalidArgument(

@@ -140,7 +140,10 @@ def _list_categories(question: Any, dataset: str, declared: Mapping[str, Declare
     """Return a question with the declared categories of the column whose categories it does not list.
 
     A column with unlisted categories stays as it is if the question names the universe in which to find them (partition
-    selection). Raises `InvalidArgument` if the schema declares no categories.
+    selection).
+
+    Raises:
+        InvalidArgument: The schema declares no categories.
     """
     unlisted = find_unlisted(question)
     if unlisted is None:

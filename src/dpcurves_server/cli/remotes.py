@@ -47,7 +47,11 @@ class ProjectOption:
     project: str | None = optional("NAME", "The project that asks; left out: that of the token.")
 
     def open_remote(self) -> Remote:
-        """Return a client of the server of the last login. Raises `Misuse` if there was no login."""
+        """Return a client of the server of the last login.
+
+        Raises:
+            Misuse: There was no login.
+        """
         from ..remote import Remote
 
         try:
@@ -67,8 +71,10 @@ class ViewOption:
     view: str | None = optional("NAME", "View of the dataset on the server: only its rows, with its derived columns.")
 
     def apply(self, question: Question[Any], remote: Remote) -> Question[Any]:
-        """Return the question on the view; the question itself without one. Raises `InvalidArgument` if the server has
-        no such view.
+        """Return the question on the view; the question itself without one.
+
+        Raises:
+            InvalidArgument: The server has no such view.
         """
         if self.view is None:
             return question
