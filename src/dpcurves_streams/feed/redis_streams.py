@@ -158,8 +158,10 @@ class RedisWindows:
             time_step = max(time_step, last)
 
     def _count_batch(self, windows: OpenWindows, batch: Sequence[Entry]) -> None:
-        """SECRET: count entries, and note which step each belongs to. Raises `InvalidArgument` if another process has
-        the lease.
+        """SECRET: count entries, and note which step each belongs to.
+
+        Raises:
+            InvalidArgument: Another process has the lease.
         """
         if not self._entries.acquire_lease():
             raise InvalidArgument(

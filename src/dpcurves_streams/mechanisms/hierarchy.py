@@ -285,7 +285,8 @@ class PrunedHierarchy(Memoryless):
     def _plan(self, query: PrunedQuery, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
         """Return a plan: noisy decisions which aggregations to divide, then noisy counts of undivided nodes.
 
-        Raises `UnsupportedQuery` if decisions of `PrivTree` cannot be calibrated for this query, loss and adjacency.
+        Raises:
+            UnsupportedQuery: Decisions of `PrivTree` cannot be calibrated for this query, loss and adjacency.
         """
         division_rule(query, loss, adjacency)
         noise = calibrate_noise(query, loss * (1 - query.budget_fraction), adjacency)

@@ -250,8 +250,10 @@ class Pegasus(QueryMechanism):
     refusal_template = "{called} are not what {kind} asks"
 
     def _plan(self, query: GroupedTimeStepQuery, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
-        """Return a plan of noisy counts and group decisions. Raises `UnsupportedQuery` if the noise of grouping would
-        exceed its largest scale.
+        """Return a plan of noisy counts and group decisions.
+
+        Raises:
+            UnsupportedQuery: The noise of grouping would exceed its largest scale.
         """
         level_loss = loss * Fraction(1, query.levels)
         noise = calibrate_noise(query, level_loss * (1 - query.budget_fraction), adjacency)
