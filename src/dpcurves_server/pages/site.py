@@ -50,7 +50,8 @@ from .page_context import (
 NUL = "\x00"
 """The null character, which databases cannot store in a text."""
 KEPT = "public, max-age=31536000, immutable"
-"""Cache-Control header of static files: browsers may keep them for a year, as a changed file gets another name."""
+"""Cache-Control header of static files: browsers may keep them for a year, as templates add a hash of the files to each
+address."""
 
 
 class Page(NamedTuple):
