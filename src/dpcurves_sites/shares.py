@@ -281,7 +281,7 @@ def decide_acceptance(distribution: PolyaBlocks, block: int, integer: int, word:
 
 MOST_EXTRA_VARIANCE = Fraction(1, 100)
 """Largest relative increase of the variance that is paid so that a sum of discrete Gaussian shares satisfies the stated
-rho. A larger increase is refused, because the shares are then far from Gaussian."""
+rho. A larger increase is refused."""
 _VARIANCE_PARTS = 2**30  # denominator to which variances are rounded up, so that exact fractions stay short
 _PROOF_CANDIDATES = [2.0**power for power in range(-40, 41)]  # candidates for b in the proof of `gaussian_overhead`
 

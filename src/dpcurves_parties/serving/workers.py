@@ -33,8 +33,8 @@ from .messages import ProtocolError
 
 EXTRA = "workers of a Dask cluster need an extra: pip install 'dpcurves[scale]'"
 MOST_RESTARTS = 5
-"""Largest number of consecutive restarts after lost workers without an item that finished in between. A process killed
-so often lacks memory, and would be killed again."""
+"""Largest number of consecutive restarts after lost workers without an item that finished in between. Processes
+killed so often probably lack memory, and would be killed again."""
 STARTED = "forkserver" if "forkserver" in get_all_start_methods() else "spawn"
 """Start method of processes: where available, forks of a server process that has imported the needed modules."""
 Item = TypeVar("Item")
