@@ -115,7 +115,7 @@ def publish(
         level: Confidence level of bands and intervals.
         population: Whether intervals for the population are shown too.
         suppress: Relative width of an interval above which a count or sum is written as ``..`` on the page and in CSV
-            files; see `ReleasedResult.to_csv`. JSON and plots always have all numbers with their intervals.
+            files. None: none is. JSON and plots always have all numbers with their intervals.
         about: TOML file with what results do not know and the entry needs: curators, region, intended use and more.
             ``dpcurves publish --about-template FILE`` writes one to fill in. None: the entry lacks these fields.
         date: Date of the publication, as in ``"2026-11-29"``. None: today, in UTC.
@@ -179,7 +179,7 @@ def publish(
 def _name_results(
     results: ReleasedResult | Sequence[ReleasedResult] | Mapping[str, ReleasedResult],
 ) -> dict[str, ReleasedResult]:
-    """Return the results by file name.
+    """Return the results by the name of their files, without ending; results without a name get one by their kind.
 
     Raises:
         ValueError: there is no result, or a file name is invalid.
@@ -432,7 +432,11 @@ def stack_columns(
         results: Results with the same columns, by name.
         level: The confidence level of bands and intervals.
         population: Whether ends for the population are included.
-        suppress: See `to_csv`.
+        suppress: Largest width of an interval as a fraction of its number; wider ones are written as ``..``. None: all
+            are written.
+
+    Returns:
+        Columns by name; ``result`` is the first.
 
     Raises:
         ValueError: the results have different columns.

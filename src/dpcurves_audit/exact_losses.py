@@ -255,7 +255,15 @@ def convolve_gaussians(variances: Sequence[float], reach: int) -> NDArray[np.flo
 
 
 def _list_tables(cells: int, neighbours: Neighbours) -> Iterator[tuple[Table, Table]]:
-    """Yield all neighbouring tables of up to `RECORDS` records, in both orders; the last cell is missing records."""
+    """Yield all neighbouring pairs of tables of up to `RECORDS` records, each pair in both orders.
+
+    Args:
+        cells: Number of cells of the grid.
+        neighbours: Adjacency: add-remove or replace-one.
+
+    Yields:
+        Pairs of tables, (cells + 1,) each: records in each cell, then missing records.
+    """
 
     def count(places: Sequence[int]) -> Table:
         """Return how many records each cell has."""
@@ -353,7 +361,11 @@ FindDistribution = Callable[[Any, Table, Plan], dict[Any, float]]
 
 
 def _list_choices() -> Iterator[tuple[str, Any, Any, FindDistribution]]:
-    """Yield names, mechanisms, queries, and the function that returns probabilities of outcomes."""
+    """Yield the mechanisms whose answers are choices, with a small query for each.
+
+    Yields:
+        Name for the report, mechanism, query, and the function that returns the exact probability of each answer.
+    """
     axis = (Axis(COLUMN, Grid(0, 1, cells=GRID_CELLS)),)
     boxes = queries.WorstBoxQuery(axis, (((0, 1),), ((1, 4),), ((0, 4),)), (0, 1, 1))
     bounds = queries.CoverageQuery((Axis(COLUMN, doubling_grid(0.125, 2)),), Fraction(9, 10))
@@ -467,6 +479,13 @@ def sum_over_common_noise(mechanism: Any, table: Table, plan: Plan) -> dict[Any,
         mechanism: Without effect: the plan has the distributions of the noise.
         table: Exact numbers of a query.
         plan: The plan of the query, with one positive answer.
+
+    Returns:
+        Probability by answer: the index of the first comparison that is positive, or the number of comparisons if none
+        is.
+
+    Raises:
+        ValueError: the plan has several positive answers.
     """
     distribution = plan.distribution.require_type(ThresholdAnswers)
     if distribution.size != 1:
@@ -489,6 +508,14 @@ def sum_over_minimums(mechanism: Any, table: Table, plan: Plan) -> dict[Any, flo
     """Return the exact probability of each answer of the mechanism that merges cells.
 
     In an interval, counts are compared with one noisy minimum, over which the probabilities are summed.
+
+    Args:
+        mechanism: Without effect: the plan has the noise.
+        table: Records in each cell, then missing records, (cells + 1,).
+        plan: The plan of the query.
+
+    Returns:
+        Probability by answer; an answer has one bit per cell, 1 where an interval of merged cells ends.
     """
     query: Any = plan.query
     noise = thresholds.calibrate_merge_noise(plan.loss, plan.adjacency)

@@ -101,6 +101,10 @@ def call_release(release: Release, data: Any, timeout: float) -> Any:
         release: The audited function.
         data: The data set; the function gets a copy.
         timeout: Seconds after which the call counts as hanging.
+
+    Returns:
+        The answer (an iterator as a list); or a `Failure` for an exception or a time-out; or a dict of answer and
+        printed text, if the function prints.
     """
     output = io.StringIO()
     try:

@@ -254,7 +254,14 @@ class ModelPairQuestion(TableQuestion):
         return statistics
 
     def steps(self, setting: Setting) -> Needs[Any]:
-        """Ask for one table of both scores, or for two tables of one score each, as `choose_design` decides."""
+        """Yield the queries of two models' scores by class: one joint table of both scores, or one table for each
+        score.
+
+        `choose_design` picks the number of tables and the cells from public facts, by the expected error.
+
+        Args:
+            setting: Privacy loss and adjacency.
+        """
         design = choose_design(self, setting)
         require_few_counts(design.shapes(), "grid")
         scores = [
@@ -371,6 +378,9 @@ def _make_readings(
     Args:
         grids: Cells of both scores.
         thresholds: Threshold probabilities of net benefit.
+
+    Returns:
+        Metric by name; each function returns values of shape (...).
     """
     middles = [middles_of(grid) for grid in grids]
     cell_starts = [grid.edges[:-1] for grid in grids]

@@ -225,7 +225,12 @@ class MulticlassQuestion(TableQuestion):
         return statistics
 
     def steps(self, setting: Setting) -> Needs[Multiclass]:
-        """Ask for the counts: one table per score, and one of predictions if their column is named."""
+        """Yield the queries: one table of class by score for each class, and a confusion table if `predicted` names a
+        column.
+
+        Args:
+            setting: Without effect: the tables are the same for any loss.
+        """
         tables: list[PrefixWorkload | CellWorkload] = [
             PrefixWorkload((self.label, Axis(score, separate_outside(self.grid)))) for score in self.scores
         ]

@@ -302,8 +302,14 @@ class PairwiseScorerQuestion(TableQuestion):
         return {"auc": Statistic(_compute_held_out_auc, null_value=0.5)}
 
     def steps(self, setting: Setting) -> Needs[Any]:
-        """Ask for counts of classes and folds, for sums of features and products one by one, and for held-out
-        scores."""
+        """Yield the queries that fit a linear scorer: counts of classes and folds, one query of sums for each feature
+        and each product of two features, and counts of held-out scores.
+
+        The last query depends on the answers of the earlier ones, which give the scorer of each fold.
+
+        Args:
+            setting: Without effect: the budget fractions are fixed.
+        """
         classes = parse_class_labels(self.label, self.pos_label, self.neg_label)
         fold = self._make_fold_axis()
         queries = [

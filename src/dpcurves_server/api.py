@@ -142,7 +142,11 @@ def model_to_json(model: StoredModel) -> dict[str, Any]:
 
 
 def statement_to_json(statement: Statement) -> dict[str, Any]:
-    """Return every charge of an account as a JSON object, with the account's allowances."""
+    """Return every charge of an account as a JSON object, with the account's allowances.
+
+    Returns:
+        JSON object: data set, budget (`cap`), spent and left, `grants` (charges in order) and `allowances`.
+    """
     return {
         "dataset": statement.account.dataset, "cap": amount_to_json(statement.account.limit),
         "spent": amount_to_json(statement.spent), "left": amount_to_json(statement.remaining),
@@ -244,7 +248,7 @@ def require_plain(value: Any) -> None:
         value: The parsed body, or a part of it.
 
     Raises:
-        ProtocolError: names the limit.
+        ProtocolError: a limit is exceeded: 200,000 values, 32 levels, or text with null characters or lone surrogates.
     """
     level = [value]
     part_count = 0

@@ -176,7 +176,15 @@ def draw(inputs: DrawingInputs, table: Any | None) -> Drawing:
 
 
 def _draw_file(inputs: DrawingInputs) -> Drawing:
-    """Draw a picture, a page or a workbook of releases, in the language of the reader; several share a picture."""
+    """Return a picture, a page or a workbook of released results, in the language of the reader.
+
+    Args:
+        inputs: Names and JSON of the results, the language, and the form (``svg`` or a file type). Several results
+            share one picture.
+
+    Returns:
+        SVG text for ``svg``; otherwise the file in base64.
+    """
     curves = [result_from_json(text) for _, text in inputs["curves"]]
     names = [name for name, _ in inputs["curves"]]
     with DRAWING, use_language(inputs["language"]):
@@ -215,6 +223,13 @@ def _draw_sketch(inputs: DrawingInputs, table: Any | None) -> Drawing:
     With a typed share of rows, that share of the table's rows passes the filter, whatever their values.
 
     Formal guarantees: none is needed, because the table is public. The picture is marked as one of made-up data.
+
+    Args:
+        inputs: Question, loss, adjacency, unit and share of rows, as JSON values.
+        table: Public table to draw from; None: a table is made up from the inputs.
+
+    Returns:
+        SVG text.
     """
     loss = loss_from_text(**inputs["loss"])
     unit = inputs["unit"]
@@ -383,7 +398,11 @@ class Renderer:
         return future
 
     def _count_waiting(self, person: str) -> None:
-        """Count a drawing that a person waits for. Raises `ProtocolError` if there are too many."""
+        """Add one to the number of drawings that a person waits for.
+
+        Raises:
+            ProtocolError: the person waits for `MOST_OF_ONE` drawings already (status 429).
+        """
         with self._counting:
             if self._waiting[person] >= MOST_OF_ONE:
                 raise ProtocolError("picture", f"{MOST_OF_ONE} pictures of yours wait already; try again later", 429)
@@ -412,8 +431,14 @@ class Renderer:
             return self._draw_now(inputs, table)
 
     def _draw_now(self, inputs: DrawingInputs, table: SyntheticTable | None) -> Drawing:
-        """Return the drawing that the process makes. Raises `ProtocolError` (status 503) if it fails or takes too
-        long.
+        """Return the drawing that the drawing process makes; the process is killed after 60 seconds.
+
+        Args:
+            inputs: What to draw.
+            table: Public table of a sketch; None: no table is needed.
+
+        Raises:
+            ProtocolError: drawing failed or took too long (status 503).
         """
         # 60.0: seconds after which a drawing is aborted and its process restarted: nobody waits longer for it
         ending = threading.Timer(60.0, self._child.kill)
@@ -432,7 +457,17 @@ class Renderer:
     def _send_job(
         self, process: subprocess.Popen[bytes], inputs: DrawingInputs, table: SyntheticTable | None
     ) -> DrawingInputs:
-        """Send a job to the process and return its answer. Raises `OSError` or `ValueError` if it has ended."""
+        """Send a drawing request to the drawing process and return its answer, as JSON values. A table is sent once
+        only.
+
+        Args:
+            process: The drawing process.
+            inputs: What to draw.
+            table: Public table of a sketch; None: no table is needed.
+
+        Raises:
+            OSError, ValueError: the process has ended.
+        """
         table_bytes = b"" if table is None or self._sent == (process, table.digest) else table.parquet_bytes
         line = json.dumps({**inputs, "octets": len(table_bytes), "has_table": table is not None})
         request_pipe = cast("IO[bytes]", process.stdin)

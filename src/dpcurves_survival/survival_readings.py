@@ -187,8 +187,19 @@ ONE_CAUSE = RiskTableReader(
 
 
 def find_nearest_edge(curve: Any, argument: str, time: float) -> tuple[int, float]:
-    """Return the index and the time of the edge nearest to `time`; for declared values, the edge past it and `time`
-    itself. Raises `InvalidArgument`, which names `argument`, for a time beyond the grid."""
+    """Return the edge of the time grid that is nearest to a requested time.
+
+    Args:
+        curve: Result with a time grid.
+        argument: Name of the argument, for the message.
+        time: Requested time, in units of the grid.
+
+    Returns:
+        Index and time of the edge; for declared values, the index of the edge past `time`, and `time` itself.
+
+    Raises:
+        InvalidArgument: the time lies beyond the grid.
+    """
     requested = convert_to_double(time)
     if requested is None or not curve.x[0] <= requested <= curve.x[-1]:
         raise InvalidArgument(
@@ -216,7 +227,7 @@ def estimate_statistic(
         name: Name of the statistic.
         groups: One result, or two.
         statistic: Function from `Curves` to numbers, (...).
-        scale: Axis on which it is drawn; see `Estimate`.
+        scale: Label of the axis on which the estimate is drawn.
         reader: How results of this kind are read.
         maximum: Largest possible value in one group.
     """
@@ -227,7 +238,16 @@ def estimate_statistic(
         return np.asarray(first - second[0] if second else first)
 
     def find_endpoints(level: float, population: bool) -> tuple[float, float]:
-        """Return the interval from draws of the lowest and the highest value over orders inside cells."""
+        """Return the interval of the statistic, from draws of its lowest and highest value over the unknown orders of
+        events in a cell.
+
+        Args:
+            level: Confidence level.
+            population: Whether it is for the population, not for these records.
+
+        Returns:
+            Lower and upper end.
+        """
         group_draws = [reader.sample_group(group, index, population=population) for index, group in enumerate(groups)]
         fewest = min(len(draws.table.records) for draws in group_draws)
         sides = []
@@ -286,7 +306,15 @@ def estimate_hazard_ratio(
         )
 
     def find_endpoints(level: float, population: bool) -> tuple[float, float]:
-        """Return the interval of the ratio; (0, infinity) if noise alone may explain all events."""
+        """Return the interval of the ratio; (0, infinity) if noise alone may explain all events.
+
+        Args:
+            level: Confidence level.
+            population: Whether it is for the population, not for these records.
+
+        Returns:
+            Lower and upper end.
+        """
         for group_ in groups if population else ():
             require_independent(group_.privacy)
         if not known.any() or lacks_events():
@@ -752,7 +780,11 @@ class SurvivalNumbers(CompositeResult):
         return statements
 
     def log_rank(self, *, rho: float = 0.0, gamma: float = 0.0) -> LogRankTest:
-        """Return the log-rank test of both groups; see `log_rank_test`.
+        """Return the weighted log-rank test of equal hazards in both groups (Fleming and Harrington).
+
+        Args:
+            rho: Power of the share without an event in the weights; 0: the usual test.
+            gamma: Power of the share with an event in the weights.
 
         Raises:
             ValueError: there are not two groups, or they have competing risks.
@@ -862,7 +894,7 @@ def survival_figure(
         curves: A curve, or curves by name.
         level: Confidence level of bands.
         population: Whether bands are for the population; they are for these records if units have several records.
-        weights: Powers rho and gamma of the test; see `log_rank_test`.
+        weights: Powers rho and gamma of the weighted log-rank test; (0, 0): the usual test.
         theme: light, dark, or print, which distinguishes groups by dashes.
         ax: Axes to draw on; None: a new figure, which gets a title.
 

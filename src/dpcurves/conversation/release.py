@@ -111,7 +111,14 @@ def _to_plain(fact: Any) -> Any:
 
 
 def _dataclass_to_plain(fact: Any) -> dict[str, Any]:
-    """Return the class name and the fields of a dataclass, without display fields and empty defaults."""
+    """Return a dataclass as a JSON object: its class name and its fields, from which fingerprints are computed.
+
+    Args:
+        fact: Instance of a dataclass.
+
+    Returns:
+        Values by field name; fields for display and fields with an empty default value are left out.
+    """
     longest_written = 4096  # numbers of a tuple that canonical JSON writes in decimal
     plain: dict[str, Any] = {KIND: type(fact).__name__}
     for fact_field in fields(fact):
@@ -252,7 +259,7 @@ class Release:
 
     @classmethod
     def from_json(cls, text: str, plan: Plan, allotment: Allotment) -> Release:
-        """Parse a stored release.
+        """Return a stored release as the answer to a plan.
 
         Args:
             text: JSON that `to_json` wrote.
@@ -408,7 +415,11 @@ class Evidence:
 
     @classmethod
     def _parse(cls, stored: Mapping[str, Any]) -> Evidence:
-        """Return the evidence of a stored object. Raises errors of any type if the object is damaged."""
+        """Return the released numbers and their noise distribution, as stored with a curve.
+
+        Raises:
+            Exception: the object is damaged; the type of the error depends on the damage.
+        """
         distribution = distribution_from_json(stored)
         listed, total = distribution.values_from_json(stored)
         values = tuple(int(value) for value in listed)

@@ -224,6 +224,9 @@ def simulate_samples(
         first: Released counts of one sample.
         second: Released counts of the other sample, on a grid with common edges.
         rng: Random numbers of the simulated noise.
+
+    Returns:
+        Sample of the first curve, sample of the second one, and the indices of the common edges, ascending.
     """
     if isinstance(first, Histogram) or isinstance(second, Histogram):
         first_sample, second_sample = (
@@ -241,9 +244,16 @@ def simulate_samples(
 
 
 def find_common_bounds(first: CDF, second: CDF) -> tuple[tuple[CDF, IntArray], tuple[CDF, IntArray]]:
-    """Return each curve with the number of its slots below each edge that both curves counted.
+    """Find the edges that both curves counted.
 
-    The numbers differ if one curve alone has a separate cell for zero: see `CdfQuestion`.
+    The slots (cells, and separate cells for zero and for values outside) below an edge differ in number if one curve
+    alone has a separate cell for zero.
+
+    Args:
+        first, second: Curves with the same or a common grid.
+
+    Returns:
+        For each curve, the curve and the number of its slots below each common edge, ascending.
     """
     distributions = first.prefixes.evidence.sums, second.prefixes.evidence.sums
     if first.prefixes.grid.slots == second.prefixes.grid.slots:

@@ -104,7 +104,13 @@ class HierarchyEstimator:
     """
 
     def estimate_table(self, axes: tables.Axes, setting: Setting, budget_fraction: Fraction) -> tables.Conversation:
-        """Count blocks of all sizes; return their least-squares estimate of every cell."""
+        """Count blocks of all sizes; return their least-squares estimate of every cell.
+
+        Args:
+            axes: Axes of the table.
+            setting: Without effect here.
+            budget_fraction: Fraction of the loss for all counts together.
+        """
         extent = tables.Extent.from_axes(axes)
         if extent.shape.count(1) >= len(extent.shape) - 1:
             return (
@@ -173,7 +179,16 @@ class PriveletEstimator:
     """
 
     def estimate_table(self, axes: tables.Axes, setting: Setting, budget_fraction: Fraction) -> tables.Conversation:
-        """Release all Haar coefficients with noise; return the estimates of the cells computed from them."""
+        """Release all Haar coefficients with noise; return the estimates of the cells computed from them.
+
+        Args:
+            axes: Axes of the table.
+            setting: Without effect here.
+            budget_fraction: Fraction of the loss for all coefficients together.
+
+        Returns:
+            Estimated counts of cells, outside and missing records, and the release.
+        """
         extent = tables.Extent.from_axes(axes)
         release = yield Step(WaveletQuery(axes, tuple(extent.inside.tolist()), extent.shape), budget_fraction)
         estimate = estimate_table(

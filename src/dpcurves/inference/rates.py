@@ -319,7 +319,14 @@ class _Contrast:
 
     @classmethod
     def from_ratio(cls, ratio: Ratio, counts: SimulatedCounts, errors: FloatArray | None = None) -> _Contrast:
-        """Return the contrast of a ratio with its simulated errors: noise, or for the population `errors`."""
+        """Return the contrast of a ratio (numerator minus ratio times whole), with its variance and its simulated
+        errors.
+
+        Args:
+            ratio: Which counts are divided by which.
+            counts: Released counts and draws of their noise.
+            errors: Draws of noise and sampling together, for the population; None: noise alone, for these records.
+        """
         numerator_noise, whole_noise = ratio.numerator_and_whole(counts.noise)
         moments = [np.einsum("ij,ij->j", first, second) / len(numerator_noise) for first, second in
                 combinations_with_replacement((numerator_noise, whole_noise), 2)]  # fmt: skip
@@ -418,7 +425,18 @@ def roc_band(counts: FloatArray, noise: FloatArray, rates: FloatArray, level: fl
 
 
 def _bands_of_records(counts: FloatArray, noise: FloatArray, rates: FloatArray, level: float) -> list[Band]:
-    """Return the band of the false and of the true positive rates of these records; arguments as in `roc_band`."""
+    """Return bands of the false and of the true positive rates of these records, simultaneous over both.
+
+    Args:
+        counts: Noisy counts above each threshold of negatives and positives, (2, thresholds); the last is the class
+            size.
+        noise: Draws of their noise, (draws, 2, thresholds).
+        rates: Estimated rates, (2, thresholds).
+        level: Probability that both bands hold at all thresholds.
+
+    Returns:
+        The band of false positive rates, then that of true positive rates.
+    """
     contrasts = (
         class_noise - rate * class_noise[:, -1:] for class_noise, rate in zip(noise.swapaxes(0, 1), rates, strict=True)
     )
@@ -438,9 +456,10 @@ def population_roc_band(
     where this matters, noise outweighs sampling. No box is smaller than the box for these records.
 
     Args:
-        counts: See `roc_band`.
-        noise: See `roc_band`.
-        rates: See `roc_band`.
+        counts: Noisy counts above each threshold of negatives and positives, (2, thresholds); the last is the class
+            size.
+        noise: Draws of their noise, (draws, 2, thresholds).
+        rates: Estimated rates, (2, thresholds).
         level: The coverage probability.
         generator: For sampling, independent of the generator of the noise.
 

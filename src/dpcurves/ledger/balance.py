@@ -350,6 +350,9 @@ def require_allowances(
         project: Name of the project.
         analyst: Name of the analyst.
 
+    Returns:
+        Allowance of the project, then that of the analyst, each with what is spent.
+
     Raises:
         ValueError: an allowance is missing, or was changed without the key.
     """

@@ -227,7 +227,10 @@ def find_key(key: bytes | None, load_key: Callable[[], Key]) -> Key:
 
 
 def read_key(path: Path) -> Key:
-    """Read the key file beside a ledger.
+    """Return the secret key of a ledger, from the key file beside it.
+
+    Args:
+        path: The key file, which holds the key in hexadecimal digits.
 
     Raises:
         ValueError: the file is missing, or contains no key.
@@ -342,7 +345,15 @@ BOOK = sql.Table(
 
 
 def _make_entry_table(kind: str, *columns: SchemaItem) -> sql.Table:
-    """Make a table of entries: the given columns, and the position in the chain."""
+    """Return the SQL table of one kind of ledger entries.
+
+    Every entry has its position in the chain (`entry`), the hash of the previous entry, and a message authentication
+    code (`mac`).
+
+    Args:
+        kind: Ending of the table's name.
+        columns: Columns of this kind of entry.
+    """
     return sql.Table(
         f"dpcurves_{kind}",
         METADATA,
@@ -606,7 +617,13 @@ def file_identity(path: Path) -> tuple[int, int] | None:
 
 
 def require_same_file(engine: sql.Engine, path: Path) -> sql.Engine:
-    """Refuse transactions on a file that was moved away, because its charges would be lost."""
+    """Return the engine of a SQLite file, changed so that a connection is reopened if the file was moved away: charges
+    on a moved file would be lost.
+
+    Args:
+        engine: SQLAlchemy engine of the file.
+        path: Path at which the file must be.
+    """
 
     @sql.event.listens_for(engine, "checkout")
     def _require_file(connection: FileConnection, *_: object) -> None:

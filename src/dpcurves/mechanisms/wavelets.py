@@ -191,6 +191,12 @@ def _optimise_path_budgets(points: int, top: float, family: Family, adjacency: A
     `top` is the mean square factor of the total. With weights w and a given sum of budgets, ``sum(w / budget**power)``
     is least if ``budget**(power + 1)`` is proportional to w; Laplace noise has power 2, Gaussian noise 1. With Gaussian
     noise the contrast in which the paths of a move diverge counts twice.
+
+    Args:
+        points: Number of intervals of a row.
+        top: Mean square factor of the row's total in a prefix.
+        family: Laplace or Gaussian noise.
+        adjacency: Add-remove or replace-one.
     """
     sizes = [2 << level for level in reversed(range((points - 1).bit_length()))]
     weights = [top, *((1 + 2 / size**2) / 12 for size in sizes)]

@@ -557,7 +557,14 @@ class PartitionDistribution:
         ]
 
     def sample(self, randomness: Randomness) -> NDArray[np.int64]:
-        """Sample a partition; return the first positions of its intervals, increasing."""
+        """Return a random partition of the positions into intervals, with probability proportional to its weight.
+
+        Args:
+            randomness: Source of random bits.
+
+        Returns:
+            First positions of the intervals, increasing; the first one is 0.
+        """
         first = np.zeros(len(self.sums.mantissas), dtype=np.int64)
         end = len(self.sums.mantissas) - 1
         count = 0
@@ -599,9 +606,15 @@ def _split_digits(penalty: int) -> list[int]:
 
 @lru_cache(maxsize=64)  # a pure function of a public number
 def _digit_weights(rate: Fraction) -> tuple[FloatArray, IntArray]:
-    """Return ``exp(-rate * digit)`` for each digit of a penalty, as ``mantissa * 2.0**exponent``, with 53 bits.
+    """Return ``exp(-rate * digit)`` for all values of each base-2048 digit of a penalty, with 53 bits.
 
     The initial relative error of at most ``2**-190`` doubles with each squaring and adds up along a row.
+
+    Args:
+        rate: Natural logarithms per unit of penalty; above 64 it counts as 64.
+
+    Returns:
+        Mantissas and exponents, (digits, 2048) each, read-only; a weight is ``mantissa * 2.0**exponent``.
     """
     mantissas = np.empty((PENALTY_DIGITS, 1 << DIGIT_BITS))
     exponents = np.empty((PENALTY_DIGITS, 1 << DIGIT_BITS), dtype=np.int64)
@@ -628,6 +641,10 @@ def _normalise(mantissa: int, scale: int) -> Scaled:
 def _sum_partitions(sums: PartitionWeights) -> None:
     """Compute, in place, the sums of the weights of all partitions of the first 1, 2, ... positions, rescaled at
     each step.
+
+    Args:
+        sums: Penalties of intervals whose length is a power of two, tables of weights, and the arrays for the sums,
+            which are changed: ``mantissas[n] * 2.0**mantissa_exponents[n]`` is the sum for the first n positions.
     """
     penalties, weights, powers, prior, mantissas, mantissa_exponents = sums
     terms = np.empty(len(penalties))

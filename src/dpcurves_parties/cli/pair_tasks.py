@@ -90,7 +90,11 @@ class Parties:
         return ProofKeys.generate(parse_integer("analysts", self.analysts)) if "answers" in self.check else None
 
     def parse_min_valid_share(self) -> Fraction:
-        """Return the fraction of reports that must pass the check. Raises `Misuse` if it is invalid."""
+        """Return the fraction of reports, 0 to 1, that must pass the check, from --min-valid.
+
+        Raises:
+            Misuse: the text is no such fraction.
+        """
         from fractions import Fraction
 
         try:
@@ -116,7 +120,16 @@ class Parties:
         return tuple(read_server(Path(file)) for file in files)
 
     def create_task(self, draft: Draft, min_owners: int = 1, keys: ProofKeys | None = None) -> Draft:
-        """Write the document of a task, and a ticket for each participant, with at least `min_owners` owners."""
+        """Write the document of a task, and a ticket (secret credential) for each participant.
+
+        Args:
+            draft: The task without its participants.
+            min_owners: Least number of owners that --owners must state.
+            keys: Keys of proofs, which become part of tickets; None: answers are not proved.
+
+        Returns:
+            The task with the public keys of its participants.
+        """
         from ..serving.task_document import Role, create_task
 
         owners = parse_integer("owners", self.owners, min_owners)
@@ -126,8 +139,10 @@ class Parties:
         return create_task(draft, numbers, Path(self.out), Path(self.tickets), proofs)
 
     def parse_reports(self) -> int:
-        """Return the most reports that one owner may send, from --reports-per-owner. Raises `Misuse` if the option is
-        missing.
+        """Return the most reports that one owner may send, from --reports-per-owner.
+
+        Raises:
+            Misuse: the option is missing.
         """
         if self.reports_per_owner is None:
             raise Misuse("reports-per-owner", "give the most reports of one owner; there is no default")
@@ -261,7 +276,11 @@ class PairOptions:
     )
 
     def parse_trust(self) -> Trust:
-        """Return the trust model: people in pairs, or two servers. Raises `Misuse` if it is missing or invalid."""
+        """Return the trust model that --trust names: people in pairs, or two servers.
+
+        Raises:
+            Misuse: the option is missing or names no model.
+        """
         from ..pairs import Trust
 
         if self.trust is None:
@@ -315,7 +334,19 @@ class PairOptions:
 
 
 def create_pair_task(pair_options: PairOptions, price: LossOptions, parties: Parties, where: str) -> None:
-    """Write the task document, the tickets, and the seed file, which the coordinator keeps secret until closing."""
+    """Write the task document, the tickets, and the seed file, and print what was written.
+
+    The seed decides which people form pairs; the coordinator keeps it secret until the task is closed.
+
+    Args:
+        pair_options: Kernel, trust model and columns of the task.
+        price: Privacy loss.
+        parties: Participants and output paths.
+        where: Filter of the records; empty: none.
+
+    Raises:
+        Misuse: an option was given that applies to counts only.
+    """
     require_extra()
     from secrets import token_bytes
 
@@ -350,7 +381,11 @@ class PairPlanOptions:
     zetas: str | None = optional("Z1,Z2", "Public variance components of the kernel: given one person, and in total.")
 
     def find_kernel(self) -> Kernel:
-        """Return the kernel. Raises `Misuse` if its name is unknown, or the number of bits is wrong."""
+        """Return the function of two records (kernel) that --kernel names, with the bits of --bits for its columns.
+
+        Raises:
+            Misuse: the name is unknown, or --bits has another number of columns.
+        """
         from ..pairs.statistics import KERNELS, Unsigned
 
         if self.kernel not in KERNELS:

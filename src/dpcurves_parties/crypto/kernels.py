@@ -44,10 +44,13 @@ def define_intrinsic(*names: str) -> Callable[[Callable[[Any, Any, Any, Any], No
 
     Args:
         names: Names of the arguments of the intrinsic.
+
+    Returns:
+        Decorator that replaces an emitter by the intrinsic, which compiled loops can call.
     """
 
     def decorate_emitter(emit: Callable[[Any, Any, Any, Any], None]) -> Any:
-        """Return the numba intrinsic that emits this code."""
+        """Return the numba intrinsic that runs the code of an emitter."""
 
         def type_call(typing: Any, *kinds: Any) -> Any:
             """Type a call for numba: it returns nothing for any argument types."""
@@ -229,7 +232,13 @@ class AesEmitter:
 
 @define_intrinsic("state", "public", "round_keys", "first", "level", "lanes", "words", "turn", "groups")
 def _descend_level(context: Any, builder: Any, kinds: Any, arguments: Any) -> None:
-    """Emit one step of the descent: move seeds and values of some keys in place to the child on the side `turn`."""
+    """Emit one level of the evaluation of function secret sharing keys: some keys' seeds and values are replaced, in
+    place, by those of one child.
+
+    The arguments of the emitted intrinsic are: `state`, seeds and values of all keys; `public`, correction words of the
+    level; `round_keys` of AES; `first`, index of the first key; `level`; `lanes`, blocks in a register; `words`, 64-bit
+    words of a value; `turn`, 0 for the left child and 1 for the right; `groups`, registers at once.
+    """
     first, level, (lanes, words, turn, groups) = arguments[3], arguments[4], (kind.literal_value for kind in kinds[5:])
     code = AesEmitter(context, builder, lanes, words, groups)
     pointers = [entry for number in range(3) for entry in code.data_pointers(kinds[number], arguments[number])]
@@ -252,7 +261,15 @@ def _descend_level(context: Any, builder: Any, kinds: Any, arguments: Any) -> No
 
 @cache
 def compile_descent(lanes: int, words: int) -> Callable[..., None]:
-    """Compile the descent by some levels, for registers of `lanes` blocks and numbers of `words` words."""
+    """Compile the loop that moves keys down the tree by several levels, along a public path.
+
+    Args:
+        lanes: AES blocks in a vector register.
+        words: 64-bit words of a value, 1 or 2.
+
+    Returns:
+        The compiled `descend`, which changes the states in place.
+    """
     groups, width = GROUPS, GROUPS * lanes
 
     def descend(  # noqa: PLR0917
@@ -266,8 +283,15 @@ def compile_descent(lanes: int, words: int) -> Callable[..., None]:
         stop: int,
         path: Any,
     ) -> None:
-        """Move the states ``(seeds, values)`` of all keys in place from level `start` to `stop` along the bits of
+        """Move in place the states ``(seeds, values)`` of all keys from level `start` to `stop` along the bits of
         `path`.
+
+        Args:
+            state: Seeds and values of all keys.
+            seed_words, value_words, turns: Correction words of the keys, by level; `turns` are their control bits.
+            wide, single: AES round keys for vectorised and for single blocks.
+            start, stop: First level, and the level after the last.
+            path: Bits of the node to reach; the last bit is that of level `stop` - 1.
         """
         vectorised_count = len(turns) // width * width
         for level in range(start, stop):
@@ -357,13 +381,26 @@ def _correct_values(
 
 @cache
 def compile_generation(lanes: int, words: int) -> Callable[..., None]:
-    """Compile the loop that writes the correction words of all levels."""
+    """Compile the loop that generates keys of function secret sharing: it writes the correction words of all levels.
+
+    Args:
+        lanes: AES blocks in a vector register.
+        words: 64-bit words of a value, 1 or 2.
+
+    Returns:
+        The compiled `generate`, which writes into its arguments.
+    """
 
     def generate(  # noqa: PLR0917
         owner: Any, seed_words: Any, value_words: Any, turns: Any, wide: Any, single: Any, bits: int
     ) -> None:
-        """Write the correction words of all keys, level by level; seeds and owed values of `owner` move down in
-        place.
+        """Write the correction words of all keys, level by level. Seeds of both parties and the values that are still
+        owed, in `owner`, are replaced by those of the child on the owner's path.
+
+        Args:
+            seed_words, value_words, turns: Correction words by level, written here; `turns` are control bits.
+            wide, single: AES round keys for vectorised and for single blocks.
+            bits: Number of bits of the owner's input.
         """
         vectorised_count = len(turns) // lanes * lanes
         for level in range(len(seed_words)):
@@ -392,7 +429,14 @@ def _expand_children(context: Any, builder: Any, kinds: Any, arguments: Any) -> 
 
 @cache
 def compile_expansion(lanes: int) -> Callable[..., None]:
-    """Compile the expansion of nodes ``(nodes, keys, 2)`` of a level to children ``(2 * nodes, keys, 2)``."""
+    """Compile the loop that expands all nodes of a level of all keys to their children.
+
+    Args:
+        lanes: AES blocks in a vector register.
+
+    Returns:
+        Compiled function, which reads nodes (nodes, keys, 2) and writes children (2 * nodes, keys, 2).
+    """
     groups, width = GROUPS, GROUPS * lanes
 
     def expand_children(  # noqa: PLR0917
@@ -422,7 +466,17 @@ def _read_leaves(context: Any, builder: Any, kinds: Any, arguments: Any) -> None
 
 
 def _leaf_numbers(code: AesEmitter, pointers: tuple[Any, Any], key: Any, first: Any) -> list[tuple[Any, Any]]:
-    """Return the blocks of leaves and their masked corrections, as numbers to add."""
+    """Return the blocks of leaves and their masked corrections, as numbers to add.
+
+    Args:
+        code: Emitter of LLVM code.
+        pointers: Pointers to the seeds of leaves, and to their correction words.
+        key: AES round keys.
+        first: Index of the first key.
+
+    Returns:
+        Pairs of a block and its correction, which is 0 unless the control bit is set; their sums are the shares.
+    """
     kind = code.wide if code.words == 1 else code.numbers
     seeds = code.load(pointers[0], first, 2, code.wide)
     (blocks,) = code.expand_blocks(seeds, key)
@@ -672,7 +726,12 @@ def compile_node_evaluation(lanes: int) -> Callable[..., Any]:
         seeds: Any, node_words: Any, start: Any, words: Any, head: Any, level: int, wide: Any, single: Any, key: Any,
         masks: Any, marks: Any,
     ) -> Any:  # fmt: skip
-        """Write the marks of all keys at one node; return the sum of the left children's weights modulo ``2**64``."""
+        """Evaluate one node of the tree for all keys: write a mark per key, by which two servers check the keys, and
+        sum weights.
+
+        Returns:
+            Sum of the left children's weights over all keys, modulo ``2**64``.
+        """
         seed_words, value_words, proof_words, turns = words
         mark_wide, mark_single = np.empty((11, 2 * lanes), np.uint64), np.empty((11, 2), np.uint64)
         _expand_aes_key(key, mark_wide, lanes)
@@ -810,7 +869,17 @@ def _garble(context: Any, builder: Any, kinds: Any, arguments: Any) -> None:
 
 
 def _half_gates(code: _GateEmitter, offset: Any, inputs: Any, hashes: Any) -> tuple[Any, Any, Any]:
-    """Return both tables and the output label, from the hashes of left and right labels of 0, then of 1."""
+    """Return the garbled AND gate of Zahur, Rosulek and Evans (half gates).
+
+    Args:
+        code: Emitter of LLVM code.
+        offset: The secret difference of the labels of 1 and of 0.
+        inputs: Labels of 0 of both input wires.
+        hashes: Hashes of the left and right labels of 0, then of the left and right labels of 1.
+
+    Returns:
+        First table, second table, and the output label of 0.
+    """
     build, (left, right), (left_zero, right_zero, left_one, right_one) = code.builder, inputs, hashes
     left_mask, right_mask = code.permute_mask(left), code.permute_mask(right)
     first = code.xor_all(left_zero, left_one, build.and_(right_mask, offset))
@@ -868,7 +937,14 @@ def _expand_aes_key(context: Any, builder: Any, kinds: Any, arguments: Any) -> N
 
 @cache
 def compile_garbling(lanes: int) -> Callable[..., None]:
-    """Compile the garbler's loop over instances of an AND gate; the offset is repeated per block of a register."""
+    """Compile the garbler's loop over many instances of one AND gate.
+
+    Args:
+        lanes: AES blocks in a vector register; the offset is repeated for each.
+
+    Returns:
+        Compiled function of labels, target arrays, AES key and offset, which writes tables and output labels.
+    """
     groups, width = GARBLED, GARBLED * lanes
 
     def garble(labels: Any, written: Any, key: Any, offset: Any) -> None:
@@ -888,7 +964,14 @@ def compile_garbling(lanes: int) -> Callable[..., None]:
 
 @cache
 def compile_evaluation(lanes: int) -> Callable[..., None]:
-    """Compile the evaluator's loop over instances of an AND gate."""
+    """Compile the evaluator's loop over many instances of one garbled AND gate.
+
+    Args:
+        lanes: AES blocks in a vector register.
+
+    Returns:
+        Compiled function of input labels, tables, target array and AES key, which writes the output labels.
+    """
     groups, width = EVALUATED, EVALUATED * lanes
 
     def evaluate(labels: Any, tables: Any, written: Any, key: Any) -> None:

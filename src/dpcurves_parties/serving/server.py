@@ -108,7 +108,12 @@ class PeerConnection:
         await self.writer.drain()
 
     async def _receive_message(self) -> bytes:
-        """Read the next message by its length prefix. Raises `ProtocolError` if it is larger than allowed."""
+        """Return the next message, which follows its length in `LENGTH_SIZE` bytes, little-endian.
+
+        Raises:
+            ProtocolError: the announced length exceeds `LARGEST_MESSAGE`.
+            IncompleteReadError: the connection ended before.
+        """
         size = int.from_bytes(await self.reader.readexactly(LENGTH_SIZE), "little")
         if size > LARGEST_MESSAGE:
             raise ProtocolError(
@@ -122,7 +127,11 @@ class PeerConnection:
     def _wait_for(self, coming: Coroutine[Any, Any, Result]) -> Result:
         """Run a coroutine on the event loop from this thread, and return its result.
 
-        Raises `ProtocolError` after the timeout, or if the connection was lost.
+        Args:
+            coming: The coroutine.
+
+        Raises:
+            ProtocolError: `PEER_SECONDS` passed (status 504), or the connection was lost (502).
         """
         future = asyncio.run_coroutine_threadsafe(coming, self.loop)
         try:
@@ -448,8 +457,10 @@ class Listener:
 
 
 def open_listening_sockets(host: str, port: int) -> list[socket.socket]:
-    """Return non-blocking listening sockets, one for each address of a host, which the caller closes. Raises `OSError`:
-    an address cannot be used.
+    """Return non-blocking listening sockets, one for each address of a host; the caller closes them.
+
+    Raises:
+        OSError: an address cannot be used.
     """
     addresses = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
     # 2048: connections that the system queues before they are accepted, at most
@@ -508,7 +519,15 @@ class Address:
 
     @classmethod
     def parse(cls, text: str, argument: str = "listen") -> Address:
-        """Parse ``host:port``. Raises `ValueError`: the text has another form."""
+        """Return the host and port of a text such as ``127.0.0.1:8701``.
+
+        Args:
+            text: ``host:port``, as typed.
+            argument: Name of the option, for the message.
+
+        Raises:
+            ValueError: the text has another form.
+        """
         try:
             address = urlsplit(f"//{text}")
             if address.hostname and address.port and not address.path:
@@ -538,7 +557,13 @@ class ServerSettings:
 
 
 def serve(app: Any, settings: ServerSettings, ready: Callable[[], object], handle_session: Talks | None = None) -> None:
-    """Serve an app until the process is stopped. `ready` is called once it listens, `handle_session` for each session.
+    """Serve an app over HTTPS until the process is stopped.
+
+    Args:
+        app: ASGI app.
+        settings: Address, certificate, limits and monitoring.
+        ready: Called once, when the server listens.
+        handle_session: Called for each two-party session that the peer server opens; None: there are none.
 
     Raises:
         ValueError: an address cannot be used.
@@ -583,7 +608,11 @@ class _AnnouncingServer(uvicorn.Server):
         self._talks = talks
 
     async def startup(self, sockets: Any = None) -> None:
-        """Open the listening sockets, and call `ready`. Raises `ProtocolError` if the address cannot be used."""
+        """Open the listening sockets, and call `ready`.
+
+        Raises:
+            ProtocolError: the address is taken, or is none of this machine.
+        """
         await self.lifespan.startup()
         try:
             listening = open_listening_sockets(self.config.host, self.config.port)

@@ -176,7 +176,14 @@ class FiniteLaplace:
         return (number + half) % (2 * half) - half
 
     def wires(self, draws: Wires) -> tuple[Wire, ...]:
-        """Return the `width` bits of the noise, from the bits of all random integers, concatenated."""
+        """Return the wires of a noise value, computed inside a circuit from random bits that neither server knows.
+
+        Args:
+            draws: Wires of all uniform random integers, one after another, lowest bit first.
+
+        Returns:
+            `width` wires of the noise in two's complement, lowest bit first.
+        """
         source = iter(draws)
         digits = [compare_below(take_wires(source, sampler.width), sampler.numerator) for sampler in self.samplers]
         sign = digits[-1]
