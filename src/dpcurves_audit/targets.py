@@ -311,7 +311,15 @@ class RoundsSampler:
                 records.close()
 
     def _run_rounds(self, records: Any, adjacency: Adjacency) -> list[Any]:
-        """Return the released values of all rounds of one run, as a list."""
+        """Return the released values of all rounds of one run, as a list.
+
+        Args:
+            records: Opened records of one data set.
+            adjacency: Adjacency of the question.
+
+        Returns:
+            One list of released integers per query, in order.
+        """
         trust = Central()
         randomness = Randomness.from_system()
         memories: dict[int, InProcessMemory] = {}
@@ -326,8 +334,10 @@ class RoundsSampler:
             return release
 
         def answer_step(step: Step, allotment: Allotment) -> Release:
-            """Answer a step; a charged query is answered once. Raises `AllRoundsAnswered` after the last charged
-            one.
+            """Answer one round of the question; a charged query is answered once, and its release is reused.
+
+            Raises:
+                AllRoundsAnswered: this was the last charged query.
             """
             if allotment.part not in charged_releases:
                 memories[allotment.part] = InProcessMemory()
@@ -458,7 +468,11 @@ def list_targets() -> Iterator[AuditTarget]:
 
 
 def _list_noisy_sums() -> Iterator[tuple[str, Any, Any, Any]]:
-    """Yield names, queries, mechanisms and family functions of noisy sums."""
+    """Yield the audited mechanisms that release noisy sums.
+
+    Yields:
+        Name, query, mechanism, and the function that makes neighbouring data sets for it.
+    """
     axis = (Axis(COLUMN, Grid(0, 1, cells=GRID_CELLS)),)
     cells = queries.CountQuery(axis, CountUse.CELLS)
     prefixes = queries.CountQuery(axis, CountUse.PREFIXES)
@@ -495,8 +509,10 @@ def _list_noisy_sums() -> Iterator[tuple[str, Any, Any, Any]]:
 
 
 def _list_selection_mechanisms() -> Iterator[tuple[str, Any, Any, Any]]:
-    """Yield names, queries, mechanisms and family functions of selections, and of other mechanisms that are not noisy
-    sums.
+    """Yield the audited mechanisms that select something, and others that do not release noisy sums.
+
+    Yields:
+        Name, query, mechanism, and the function that makes neighbouring data sets for it.
     """
     axis = (Axis(COLUMN, Grid(0, 1, cells=GRID_CELLS)),)
     values = families.values
@@ -594,7 +610,7 @@ def _make_comparisons() -> tuple[Any, ...]:
 
 
 def _list_question_targets() -> Iterator[AuditTarget]:
-    """Yield the rounds of all questions."""
+    """Yield an audit of the released values of all rounds, for every question, adjacency and kind of loss."""
     grid = Grid(0, 1, cells=GRID_CELLS)
     for neighbours in (ADD_REMOVE, REPLACE_ONE):
         for loss in (ONE, HALF_RHO):
@@ -701,7 +717,15 @@ def _make_count_sampler() -> Sampler:
 
 
 def run_target_checks(*, quick: bool = False) -> Iterator[tuple[str, list[Finding]]]:
-    """Yield checks of repeated noise, lattices and times, for a count, drawn noise, a stream and a report."""
+    """Run the checks that compare no probabilities: whether noise repeats in forked or new processes, whether values
+    lie on a lattice, and whether the time of a call tells the data apart.
+
+    Args:
+        quick: Whether fewer calls are made.
+
+    Yields:
+        Name of what was checked, and its findings, flagged or not.
+    """
     calls = FEW_COMPARED_CALLS if quick else COMPARED_CALLS
     pair = families.values(EDGES, adjacency=ADD_REMOVE).pairs[0]
     query = CountQuery((Axis(COLUMN, Grid(0, 1, cells=GRID_CELLS)),), CountUse.CELLS)

@@ -188,14 +188,19 @@ class GroupRates(ScoresByCategory):
     def gaps(self, number: str, level: float, *, population: bool = False) -> dict[tuple[Key, Key], IntervalEstimate]:
         """Return the difference of each pair of groups, with simultaneous intervals that hold with probability `level`.
 
-        Each interval is computed from the intervals of both groups, as in `ScoresByCategory.difference`, at the level
-        of the studentised range of independent numbers (Tukey and Kramer). Groups whose number is not known are left
-        out. Raises the errors of `intervals_of`.
+        Each interval is computed from the intervals of both groups, at the level of the studentised range of
+        independent numbers (Tukey and Kramer). Groups whose number is not known are left out.
 
         Args:
             number: Name of a rate or a metric.
             level: Probability that all intervals contain their differences at once, between 0 and 1.
             population: Whether numbers of the population are meant, rather than those of these records.
+
+        Returns:
+            By pair of groups: first minus second, with its interval.
+
+        Raises:
+            ValueError: the number or level is invalid; or, with `population`, a unit may have several records.
         """
         keys = list(self)
         measured = self._measure_known(number, level, population=population)
@@ -283,7 +288,14 @@ class GroupRates(ScoresByCategory):
 
     def _plot_at_level(self, level: float | None, *, population: bool, ax: Axes | None, name: str | None) -> Axes:
         """Draw selection, true positive and false positive rates of each group with simultaneous intervals; return
-        the axes."""
+        the axes.
+
+        Args:
+            level: Confidence level; None: no intervals are drawn.
+            population: Whether intervals for the population are drawn.
+            ax: Axes to draw on; None: new ones.
+            name: Name in the legend; None: the default.
+        """
         names = self._category_names(None)
         panels = [
             ForestPanel(
@@ -318,8 +330,19 @@ class GroupRates(ScoresByCategory):
         return display.to_frame(display.join_columns(labels, columns))
 
     def _measure_number(self, number: str, level: float, *, population: bool) -> list[IntervalEstimate]:
-        """Return the estimate of a rate or metric in each group, each with an interval at `level`. Raises
-        `InvalidArgument` for an unknown number."""
+        """Return the estimate of a rate or metric in each group, with an interval.
+
+        Args:
+            number: Name of a rate or a metric.
+            level: Confidence level; of rates, intervals of all groups hold at once.
+            population: Whether intervals are for the population.
+
+        Returns:
+            One estimate per group, in order.
+
+        Raises:
+            InvalidArgument: the name is unknown; or for the population, a unit may have several records.
+        """
         require_independent(self.privacy, population)
         if number in RATES:
             rates = self._compute_once(

@@ -138,6 +138,10 @@ class HaarSums(EqualWidthSums):
 
         A contrast that deviates significantly from an even split is kept; all others of its level in the row share the
         factor ``max(0, 1 - 1 / s)``, where s is their mean squared deviation over the variance.
+
+        Args:
+            values: Released wavelet coefficients, in the order of the distribution.
+            total: Public number of records; None: it is private.
         """
         counts, contrasts, _ = _split_values(self, values, total)
         for half, contrast, noise in zip(self.halves, contrasts, self.levels, strict=True):
@@ -329,8 +333,10 @@ class HaarTensorSums(CountDistribution):
 
     @classmethod
     def from_json(cls, stored: Mapping[str, Any]) -> Self:
-        """Return the distribution that `to_json` wrote. Raises `InvalidArgument` if the sides do not give the stored
-        numbers of rows and cells.
+        """Return the distribution that a JSON object of `to_json` describes.
+
+        Raises:
+            InvalidArgument: the sides do not give the stored numbers of rows and cells.
         """
         distribution = STORED.decode_fields(cls, stored, missing=STORED.decode(Noise, stored["missing"]))
         if (distribution.rows, distribution.cells) != (stored["rows"], stored["cells"]):

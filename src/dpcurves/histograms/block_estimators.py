@@ -235,8 +235,16 @@ class AdaptiveGridEstimator:
     """
 
     def estimate_table(self, axes: tables.Axes, setting: Setting, budget_fraction: Fraction) -> tables.Conversation:
-        """Count all records if their number is private, then coarse blocks, then their parts; return their
-        least-squares estimate of every cell."""
+        """Count coarse blocks of a plane, then their parts, more where the first counts are large; return the
+        least-squares estimate of every cell.
+
+        If the number of records is private, it is counted first.
+
+        Args:
+            axes: Axes of the table.
+            setting: Loss and adjacency of the question.
+            budget_fraction: Fraction of the loss for all counts together.
+        """
         extent = tables.Extent.from_axes(axes)
         records, remaining, releases = yield from tables.estimate_record_count(
             axes, extent, setting, budget_fraction, ADAPTIVE.counting_fraction
@@ -366,7 +374,14 @@ class RefinedGridEstimator:
     """
 
     def estimate_table(self, axes: tables.Axes, setting: Setting, budget_fraction: Fraction) -> tables.Conversation:
-        """Count blocks in up to three rounds, each with smaller blocks; return the joint estimate of every cell."""
+        """Count blocks of a plane in up to three rounds, each with smaller blocks where the earlier counts vary; return
+        the joint estimate of every cell.
+
+        Args:
+            axes: Axes of the table.
+            setting: Loss and adjacency of the question.
+            budget_fraction: Fraction of the loss for all counts together.
+        """
         plane = _BoxTreeTable.from_axes(axes)
         if plane.extent.cells < REFINED.min_cells or setting.loss.rho == 0:
             return plane.estimate_table(

@@ -252,6 +252,12 @@ class PilotCounts:
 
         An interval that `estimate_significant_counts` sets to 0, because of the noise of many empty intervals beside
         it, may be significant by itself.
+
+        Args:
+            total: Public number of records; None: it is private.
+
+        Returns:
+            Counts in records, (intervals,), none below 0.
         """
         splits = self.estimate_tree(total)
         significant, expected = (
@@ -605,6 +611,10 @@ def search_range(workload: AutomaticGridWorkload, setting: Setting) -> Strategy[
     `workload.cells` cells. It extends beyond all intervals that seem occupied by half their total width, but not across
     zero, and counts values outside separately. If no count is significant, the grid spans all edges of the first pilot
     query.
+
+    Args:
+        workload: Names the column and the approximate number of cells.
+        setting: Loss of the question, and adjacency, which may have a public number of records.
     """
     budget_fraction = ALL / TUNING.rounds_alone
     total = setting.adjacency.public_record_count
