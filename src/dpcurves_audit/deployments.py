@@ -330,7 +330,15 @@ class GarbledAnswersSampler(PairAnswersSampler):
     """Answers of all pairs by the protocol: both parties run in this process, with wire labels and transfers."""
 
     def draw(self, data: Any, number: int) -> NDArray[np.float64]:
-        """Return the answers of all pairs, for `number` runs of the protocol, one run a row."""
+        """Run the two-party protocol in which pairs of people compute noisy answers, and return all answers.
+
+        Args:
+            data: Values of the people.
+            number: Number of runs.
+
+        Returns:
+            Answers, (runs, pairs).
+        """
         from dpcurves_parties.crypto.garbling import reconstruct_bits
         from dpcurves_parties.crypto.two_party import evaluate, garble, run_both_parties
         from dpcurves_parties.pairs import build_answers_job, decode_answers, prepare_answer_inputs
@@ -349,7 +357,9 @@ class GarbledAnswersSampler(PairAnswersSampler):
 
 
 def _list_pair_targets() -> Iterator[AuditTarget]:
-    """Yield the answers and sums of pairs of people."""
+    """Yield an audit of each way to release answers about pairs of people: of each pair, by garbled circuits, and as
+    one noisy sum.
+    """
     from dpcurves_parties import pairs
 
     gini, collision = (kernel.with_columns(value=pairs.Unsigned(3)) for kernel in (pairs.GINI, pairs.COLLISION))
@@ -400,7 +410,15 @@ class TwoServersSampler:
     loss: PrivacyLoss
 
     def draw(self, data: Any, number: int) -> NDArray[np.float64]:
-        """Return the values that two servers release, for `number` runs, one run a row."""
+        """Return the values that two servers release, for `number` runs, one run a row.
+
+        Args:
+            data: Values of the records.
+            number: Number of runs.
+
+        Returns:
+            Released values, (runs, values).
+        """
         from dpcurves_parties.crypto import select_engine
         from dpcurves_parties.shares.function_shares import FunctionShares
         from dpcurves_parties.shares.shared_records import SharedReports, TreeEncoding

@@ -330,6 +330,10 @@ def _choose_columns(left: Sample, right: Sample) -> NDArray[np.int64]:
     """Return increasing indices of the columns for which scores are fitted.
 
     All columns if there are at most 64; else the 64 whose mean ranks differ most between both samples.
+
+    Args:
+        left: Sample of outcomes from one data set.
+        right: Sample from the neighbouring one.
     """
     width = max(left.numbers.shape[1], right.numbers.shape[1])
     a = _pad_columns(left.numbers, width)

@@ -373,7 +373,16 @@ class Search:
     pair_results: dict[int, PairResult] = field(default_factory=dict)
 
     def run(self, seconds: float, file: Path | None = None) -> Report:
-        """Search for `seconds`, resuming the search in `file` if there is one; write the file after each round."""
+        """Search for events that distinguish neighbouring data sets by more than the claim, in rounds of growing
+        samples.
+
+        Args:
+            seconds: Time of the search.
+            file: File of an earlier search, which is resumed, and written after each round; None: no file.
+
+        Returns:
+            Report with the largest lower bound of the loss.
+        """
         self.ranking = list(range(len(self.family.pairs)))
         report, rounds = self._load_state(file)
         earlier_seconds = report.seconds
@@ -427,7 +436,13 @@ class Search:
 
     def _run_round(self, done: int, target: int, error: float, seconds: float) -> Report:
         """Screen pairs, examine the best and confirm the finalists within this time; return the report with the largest
-        bound.
+        lower bound.
+
+        Args:
+            done: Number of rounds before.
+            target: Number of samples to use.
+            error: Error probability of this round.
+            seconds: Time of this round.
         """
         calls = max(8.0, seconds * self.calls_per_second)
         deadline = self.clock() + seconds
@@ -455,7 +470,17 @@ class Search:
     def _screen_pairs(
         self, order: list[int], target: int, calls: float, deadline: float
     ) -> dict[int, tuple[Sample, Sample]]:
-        """Draw small samples of these pairs, or of as many as time allows; rank them by estimated loss."""
+        """Draw small samples of these pairs, or of as many as time allows; rank them by estimated loss.
+
+        Args:
+            order: Indices of the pairs, best first.
+            target: Number of samples of this round.
+            calls: Number of calls for screening.
+            deadline: Time of the clock after which no further pair is begun.
+
+        Returns:
+            Samples of the left and of the right data set, by index of the pair.
+        """
         samples = int(min(self.tuning.screened * target, calls / (2 * len(order))))
         if samples < self.tuning.fewest_screened:
             samples = int(max(4, min(self.tuning.fewest_screened, calls / 2)))
@@ -483,6 +508,15 @@ class Search:
         """Return events of the best pairs on more samples, the best pairs first.
 
         A pair has its best event, and the most frequent event that one data set alone has shown.
+
+        Args:
+            samples_by_pair: Samples of screening, which are extended.
+            target: Number of samples of this round.
+            calls: Number of calls for examining.
+            deadline: Time of the clock after which no further pair is begun.
+
+        Returns:
+            Index of a pair, its one or two events, and its samples.
         """
         best_pairs = [index for index in self.ranking if index in samples_by_pair][: self.tuning.examined_pairs]
         samples = int(min(self.tuning.examined * target, calls / (2 * len(best_pairs))))
@@ -535,6 +569,14 @@ class Search:
         """Return the best event, and the most frequent event that one data set alone has shown.
 
         Scores are fitted to two fifths of the samples, and events are chosen on the rest.
+
+        Args:
+            left: Sample from one data set.
+            right: Sample from the neighbouring one.
+            learn: Whether scores are fitted by machine learning as well.
+
+        Returns:
+            A list of the best event, empty if there is none; and the one-sided event, or None.
         """
         left_size = max(1, 2 * len(left) // 5)
         right_size = max(1, 2 * len(right) // 5)
@@ -546,7 +588,12 @@ class Search:
     # Draws and their results.
 
     def _draw_sample(self, data: Any, samples: int) -> Sample:
-        """Draw outcomes in pieces, which bounds memory and measures the speed of the release."""
+        """Draw outcomes of the release in pieces, which bounds memory and measures the speed of the release.
+
+        Args:
+            data: The data set.
+            samples: Number of outcomes.
+        """
         outcomes = Sample(np.empty(0, dtype=np.int64), np.empty((0, 0)))
         while len(outcomes) < samples:
             piece = int(max(1, min(samples - len(outcomes), 500_000, self.calls_per_second * self.tuning.piece)))
@@ -623,7 +670,11 @@ class Search:
     def _load_state(self, file: Path | None) -> tuple[Report, int]:
         """Return the report and the number of rounds of a stored search; an empty report without a file.
 
-        Raises `InvalidArgument` for the file of another audit.
+        Args:
+            file: File of an earlier search; None, or a file that does not exist: a new search.
+
+        Raises:
+            InvalidArgument: the file is of another audit, or of none.
         """
         empty = self._make_report(1 - self.confidence)
         if file is None or not file.exists():

@@ -367,6 +367,12 @@ class ReportFormat:
 
         Odd weights are invertible, so any single changed byte changes the sum. Other errors are detected with high
         probability. The task determines the weights, so records of another task fail too.
+
+        Args:
+            content: Rows, (people, bytes).
+
+        Returns:
+            Checksums, (people,).
         """
         weights = self._checksum_weights
         checksums = np.empty(len(content), dtype=np.uint32)

@@ -179,7 +179,7 @@ class SecondRound(Task):
     def from_first_round(
         cls, task: Task, curve: CDF, first_class: FirstClass, people: int, *, names: bytes | None = None
     ) -> SecondRound:
-        """Make the second round from the curve of a first round.
+        """Return the second round, in which the other class reports one bit each, from the curve of a first round.
 
         Args:
             task: The task of the first class, which asks for a distribution function.
@@ -311,7 +311,7 @@ class SecondRound(Task):
 
     @classmethod
     def from_json(cls, text: str) -> SecondRound:
-        """Parse the output of `to_json`.
+        """Return the second round that a JSON document describes, as `to_json` wrote it.
 
         Args:
             text: A JSON document; every statement in it is checked, because it comes from a server.
@@ -363,7 +363,17 @@ class SecondRound(Task):
 
 
 def _parse_first_round(stored: dict[str, Any]) -> dict[str, Any]:
-    """Return the names and the task of the first round, as far as a document has them."""
+    """Return the names and the task of the first round, as far as a document has them.
+
+    Args:
+        stored: Fields of the document.
+
+    Returns:
+        ``names``, the pseudonyms as bytes, and ``earlier``, the task as JSON; None where the document has none.
+
+    Raises:
+        InvalidArgument: the names are no Base64.
+    """
     names = stored.get("names")
     earlier = stored.get("earlier")
     try:
@@ -449,7 +459,7 @@ def publish(collection: Collection, first_class: FirstClass, people: int, *, nam
 
 
 def read_task(path: str | Path) -> Task:
-    """Read the task of a file, of a single round or of a second round.
+    """Return the task in a file, of a single round or of a second round.
 
     Raises:
         ValueError: the file cannot be read, or does not contain a task.
@@ -615,7 +625,15 @@ def _simulate_sampling_errors(curve: CDF, shares: FloatArray, people: int, draws
 
 
 def estimate_shares(curve: CDF) -> FloatArray:
-    """Return monotone shares below the boundaries of all slots: the isotonic regression of the unbiased shares."""
+    """Return monotone shares of records below the boundaries of all cells (slots): the isotonic regression of the
+    unbiased shares.
+
+    Args:
+        curve: Released distribution function.
+
+    Returns:
+        Shares from 0 to 1, (slots + 1,).
+    """
     slots = curve.prefixes.grid.slots
     bounds = np.asarray(curve.prefixes.evidence.sums.bounds)
     _, counts = counts_between(curve.prefixes, bounds)

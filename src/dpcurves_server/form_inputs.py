@@ -335,7 +335,15 @@ def _takes_expression(form: Form, field: Field) -> bool:
 
 
 def _replace_columns(form: Form, values: FieldValues) -> FieldValues:
-    """Return the typed fields, with the typed expressions in the place of columns."""
+    """Return the typed fields, with the typed expressions in the place of columns.
+
+    Args:
+        form: Form of the question.
+        values: Typed texts by field.
+
+    Returns:
+        Texts by field, without the fields for expressions.
+    """
     replaced = {name: texts for name, texts in values.items() if not name.endswith(EXPRESSION)}
     for field in form.fields:
         text = _field_text(values, f"{field.name}{EXPRESSION}")
@@ -467,7 +475,11 @@ def _column_option(column: Declared) -> Option:
 
 
 def _declared_range(column: Declared) -> tuple[str, str]:
-    """Return the declared range of a numeric column as texts; empty for none."""
+    """Return the declared range of a numeric column as texts; empty for none.
+
+    Returns:
+        Lower and upper bound as texts; two empty texts if the column has no numbers or no known range.
+    """
     if has_unknown_range(column) or not has_numbers(column):
         return "", ""
     if isinstance(column, NumericColumn):
@@ -499,7 +511,13 @@ def _coefficient_options(columns: Sequence[Declared]) -> list[Option]:
 
 
 def complete_fields(form: Form, values: FieldValues, columns: Sequence[Declared]) -> FieldValues:
-    """Complete typed fields with declared ranges, categories and bounds, in the form that the question parses.
+    """Return the typed fields of a form, completed with declared ranges, categories and bounds, as the command line
+    would have them.
+
+    Args:
+        form: Form of the question.
+        values: Typed texts by field.
+        columns: Declared columns of the data set.
 
     Raises:
         ValueError: A part of a range is missing or wrong, or a label is not declared. The argument is the field, or a
@@ -531,6 +549,14 @@ def _fill_automatic_ranges(form: Form, values: FieldValues, declared: Mapping[st
     """Return the typed fields, with ``auto`` as a range that nobody typed, if the question can find one privately.
 
     This is done for expressions, and for columns with an unknown range.
+
+    Args:
+        form: Form of the question.
+        values: Typed texts by field.
+        declared: Declared columns by name.
+
+    Raises:
+        InvalidArgument: a range was typed for dates or times, whose range is found privately.
     """
     if form.command not in AUTOMATIC:
         return values
@@ -634,6 +660,15 @@ def _complete_range(
 ) -> dict[str, list[str]]:
     """Join the parts of a range. Missing bounds are those declared for its column, missing cells the default.
 
+    Args:
+        form: Form of the question.
+        field: Field of the range.
+        values: Typed texts by field.
+        declared: Declared columns by name.
+
+    Returns:
+        The range as one text by the field's name; empty if the question has or finds a range itself.
+
     Raises:
         ValueError: A part is wrong, or a bound is missing and not declared.
     """
@@ -667,7 +702,14 @@ def _is_usual_range(form: Form, field: Field, bounds: tuple[str, str] | None) ->
 def _declared_bounds(
     form: Form, field: Field, values: FieldValues, declared: Mapping[str, Declared]
 ) -> tuple[str, str] | None:
-    """Return the declared bounds of the columns of a range, as texts; None if one has no declared range."""
+    """Return the declared bounds of the columns of a range, as texts; None if one has no declared range.
+
+    Args:
+        form: Form of the question.
+        field: Field of the range.
+        values: Typed texts by field.
+        declared: Declared columns by name.
+    """
     typed = values.get(_find_column_field(form, field), ())
     names = [strip_text(text, declared) for text in typed]
     ranges = [_declared_range(declared[name]) for name in names if name in declared]
@@ -682,7 +724,16 @@ def _declared_bounds(
 
 
 def _check_part(argument: str, name: str, text: str) -> None:
-    """Refuse a part of a range that is missing or no number. Raises `InvalidArgument`, whose argument is the part."""
+    """Check one part of a typed range: a number, or a whole number of cells.
+
+    Args:
+        argument: Field of the part, such as ``grid.cells``.
+        name: ``lower``, ``upper`` or ``cells``.
+        text: What was typed; empty: nothing.
+
+    Raises:
+        InvalidArgument: the part is missing or invalid; the error names the field.
+    """
     if name == "cells":
         is_valid = re.fullmatch(r"[0-9]{1,18}|2\^[0-9]{1,2}", text) is not None and text.strip("0") != ""
         rule = "enter a whole number of cells, as in 100"
@@ -702,7 +753,12 @@ def _is_finite_number(text: str) -> bool:
 
 
 def split_ranges(form: Form, values: FieldValues) -> FieldValues:
-    """Return the typed values with each range that is one text, such as ``0:120:60``, divided into its parts."""
+    """Return the typed values with each range that is one text, such as ``0:120:60``, divided into its parts.
+
+    Args:
+        form: Form of the question.
+        values: Typed texts by field.
+    """
     divided = dict(values)
     for field in form.fields:
         parts = _field_text(values, field.name).split(":") if _is_range(field) else []
@@ -714,7 +770,17 @@ def split_ranges(form: Form, values: FieldValues) -> FieldValues:
 
 
 def _add_values(field: Field, text: str, declared: Mapping[str, Declared], values: FieldValues) -> str:
-    """Append the declared categories or range to a column name."""
+    """Return the name of a column, followed by its declared categories or range, as in ``sex=f,m``.
+
+    Args:
+        field: Field of the form.
+        text: Typed name.
+        declared: Declared columns by name; another name is returned unchanged.
+        values: Typed texts by field.
+
+    Raises:
+        InvalidArgument: the categories or the range are needed, and unknown.
+    """
     column = declared.get(strip_text(text, declared))
     if column is None or _field_text(values, "categories"):
         return text

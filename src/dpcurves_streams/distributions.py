@@ -296,7 +296,14 @@ class PrunedCounts(TimeStepDistribution):
         return frontier
 
     def sum_nodes(self, values: Sequence[float]) -> tuple[FloatArray, FloatArray]:
-        """Return counts of all nodes and the variances of their noise, as sums of counted nodes; 0 for pruned nodes."""
+        """Return the counts of all nodes of the hierarchy, as sums of the counted nodes below them.
+
+        Args:
+            values: Released values of a step: which groups are divided, then noisy counts.
+
+        Returns:
+            Counts and noise variances, (nodes,) each; 0 for pruned nodes.
+        """
         divided = np.array(values[: self.groups]) > 0
         counted = self.mark_frontier(divided)
         counts = np.where(counted, np.array(values[self.groups :], dtype=np.float64), 0.0)
@@ -605,7 +612,13 @@ class BufferedMoments(NamedTuple):
 def _moments_of_runs(
     decays: tuple[Fraction, ...], weights: tuple[int, ...], runs: tuple[WeightedSteps, ...]
 ) -> list[BufferedMoments]:
-    """Return the moments of the buffers after the first 0, 1, 2, ... runs of steps: one element more than runs."""
+    """Return the moments of the buffers after the first 0, 1, 2, ... runs of steps: one element more than runs.
+
+    Args:
+        decays: Decay of each buffer per step.
+        weights: Weight of each buffer in a released value.
+        runs: Runs of steps with one weight, in order.
+    """
     moments = [BufferedMoments.of_no_step(len(decays))]
     for run in runs:
         pieces = _pieces_of_run(decays, weights, run, run.steps)
@@ -625,7 +638,13 @@ def _pieces_of_run(
 def _doubled_moments(
     decays: tuple[Fraction, ...], weights: tuple[int, ...], run: WeightedSteps
 ) -> list[BufferedMoments]:
-    """Return the moments of 1, 2, 4, ... steps of a run, up to its length."""
+    """Return the moments of 1, 2, 4, ... steps of a run, up to its length.
+
+    Args:
+        decays: Decay of each buffer per step.
+        weights: Weight of each buffer in a released value.
+        run: Steps with one weight.
+    """
     doubled = [BufferedMoments.of_step(decays, weights, run)]
     while 2 ** len(doubled) <= run.steps:
         doubled.append(doubled[-1].followed_by(doubled[-1]))
@@ -1059,7 +1078,14 @@ class RunningTotalEstimator:
         return self._variances[-1] - (0.0 if width is None else self._variances[-1 - width])
 
     def defer_variance(self, width: int | None) -> Callable[[], float]:
-        """Return a function that computes `variance` after this step, also when later steps were estimated."""
+        """Return a function that computes `variance` after this step, also when later steps were estimated.
+
+        Args:
+            width: Width of a window in steps; None: the running total.
+
+        Returns:
+            Function without arguments that returns the noise variance.
+        """
         if isinstance(self._distribution, PrefixDistribution):
             distribution = self._distribution
             states = self._states
@@ -1069,7 +1095,11 @@ class RunningTotalEstimator:
         return lambda: variance
 
     def _estimate_time_step(self, values: Sequence[int]) -> tuple[float, float]:
-        """Return the unbiased number of counted tuples of one step, over all states, and its noise variance."""
+        """Return the unbiased number of counted tuples of one step, over all states, and its noise variance.
+
+        Args:
+            values: Released values of the step.
+        """
         distribution = self._distribution
         if isinstance(distribution, IntervalSums):
             return float(sum(values)), self._states * distribution.levels[-1].noise.variance

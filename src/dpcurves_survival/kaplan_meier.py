@@ -350,7 +350,14 @@ class Survival(IntervalResult):
 
     def _simulate_tie_orders(self, population: bool) -> tuple[inference.TieOrders, BoolArray]:
         """Return estimates and errors under both extreme orders of records inside cells, and the cells with
-        information."""
+        information.
+
+        Args:
+            population: Whether sampling errors are simulated as well.
+
+        Returns:
+            Estimates and errors under both orders; and True for the cells with information, (cells,).
+        """
         noises = self._simulated_noise
         known = self._known_cells
         sampling = None
@@ -444,8 +451,11 @@ class Survival(IntervalResult):
 
     @classmethod
     def _from_json(cls, document: display.CurveDocument) -> Self:
-        """Return the curve from a parsed JSON document. Raises `InvalidArgument` unless it has `RELEASES` rows of
-        counts."""
+        """Return the curve from a parsed JSON document.
+
+        Raises:
+            InvalidArgument: there are not `RELEASES` rows of counts.
+        """
         if len(turns := document.releases) != cls.RELEASES:
             raise InvalidArgument(
                 "curve.evidence.releases",
@@ -467,7 +477,15 @@ class Survival(IntervalResult):
     KEY_WORDS = display.describe_columns(records=("records", display.CellFormat.COUNT), median="median of {label}")
 
     def key_columns(self, level: float, *, population: bool = True) -> dict[str, Any]:
-        """Return the number at risk at the beginning, and the median with its intervals."""
+        """Return the number at risk at the beginning, and the median with its intervals.
+
+        Args:
+            level: Confidence level of the intervals.
+            population: Whether intervals for the population are included.
+
+        Returns:
+            Values by column name.
+        """
         limits = {
             of_population: self.median_interval(level, population=of_population)
             for of_population in interval_scopes(self.privacy, population=population).values()

@@ -247,7 +247,14 @@ class Drift(CompositeResult):
 
     def _plot_at_level(self, level: float | None, *, population: bool, ax: Axes | None, name: str | None) -> Axes:
         """Draw each statistic divided by its threshold, window by window, or in rows if there is one window; return
-        the axes."""
+        the axes.
+
+        Args:
+            level: Without effect: thresholds are drawn instead of intervals.
+            population: Without effect.
+            ax: Axes to draw on; None: new ones.
+            name: Name in the legend; None: the default.
+        """
         names = {statistic: STATISTIC_TITLES[statistic] for _, statistic in self.statistics}
         values = np.full((len(names), len(self.windows)), np.nan)
         for row, statistic in enumerate(names):
@@ -451,6 +458,13 @@ def _compare_missing_shares(
     """Return the absolute difference of the shares of missing records, and draws of it if both shares were equal.
 
     A draw has binomial numbers of missing records with the pooled share, and the noise of both releases.
+
+    Args:
+        first, second: Noisy numbers of records and of missing records of both samples, with draws of their noise.
+        generator: Random numbers of the simulation.
+
+    Returns:
+        The difference, and draws, (draws,).
     """
     sides = first, second
     pooled = sum(side.missing for side in sides) / sum(side.records for side in sides)

@@ -100,15 +100,22 @@ class UStatistic:
 
         The noise of the release is simulated (a parametric bootstrap around the estimate), and the interval is widened
         by `resolution`, so that it holds wherever values lie inside their cells. If the resolution is large, noise can
-        miss the value at one end only, and each end holds with a probability between ``(1 + level) / 2`` and `level`:
-        see `end_level`, which gets `resolution`, half of the distance between both ends, as a lower bound of that
-        distance. If values seem to be edges of cells, `Tuning.moved_share` of the error probability is spent on the
-        number of the others, and the interval is widened by the distance that they can make.
+        miss the value at one end only, so the probability with which each end must hold lies between ``(1 + level) /
+        2`` and `level`; it is chosen by `resolution`, a lower bound of half the distance between both ends. If values
+        seem to be edges of cells, `Tuning.moved_share` of the error probability is spent on the number of the others,
+        and the interval is widened by the distance that they can make.
 
         Clipped values count as the ends of the grid. With `population`, the interval is for the expected value of the
         statistic. Samples of this size are then simulated along with the noise, with `Tuning.unseen_people` more people
         that a sample may have missed, spread evenly over the grid. On each side the wider end of the basic and the
         percentile interval is used, because a few people of large weight skew both.
+
+        Args:
+            level: Probability that the interval contains the value, between 0 and 1.
+            population: Whether it is for the population, not for these records.
+
+        Returns:
+            Lower and upper end.
 
         Raises:
             ValueError: `level` is not between 0 and 1; or, with `population`, a unit may have several records.

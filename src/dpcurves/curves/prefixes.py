@@ -356,7 +356,11 @@ class PrefixShares:
         return measured, self.unbiased_shares[measured] * self.total
 
     def simulate_share_errors(self, generator: np.random.Generator | None) -> Iterator[FloatArray]:
-        """Yield blocks of simulated noise of `unbiased_shares` at the measured edges, (draws, measured)."""
+        """Yield blocks of simulated noise of `unbiased_shares` at the measured edges, (draws, measured).
+
+        Args:
+            generator: Random numbers of the simulation; None: a fixed public seed.
+        """
         counts_below = self.unbiased_prefix_counts[self.evidence.sums.bounds]
         shares_below = counts_below / self._last_round_total
         for block in self._simulate_count_noise(generator):
@@ -367,12 +371,18 @@ class PrefixShares:
             yield shares[:, 1:-1] if self.grid.outside is Outside.APART else shares
 
     def simulate_few_share_errors(self, draws: int) -> SinglePrecisionArray:
-        """Return up to this many draws of `simulate_share_errors` from the fixed seed, (draws, measured), rounded to
-        single precision: faster by half.
+        """Return simulated errors of the shares at the measured edges, from a fixed public seed and rounded to single
+        precision, which is faster by half than `simulate_share_errors`.
 
         With noise e below an edge, count c and share ``s = c / N`` there, a total C, ``N = max(C, 1)`` and noise t of
         the total, an error is ``(c + e) / m - s`` with ``m = max(C + t, 1)``. Computed as ``(e - s (m - N)) / m``, the
         error is exactly zero below the last edge if C and ``C + t`` are at least 1.
+
+        Args:
+            draws: Largest number of draws.
+
+        Returns:
+            Errors, (draws, measured).
         """
         noise = self._few_draws.noise[:draws]
         counts_below = self.unbiased_prefix_counts[self.evidence.sums.bounds]
@@ -407,7 +417,8 @@ class PrefixShares:
     def intervals_by_tests(
         self, p: FloatArray, cells: FloatArray, level: float, *, population: bool, generator: np.random.Generator | None
     ) -> FloatArray | None:
-        """Return limits of a few quantiles, (..., 2): see `find_ends_by_tests`; None if there are many.
+        """Return confidence limits of a few quantiles by inverting tests, (..., 2); None if there are too many
+        quantiles for that.
 
         Args:
             p: Levels, (...).
@@ -568,6 +579,12 @@ class Smoothing:
     def snap_to_measured_edges(self, prefixes: PrefixShares) -> tuple[Smoothing, tuple[str, ...]]:
         """Return this smoothing at the counted edges nearest to `edges`, with a note if an edge moved.
 
+        Args:
+            prefixes: Released counts below edges.
+
+        Returns:
+            The smoothing, and one note or ().
+
         Raises:
             ValueError: the grid has fewer edges.
         """
@@ -593,6 +610,12 @@ class Smoothing:
         """Return shares below each edge of the grid, from the counts of the last round.
 
         The edges of `edges` must be counted, as after `snap_to_measured_edges`.
+
+        Args:
+            prefixes: Released counts below edges.
+
+        Returns:
+            Shares from 0 to 1, non-decreasing, (cells + 1,).
         """
         distribution = prefixes.evidence.sums
         evidence = prefixes.evidence
@@ -719,7 +742,15 @@ class SearchedQuantiles:
 
     @classmethod
     def from_json(cls, stored: Mapping[str, Any], privacy: PrivacyStatement) -> SearchedQuantiles:
-        """Return the quantiles from their stored question (see `question_to_json`) and release."""
+        """Return the quantiles from their stored question and release, as `question_to_json` and `to_json` wrote them.
+
+        Args:
+            stored: JSON object with the question and one release.
+            privacy: Privacy statement of the curve.
+
+        Raises:
+            InvalidArgument: the grid does not fit the release.
+        """
         question, (released,) = stored["question"], stored["releases"]
         evidence = Evidence.from_json(released)
         if evidence.path_sums.cells != (grid := grid_from_json(question["grid"])).slots:
@@ -729,8 +760,16 @@ class SearchedQuantiles:
         return cls(evidence, grid, question["label"], privacy)
 
     def _find_cell_limits(self, p: ArrayLike, bracket: Any, level: float = 0.5) -> FloatArray:
-        """Return the ends of values for each level, (..., 2): of the range of slots that `bracket` returns for the
-        search at this level."""
+        """Return the range of values in which each quantile lies, by the cells (slots) that a search brackets.
+
+        Args:
+            p: Levels of the quantiles, (...).
+            bracket: Function from the search of one quantile to the range of its slots.
+            level: Confidence level of the search.
+
+        Returns:
+            Lower and upper value, (..., 2).
+        """
         shares = as_numbers("p", p)
         brackets = [
             bracket(PathQuantile.from_evidence(self.evidence, share, level)) for share in shares.ravel().tolist()

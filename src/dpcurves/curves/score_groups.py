@@ -216,7 +216,18 @@ class ScoreGroups(ABC):
         generator: np.random.Generator | None,
     ) -> FloatArray:
         """Return the intervals of the groups that `ends` computes, for these records or for the population:
-        ``(groups, 2)``."""
+        ``(groups, 2)``.
+
+        Args:
+            ends: Function that computes the intervals from counts and noise.
+            level: Confidence level of one interval.
+            privacy: Privacy statement, which says whether units are independent.
+            population: Whether they are for the population.
+            generator: Random numbers of the simulation; None: a fixed public seed.
+
+        Raises:
+            ValueError: for the population, a unit may have several records.
+        """
         require_independent(privacy, population)
         noise, normal = self.simulate_draws(generator)
         return ends(self.group_counts, noise, normal if population else None, level)
@@ -275,7 +286,11 @@ class MeasuredGroups(ScoreGroups):
         return np.asarray((count_noise**2).sum(axis=0) + (sum_noise**2).sum(axis=0))
 
     def simulate_noise(self, generator: np.random.Generator | None) -> GroupNoise:
-        """Return simulated noise of the counts and sums of the cells."""
+        """Return simulated noise of the counts and sums of the cells.
+
+        Args:
+            generator: Random numbers of the simulation; None: a fixed public seed.
+        """
         rng = public_generator(generator)
         distributions = (self.counts.sums, self.counts.total), (self.sums.sums, self.sums.total)
         simulated = (

@@ -219,6 +219,15 @@ def hull_in_blocks(
     """Return edges and bounds of a band over cells; beyond ``2 * finest`` cells, the hull over blocks of adjacent
     cells.
 
+    Args:
+        edges: Edges of the cells, (cells + 1,).
+        low: Lower bounds, (cells,).
+        high: Upper bounds, (cells,).
+        finest: Largest number of blocks.
+
+    Returns:
+        Edges, lower bounds and upper bounds of the blocks.
+
     >>> hull_in_blocks(np.arange(4.0), np.zeros(3), np.array([1.0, 5.0, 2.0]), finest=1)
     (array([0., 3.]), array([0.]), array([5.]))
     """
@@ -427,7 +436,15 @@ class Picture:
     def shade_band(
         self, edges: ArrayLike, lower: ArrayLike, upper: ArrayLike, words: str, alpha: float | None = None
     ) -> None:
-        """Shade the area between two bounds, (cells,) each, over each cell, with the legend entry `words`."""
+        """Shade the area between two bounds, (cells,) each, over each cell, with the legend entry `words`.
+
+        Args:
+            edges: Edges of the cells, (cells + 1,).
+            lower: Lower bounds, (cells,).
+            upper: Upper bounds, (cells,).
+            words: Entry in the legend.
+            alpha: Opacity from 0 to 1; None: that of this kind of band.
+        """
         ends = (np.asarray(values, dtype=float) for values in (edges, lower, upper))
         dense = shade_opacity(words, self.ax) if alpha is None else alpha
         title = deduplicate_label(self.ax, words)

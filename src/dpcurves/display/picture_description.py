@@ -404,7 +404,14 @@ def _describe_panel(ax: Axes, title: str) -> PicturePanel:
 
 
 def _describe_axis(axis: Axis, label: str, limits: tuple[float, float]) -> PictureAxis:
-    """Return the description of an axis."""
+    """Return the description of an axis of a plot: label, scale, limits, and what its ticks are (numbers, names,
+    dates).
+
+    Args:
+        axis: Axis of matplotlib.
+        label: Its label.
+        limits: Its lower and upper end.
+    """
     formatter = axis.get_major_formatter()
     values = "numbers"
     ticks = list[float]()
@@ -439,7 +446,16 @@ def _name_colors(ax: Axes) -> dict[str, str]:
 
 
 def _describe_artist(ax: Axes, artist: Artist, names: Mapping[str, str]) -> Iterator[PictureMark]:
-    """Yield the marks of an artist. Raises `TypeError` for a class that descriptions do not have."""
+    """Yield the marks (line, points, region, ...) that an artist of matplotlib draws, with their numbers.
+
+    Args:
+        ax: Plot of the artist.
+        artist: The artist.
+        names: Names of curves by colour.
+
+    Raises:
+        TypeError: descriptions do not have this class of artists.
+    """
     if isinstance(artist, Line2D):
         yield from _describe_line(ax, artist, names)
     elif isinstance(artist, PathCollection):
@@ -527,6 +543,12 @@ def _split_outline(path: Path) -> dict[str, Any]:
 
     The outline starts at one end of a border, follows the other border, and returns along the first; both have a point
     at each position.
+
+    Args:
+        path: Outline of the area.
+
+    Returns:
+        Arrays ``x``, ``lower`` and ``upper``, (positions,) each.
     """
     vertices = np.asarray(path.vertices, dtype=float)
     size = (len(vertices) - 3) // 2
@@ -538,7 +560,14 @@ def _split_outline(path: Path) -> dict[str, Any]:
 
 
 def _describe_cells(cells: QuadMesh | AxesImage) -> dict[str, Any]:
-    """Return edges and value of each cell of a mesh or an image, row by row."""
+    """Return edges and value of each cell of a mesh or an image, row by row.
+
+    Args:
+        cells: Mesh or image.
+
+    Returns:
+        Arrays ``x``, ``x_end``, ``y``, ``y_end`` and ``value``, (cells,) each.
+    """
     if isinstance(cells, QuadMesh):
         corners = np.asarray(cells.get_coordinates(), dtype=float)
         x_edges, y_edges = corners[0, :, 0], corners[:, 0, 1]

@@ -56,7 +56,15 @@ CURVE = "ROC curve"
 def _draw_rates(
     picture: Picture, curve: tuple[ArrayLike, ArrayLike], words: str, *, edges: ArrayLike, place: Place = "best"
 ) -> Axes:
-    """Draw one curve over its bands, whose bounds hold between edges."""
+    """Draw one curve over its bands, whose bounds hold between edges; return the axes.
+
+    Args:
+        picture: Plot with its bands.
+        curve: Values along the x axis and along the y axis.
+        words: Text of the legend's entry.
+        edges: Values of x between which the bounds of the bands hold, (bounds + 1,).
+        place: Place of the legend.
+    """
     for shade in picture.shades:
         picture.shade_band(edges, *shade)
     picture.draw_line(*curve, picture.legend_label(words))

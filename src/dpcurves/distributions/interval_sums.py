@@ -199,7 +199,18 @@ def _combined_variances(distribution: NestedSums) -> list[FloatArray]:
 
 
 def _first_children(level: Tier, finer: Tier) -> IntArray:
-    """Return the indices of the intervals of `finer` at which the intervals of `level` start."""
+    """Return where the intervals of a level start among those of the next finer level.
+
+    Args:
+        level: Coarser level.
+        finer: Finer level.
+
+    Returns:
+        Indices of intervals of `finer`, (intervals of `level`,).
+
+    Raises:
+        InvalidArgument: an interval is not a union of intervals of the finer level.
+    """
     starts = level.first_cells
     inner = finer.first_cells
     first_child = np.searchsorted(inner, starts)
@@ -246,6 +257,13 @@ def _interpolated_sums(bounds: IntArray) -> _EdgeSums:
 def _sum_regular_first_level(distribution: NestedSums, tilings: list[range]) -> tuple[_EdgeSums, FloatArray]:
     """Return sums and variances of a regular tree, in which each level has two kinds of intervals: complete and last
     ones.
+
+    Args:
+        distribution: Sums over nested intervals.
+        tilings: First cells of the intervals of each level, from coarse to fine.
+
+    Returns:
+        Sums of the intervals of the first level, and their variances, (intervals,).
     """
     measured_variances = [max(level.noise.variance, _TINY) for level in distribution.levels]
     width = tilings[-1].step
@@ -364,8 +382,15 @@ def least_squares(
 def least_squares_batch(
     distribution: NestedSums, values: FloatArray, total: int | None
 ) -> tuple[FloatArray, FloatArray]:
-    """Return least squares of many releases under one distribution: (..., size) to cells (..., rows, cells) and missing
-    (...).
+    """Return the least-squares estimates of cells for many releases under one distribution.
+
+    Args:
+        distribution: Sums over nested intervals.
+        values: Released values, (..., size).
+        total: Public number of records; None: it is private.
+
+    Returns:
+        Cells, (..., rows, cells), and missing records, (...).
     """
     measurements, missing = split_by_level(distribution, values)
     upward = run_upward_pass(measurements)
@@ -393,6 +418,9 @@ def split_by_level(distribution: NestedSums, values: FloatArray) -> tuple[list[L
 def run_upward_pass(measurements: Sequence[LevelMeasurement]) -> UpwardPass:
     """Combine each interval's own value with its children's sum by inverse variance, from fine to coarse; return the
     combined values of all levels.
+
+    Args:
+        measurements: Noisy sums of each level, from coarse to fine.
     """
     layers = build_layers(
         [measurement.bounds for measurement in measurements], [measurement.variance for measurement in measurements]
@@ -467,6 +495,9 @@ def build_layers(bounds: Sequence[IntArray], variances: Sequence[float]) -> tupl
         variances: Variance of the measurements of each level; infinite if unmeasured. The finest level must be
             measured.
 
+    Returns:
+        One layer per level, from coarse to fine.
+
     Raises:
         ValueError: there is no level, or an interval is not a union of intervals of the next level.
     """
@@ -527,6 +558,16 @@ def adjust_to_total(
     """Adjust totals of the rows (..., rows), of variance `row_variance`, and missing counts (...) to a public total.
 
     The difference to the public total is shared in proportion to their variances.
+
+    Args:
+        distribution: Distribution of the noise of the missing count.
+        totals: Estimated totals of the rows, (..., rows).
+        row_variance: Variance of one of them.
+        missing: Missing counts, (...).
+        total: Public number of records; None: nothing is changed.
+
+    Returns:
+        Totals and missing counts, of the same shapes.
     """
     if total is None:
         return totals, missing

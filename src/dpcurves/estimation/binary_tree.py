@@ -398,11 +398,15 @@ class BoxTree:
 
 
 def _halve_boxes(lower: IntArray, upper: IntArray) -> tuple[IntArray, IntArray]:
-    """Return the boxes after each was halved along its longest side, both halves in turn; single cells stay.
+    """Return the boxes after each was halved along its longest side, the lower half before the upper one; single cells
+    stay.
 
     Arguments:
         lower: First cell of each box along each axis, (boxes, axes).
         upper: Cell behind the last one, of the same shape.
+
+    Returns:
+        First cells, and cells behind the last ones, (new boxes, axes) each.
     """
     sides = upper - lower
     is_divided = sides.max(axis=1) > 1

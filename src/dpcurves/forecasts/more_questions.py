@@ -98,6 +98,11 @@ def _weight_share_below(question: WeightedCurveQuestion, edges: FloatArray, reco
     """Return the exact share of the total weight that lies below each edge, (edges,), without noise.
 
     Records without a value are left out. Values outside the grid are clipped into its first or last cell.
+
+    Args:
+        question: Names the columns of values and weights, and the grid.
+        edges: Edges in units of the column, (edges,).
+        records: Public or simulated records by column.
     """
     grid = question.grid
     values = np.asarray(records[question.column], dtype=np.float64)
@@ -290,7 +295,13 @@ def _weighted_rank_error(
 ) -> float:
     """Return the mean absolute rank error of the requested quantiles, or of a curve's deciles, in shares of the weight.
 
-    The rank error is that of `_rank_error`, with the weight of the records below the estimate in place of their number.
+    The rank error of an estimate is the distance between the requested share and the shares of the weight below the
+    estimate, and at or below it.
+
+    Args:
+        question: Names the columns of values and weights.
+        result: Forecast curve or quantiles.
+        records: Public or simulated records by column.
     """
     values = np.asarray(records[question.column], dtype=np.float64)
     steps = weight_steps(question, records)

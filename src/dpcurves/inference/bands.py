@@ -461,7 +461,8 @@ def population_band(
         deviations: Its simulated noise at the known points, in chunks of (draws, known points).
         level: The coverage probability over noise and sampling.
         sample: The sampling model at the known points.
-        known: See `simultaneous_band`.
+        known: True where the curve was measured, (points,); None: everywhere. Elsewhere the band follows from
+            monotonicity.
 
     Raises:
         ValueError: the level is not between 0 and 1, or needs more draws.

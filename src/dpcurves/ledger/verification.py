@@ -192,7 +192,11 @@ class Charge:
             raise accounts.BudgetExceeded("delta", f"{price}; {left}")
 
     def enter_grant(self, chain: Chain) -> accounts.Grant:
-        """Append the charge to the ledger as a new entry; return its grant."""
+        """Append the charge to the ledger as a new entry; return its grant, which proves the payment.
+
+        Args:
+            chain: Open transaction of the ledger.
+        """
         entry = chain.append(
             GRANTS,
             request=self.request,
@@ -283,7 +287,7 @@ def find_answer(chain: Chain, grant: accounts.Grant, round_number: int, part: in
 
 
 def store_answer(chain: Chain, grant: accounts.Grant, round_number: int, part: int, answer: str) -> str:
-    """Store an answer unless one is stored. Returns the stored answer.
+    """Store the answer to a round of a charged question unless one is stored; return the stored answer.
 
     Args:
         chain: Open transaction of the ledger.
@@ -292,12 +296,12 @@ def store_answer(chain: Chain, grant: accounts.Grant, round_number: int, part: i
         part: Number of the paid part of the grant, from 0.
         answer: The answer as text.
 
-    Formal guarantees: a grant has one answer to a round. An answer is an entry after its grant. If no answer is stored,
-    the chain is verified from the grant to its end, because a removed entry could have been the answer.
-
     Raises:
         ValueError: this ledger did not give the grant, the round or part is negative, the answer cannot be stored, or
             an entry after the grant was removed or changed without the key.
+
+    Formal guarantees: a grant has one answer to a round. An answer is an entry after its grant. If no answer is stored,
+    the chain is verified from the grant to its end, because a removed entry could have been the answer.
     """
     accounts.require_text("answer", answer)
     if round_number < 0 or part < 0:
@@ -398,7 +402,7 @@ class Head:
 
     @classmethod
     def parse(cls, text: str) -> Head:
-        """Parse a printed head.
+        """Return the head of a ledger's chain (number of entries and hash of the last one) from its printed form.
 
         Raises:
             ValueError: the text is not a head.
@@ -517,8 +521,14 @@ class _ChainWalk:
         self._compare_head()
 
     def step(self, entry: _Entry) -> None:
-        """Check that an entry has the next number and a valid seal after the previous entry, and move to it. Raises
-        `InvalidArgument`.
+        """Check that an entry has the next number and a valid seal (message authentication code) after the previous
+        entry, and move to it.
+
+        Args:
+            entry: The next entry.
+
+        Raises:
+            InvalidArgument: entries were removed, inserted or changed without the key.
         """
         number = self.here.entries + 1
         row = entry.row
@@ -579,8 +589,15 @@ def _read_in_order(chain: Chain, after: int) -> Iterator[_Entry]:
 
 
 def _read_table(chain: Chain, table: Table, after: int) -> Iterator[_Entry]:
-    """Yield the entries of one table with numbers above `after`, in order, a few rows per query. Raises
-    `InvalidArgument` for a row without a number.
+    """Yield the entries of one table in order of their numbers, a few rows per query.
+
+    Args:
+        chain: Open transaction of the ledger.
+        table: SQL table.
+        after: Number after which entries are read.
+
+    Raises:
+        InvalidArgument: a row has lost its number.
     """
     first, later = _select_in_order(table)
     query = later if after else first

@@ -479,7 +479,16 @@ class RegionSums(LinearMechanism):
 def _build_region_tree(
     regions: Places, loss: PrivacyLoss, adjacency: Adjacency
 ) -> tuple[tuple[Places, ...], tuple[Fraction, ...]]:
-    """Group regions into a tree, from coarse to fine; return the tilings and their budget fractions."""
+    """Group regions into a tree, from coarse to fine; return the tilings and their budget fractions.
+
+    Args:
+        regions: First cells of the regions, in order.
+        loss: Privacy loss of the query.
+        adjacency: Add-remove or replace-one.
+
+    Returns:
+        Tilings from coarse to fine, each by the first cells of its regions; and a budget fraction for each.
+    """
     # Rounding to a power of two limits the number of optimised shapes: optimising takes longer than a release.
     leaves = 1 << (len(regions) - 1).bit_length()
     shape = find_best_shape(

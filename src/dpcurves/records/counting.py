@@ -176,7 +176,19 @@ def _gradient_and_curvature(  # noqa: PLR0917
     logistic: bool,
     largest_logit: float,
 ) -> tuple[FloatArray, FloatArray]:
-    """Return gradient and curvature of each subset, summed record by record."""
+    """Return the gradient and the curvature of the log-likelihood of a regression, for each subset of the records.
+
+    Args:
+        design: Values of the terms, (records, terms).
+        outcome: Outcomes, (records,).
+        starts: First record of each subset, and the number of records, (subsets + 1,).
+        coefficients: Present coefficients, (subsets, terms).
+        logistic: Whether the regression is logistic, not linear.
+        largest_logit: Bound of the linear predictor.
+
+    Returns:
+        Gradients, (subsets, terms), and the lower triangles of the curvatures, (subsets, terms, terms).
+    """
     width = design.shape[1]
     gradient = np.zeros((len(starts) - 1, width))
     curvature = np.zeros((len(starts) - 1, width, width))
@@ -199,7 +211,17 @@ def _gradient_and_curvature(  # noqa: PLR0917
 def _solve_newton_step(
     curvature: FloatArray, gradient: FloatArray, sizes: IntArray, singular_pivot: float
 ) -> tuple[FloatArray, BoolArray]:
-    """Return the Newton step of each subset by Cholesky factorization in place, and whether its pivots suffice."""
+    """Return the Newton step of each subset by Cholesky factorization in place, and whether its pivots suffice.
+
+    Args:
+        curvature: Curvatures, (subsets, terms, terms), whose lower triangles are overwritten by their factors.
+        gradient: Gradients, (subsets, terms).
+        sizes: Number of records of each subset.
+        singular_pivot: Pivot per record below which a matrix counts as singular.
+
+    Returns:
+        Steps, (subsets, terms), and whether each could be solved, (subsets,).
+    """
     step = gradient.copy()
     solved = np.ones(len(sizes), dtype=np.bool_)
     for subset in range(len(sizes)):
@@ -351,8 +373,10 @@ def apply_filter(method: Method) -> Method:
 
     @wraps(method)
     def apply(records: Records, axes: Axes, *arguments: Any, **keywords: Any) -> Any:
-        """Return the method's result for the rows that pass the filter of the axes, or for all rows without one. Raises
-        `InvalidArgument` if axes have different filters.
+        """Return the method's result for the rows that pass the filter of the axes, or for all rows without one.
+
+        Raises:
+            InvalidArgument: the axes have different filters.
         """
         filters = {axis.where for axis in axes if getattr(axis, "where", "")}
         if not filters:
@@ -531,6 +555,12 @@ class Records:
     def missing_reasons(self, axes: Axes) -> IntArray:
         """Return used records missing on any axis, by `MissingReason`. They sum to the last cell of `counts`.
 
+        Args:
+            axes: Axes of the query.
+
+        Returns:
+            Numbers of records, in the order of `MissingReason`.
+
         Raises:
             ValueError: the engine cannot distinguish reasons.
         """
@@ -612,6 +642,12 @@ class Records:
         """Return the cell of each used record, the last axis fastest. A missing record is one past the last.
 
         For the owner of the records only, who secret-shares the cells.
+
+        Args:
+            axes: Axes of the query.
+
+        Returns:
+            Indices, (records,).
         """
         if not _has_model(axes):
             self.check(axes)
@@ -694,12 +730,17 @@ class Records:
         return units_by_size
 
     def sized_units(self, axis: Axis | Categories, doublings: int) -> IntArray:
-        """Return the number of units by their size and by the cell of one of their records, size first.
+        """Return the number of units by their number of rows (size) and by the cell of one of their records, size
+        first.
 
         Sizes are 1, 2, up to 4, ..., up to ``2**doublings`` rows, and more; the last entry counts units whose record
         has no value: ``((doublings + 2) * slots + 1,)``.
 
         Formal guarantees: a unit is in one cell, which is a function of the unit's rows and a secret key.
+
+        Args:
+            axis: The axis of the cells.
+            doublings: Number of size classes beyond the first.
 
         Raises:
             ValueError: the engine cannot count the rows of units.
@@ -737,7 +778,16 @@ class Records:
         return self._derive_renamed(self._rename_columns(text), is_numeric, text)
 
     def _derive_renamed(self, text: str, is_numeric: bool, shown: str) -> tuple[Column, int]:
-        """Return the column of an expression with the schema's names, and its position; errors name `shown`."""
+        """Return the column of an expression with the schema's names, and its position; errors name `shown`.
+
+        Args:
+            text: Expression with the names of the schema.
+            is_numeric: Whether the result must be a number.
+            shown: Name of the column that messages show.
+
+        Raises:
+            InvalidArgument: the engine computes no expressions, or the expression is invalid.
+        """
         engine = self._engine
         if not isinstance(engine, DerivesColumns):
             raise InvalidArgument("column", f"{shown}: {NO_EXPRESSIONS}", shown)
@@ -808,6 +858,13 @@ class Records:
         """Resolve an axis to a derived column that is missing where the two times are out of order.
 
         With an open end, a number beyond the grid stands for each missing one.
+
+        Args:
+            axis: Axis of times of which one must not be after the other.
+            columns: Columns of the schema.
+
+        Raises:
+            InvalidArgument: both times are on different scales.
         """
         numbers: dict[str, Expression] = {}
         steps: dict[str, tuple[Step, ...]] = {}
@@ -954,9 +1011,14 @@ def _describe_needed_kind(axis: Axis | Categories, kind: ColumnKind) -> str:
 
 
 def require_matching_values(axis: Categories, column: Column) -> None:
-    """Refuse categories that no value of the column's declared type equals: they would count nothing at full cost.
+    """Check that each category equals some value of the column's declared type; others would count nothing at full
+    cost.
 
     If the schema declares text or no type, both classes must be named: the default 0 and 1 would not match yes and no.
+
+    Args:
+        axis: Declared categories.
+        column: Column of the schema.
 
     Raises:
         ValueError: a category equals no value of the type, two categories are the same value, or a class has its
@@ -1002,10 +1064,13 @@ def _is_number(label: Category) -> bool:
 
 
 def _require_numeric_columns(bound: Sequence[engines.BoundAxis]) -> None:
-    """Refuse a column without a declared type that is both read as numbers and split by text labels.
+    """Check that no column without a declared type is both read as numbers and split by text labels.
 
     No record has both, so every count would be noise at full cost. Labels found by partition selection may be text,
     too. The rule depends on no record, and is the same before and after the charge.
+
+    Args:
+        bound: Axes of a query, bound to their columns.
 
     Raises:
         ValueError: a column is used in both ways.

@@ -277,7 +277,8 @@ def has_significant_atoms(joint: JointEstimate, zero_slot: int | None = None) ->
 
     Arguments:
         joint: The first round.
-        zero_slot: The separate cell of zero, which shows nothing of other cells and is left out: see `find_zero_slot`.
+        zero_slot: The separate cell of zero, which shows nothing of other cells and is left out; None: zero has no
+            separate cell.
     """
     measurements = joint.measurements
     layout = measurements.layout
@@ -582,6 +583,12 @@ def _coarsen_geometrically(
     """Return nested tilings, each as an array of node numbers, from coarse to fine; the last one is `leaves`.
 
     Numbers of intervals grow by a constant factor from tiling to tiling.
+
+    Args:
+        layout: Intervals along an axis, as a tree.
+        leaves: Nodes of the finest tiling.
+        tilings: Number of tilings.
+        coarsening: Factor of the number of intervals of coarser tilings.
     """
     leaf_counts = np.zeros(layout.nodes)  # leaves in each node; a leaf counts itself
     leaf_counts[leaves] = 1
@@ -640,8 +647,18 @@ def refine_around_quantiles(
 def _may_hold_quantile(
     splits: TreeEstimate, share: float, total_variance: float, sampling: float, margin: float, *, z: float
 ) -> NDArray[np.bool_]:
-    """Return a mask of the nodes, (nodes,), in which the quantile of level `share` may lie within `z` standard errors
-    and the margin.
+    """Return True for the nodes in which a quantile may lie, given the errors of the counts below their endpoints.
+
+    Args:
+        splits: Estimates from earlier rounds.
+        share: Level of the quantile, 0 to 1.
+        total_variance: Variance of the estimated number of records.
+        sampling: Variance of the rank by sampling, in squared records; 0: these records.
+        margin: Further records that a count may err by.
+        z: Number of standard errors.
+
+    Returns:
+        One bool per node, (nodes,).
     """
     layout, counts = splits.layout, splits.counts
     below, left_error, right_error = np.zeros((3, layout.nodes))  # records below a node; errors at its endpoints
@@ -852,11 +869,17 @@ def count_adaptively(workload: PrefixWorkload, setting: Setting) -> Strategy[Tab
 
 
 def _count_cells(workload: PrefixWorkload, setting: Setting, *, are_values: bool) -> Strategy[TableCounts]:
-    """Count as `_count_in_rounds` does, on cells that separate zero or round numbers if the workload asks for that.
+    """Count records below the edges of a grid in adaptive rounds; zero or round numbers get cells of their own if the
+    workload asks for that.
 
     If records are known to be few, zero stays with its neighbours: their coarse intervals would not find its cell.
 
     Formal guarantees: cells are split by a function of the public grid and of other public facts.
+
+    Args:
+        workload: The axes, and which edges will be read.
+        setting: Loss and adjacency.
+        are_values: Whether the cells are declared values.
     """
     *other_axes, axis = workload.axes
     total = setting.adjacency.public_record_count
@@ -871,8 +894,13 @@ def _count_cells(workload: PrefixWorkload, setting: Setting, *, are_values: bool
 
 
 def _count_in_rounds(workload: PrefixWorkload, setting: Setting, *, are_values: bool) -> Strategy[TableCounts]:
-    """Count with the method that the workload names; without a method, search quantiles, refine in several rounds,
-    or count once, as public facts decide. `are_values`: the cells hold declared values.
+    """Count records below edges by the method that the workload names; without a method, search quantiles, refine in
+    several rounds, or count once, as public facts decide.
+
+    Args:
+        workload: The axes, and which edges will be read.
+        setting: Loss and adjacency.
+        are_values: Whether the cells hold declared values.
     """
     axis = workload.axes[0] if len(workload.axes) == 1 else None
     if workload.method is None and isinstance(axis, Axis) and is_worth_searching_quantiles(axis, workload, setting):
@@ -1045,6 +1073,13 @@ def refine_in_rounds(axis: Axis, setting: Setting) -> Strategy[TableCounts]:
     fraction of the whole loss and a round of the rest. So the conversation is the adaptive composition
     of two mechanisms of fixed losses, the second of which is one of several with the same price: pure losses and rho
     add up to the granted loss (Dwork and Roth 2014, section 3.5; Bun and Steinke 2016, Lemma 2.3).
+
+    Args:
+        axis: The column with its grid.
+        setting: Loss and adjacency.
+
+    Returns:
+        The releases of all rounds and the counts, joined by least squares.
     """
     layout = build_layout(axis.slots)
     base_noise = setting.count_noise()

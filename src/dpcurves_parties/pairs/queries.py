@@ -239,7 +239,13 @@ class OwnChoice(Pairing):
 
 
 def _draw_distances(people: int, partner_count: int, seed: bytes) -> IntArray:
-    """Draw each person's distances to its partners on a circle: (people, many), from 1, without repetition in a row."""
+    """Draw each person's distances to its partners on a circle: (people, many), from 1, without repetition in a row.
+
+    Args:
+        people: Number of people.
+        partner_count: Partners of each person.
+        seed: Seed of the pairs, 32 bytes.
+    """
     steps = np.zeros((people, partner_count), dtype=np.int64)
     again = np.ones((people, partner_count), dtype=np.bool_)
     attempt = 0
@@ -305,7 +311,11 @@ def _require(people: int, partners: int, seed: bytes) -> None:
 
 
 def _require_seed(seed: bytes) -> None:
-    """Refuse a seed of other than 32 bytes. Raises `ValueError`."""
+    """Check that a seed of pairs has 32 bytes.
+
+    Raises:
+        ValueError: it has another length.
+    """
     if len(seed) != PAIR_SEED_SIZE:
         raise InvalidArgument(
             "seed", f"must have {PAIR_SEED_SIZE} bytes, as secrets.token_bytes({PAIR_SEED_SIZE}) gives"

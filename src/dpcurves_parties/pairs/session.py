@@ -130,6 +130,13 @@ class Connection:
     def _send_all(self, remaining: memoryview, timeout: float | None) -> None:
         """Send the bytes in `remaining`, and move arriving bytes to the buffer meanwhile: if both ends only sent, both
         would block on full buffers (deadlock).
+
+        Args:
+            remaining: Bytes to send.
+            timeout: Seconds of waiting without progress; None: without limit.
+
+        Raises:
+            TimeoutError: nothing could be sent or received for `timeout` seconds.
         """
         while remaining:
             try:
@@ -174,8 +181,13 @@ class Connection:
         self.tls_socket.close()
 
     def _receive_exactly(self, size: int) -> bytes:
-        """Return the next `size` bytes, from the buffer first. Raises `ProtocolError` if the connection is lost or
-        times out.
+        """Return the next bytes of the connection, from the buffer first.
+
+        Args:
+            size: Number of bytes.
+
+        Raises:
+            ProtocolError: the connection is lost, or times out.
         """
         buffer = bytearray(size)
         filled = min(size, len(self._buffer))
@@ -348,7 +360,8 @@ class FileRunStore:
 def settle_run(
     job: bytes, session: Callable[[], Talk[list[Bits]]], store: RunStore, randomness: Randomness
 ) -> Talk[list[Bits]]:
-    """Run a job unless both servers have shares of one run already, and return the opened output bits.
+    """Run a two-party computation (job) unless both servers have shares of one run already, and return the opened
+    output bits.
 
     Both servers send the state of their stored run. If both have shares of the same run, these are opened. Otherwise,
     if neither has a confirmation, both run the session, store their shares, tell each other, store that confirmation,
@@ -415,8 +428,17 @@ def _share_to_bytes(share: list[Bits]) -> bytes:
 
 
 def _open_shares(own: bytes, other: bytes) -> list[Bits]:
-    """Return the output bits, one array per wire, from both servers' encoded shares. Raises `ProtocolError` if their
-    shapes differ.
+    """Return the output bits from both servers' encoded XOR shares.
+
+    Args:
+        own: Share of this server.
+        other: Share of the other server.
+
+    Returns:
+        One array of bits per wire.
+
+    Raises:
+        ProtocolError: the shapes differ.
     """
     if len(own) != len(other) or own[:16] != other[:16]:
         raise ProtocolError(
@@ -558,6 +580,9 @@ class PairSession:
     def _prepare_inputs(self, randomness: Randomness) -> list[NDArray[np.uint64] | None]:
         """SECRET: return this server's inputs to the job, one array per input; None where the other server alone
         supplies it.
+
+        Args:
+            randomness: Source of random bits for the noise.
         """
         task, pairs = self.pairs.task, self.pairs.pairs
         shares = dict(zip(task.kernel.columns, self.shares, strict=True))

@@ -179,7 +179,11 @@ class PackedHashes(Sequence[str]):
 
     @classmethod
     def from_names(cls, names: Sequence[str]) -> Sequence[str]:
-        """Pack many hashes; few ones, or strings that are not hashes, are returned unchanged.
+        """Return hashes as a sequence that stores them as packed bytes, which saves memory if there are many; few
+        ones, or strings that are not hashes, become a tuple.
+
+        Args:
+            names: Hashes in hexadecimal digits.
 
         >>> PackedHashes.from_names(["ab", "no hash"])
         ('ab', 'no hash')
@@ -276,7 +280,11 @@ class Document(ABC):
         return cls.from_json(read_document_text(path))
 
     def write(self, path: str | Path) -> None:
-        """Write the document to a file. Raises `ValueError`: the file cannot be written."""
+        """Write the document to a file, whole or not at all.
+
+        Raises:
+            ValueError: the file cannot be written.
+        """
         try:
             write_whole(path, self.to_json() + "\n")
         except OSError as error:
@@ -360,7 +368,7 @@ class TaskDocument(Document):
 
     @classmethod
     def from_json(cls, text: str) -> Self:
-        """Read the task that `to_json` wrote.
+        """Return the task that a document describes, as `to_json` wrote it.
 
         Raises:
             ValueError: the text is another document, or of another version, or differs from what `to_json` would write.

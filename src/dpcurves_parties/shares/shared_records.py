@@ -164,7 +164,16 @@ class TreeEncoding(ShareEncoding):
         return public[:, public.shape[1] - self.proof_words :], _to_byte_rows(seeds)
 
     def _join_parts(self, party: int, batches: Iterable[Sequence[bytes]], count: int) -> tuple[Any, crypto.SeedShare]:
-        """Copy batches into an array of public parts and an array of seeds, as they arrive; ignore surplus reports."""
+        """Copy batches into an array of public parts and an array of seeds, as they arrive; ignore surplus reports.
+
+        Args:
+            party: Number of the server, 0 or 1.
+            batches: Encoded shares of reports.
+            count: Number of reports to take.
+
+        Returns:
+            Correction words of all keys, and this server's seeds.
+        """
         public: Any = self.PUBLIC.allocate(self.domain, count)
         seeds = np.empty((count, 2), np.uint64)
         start = 0
@@ -270,11 +279,15 @@ class CheckedReports:
     def sum_nodes(self, report_mask: NDArray[np.bool_], nodes: Sequence[crypto.Node]) -> crypto.NodeSums:
         """SECRET: return the sums at nodes, and hashes of marks, over some reports.
 
-        Marks are hashed in blocks of the size of jobs, so that they are equal with and without jobs.
+        Marks (by which two servers compare keys) are hashed in blocks of `SHARES_PER_PAGE` reports, so that the hashes
+        do not depend on whether worker processes compute them.
 
         Args:
             report_mask: Mask of the reports; it must be the same in all calls.
             nodes: Pairs of level and index; parents come before their children.
+
+        Returns:
+            Shares of the weights of left children, and hashes of the marks, one per node.
         """
         if not self._walks:
             marking = crypto.NodeMarkKey.from_verification_key(self.verify_key)
@@ -295,7 +308,10 @@ class CheckedReports:
 
         Args:
             keys: The keys.
-            thresholds: Numbers of slots, none of them 0.
+            thresholds: Numbers of cells (slots) below each threshold, none of them 0.
+
+        Returns:
+            Shares of the sums modulo 2**64, one per threshold; and digests, (keys, 32) bytes.
         """
         totals = [0] * len(thresholds)
         digests = []
@@ -370,7 +386,7 @@ class NodeSumCache:
         """SECRET: return this server's sums at thresholds, and the hash that both servers compare.
 
         Args:
-            thresholds: Numbers of slots, none of them 0.
+            thresholds: Numbers of cells (slots) below each threshold, none of them 0.
             noise_key: Key of this server's noise, for these reports alone.
         """
         nodes = crypto.find_path_nodes(thresholds, self.domain.bits)

@@ -213,8 +213,13 @@ class Task(SharedTask):
         )
 
     def make_owner_encoding(self, proof_key: str) -> TreeEncoding | HistogramEncoding:
-        """Return the encoding with which an owner makes reports; with a prover if answers are proved. Raises
-        `ProtocolError` if the ticket's key is not the task's.
+        """Return the format in which an owner makes reports; with a prover if answers are proved.
+
+        Args:
+            proof_key: Key in the owner's ticket; empty if answers are not proved.
+
+        Raises:
+            ProtocolError: the ticket's key is not the task's.
         """
         encoding = self.encoding
         if not self.proof_key_hashes or not isinstance(encoding, TreeEncoding):
@@ -393,7 +398,10 @@ class Task(SharedTask):
         return (*range(size, self.slots, size), self.slots)
 
     def parse_thresholds(self, value: object) -> tuple[int, ...]:
-        """Return the thresholds of a message as numbers of slots, in its order, after checking them.
+        """Return the thresholds of a message as numbers of cells (slots) below them, in its order, after checking them.
+
+        Args:
+            value: List in the message's JSON; it must be empty if the task answers all cells at once.
 
         Raises:
             ProtocolError: the thresholds are not numbers of slots, or too many, or one occurs twice.

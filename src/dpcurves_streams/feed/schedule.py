@@ -297,7 +297,14 @@ def read_timestamp(value: Any) -> int | None:
 def _find_slot(
     axis: Axis | Categories, texts: Mapping[str, int], numbers: Mapping[float, int], value: Any
 ) -> int | None:
-    """Return the slot of a value among the declared states, by text or by number; None if it equals none."""
+    """Return the index (slot) of the declared state that a value equals, by text or by number; None if it equals none.
+
+    Args:
+        axis: Declared states: categories, or a grid.
+        texts: Index by text of a state.
+        numbers: Index by number of a state.
+        value: Value of a tuple's field.
+    """
     slot_of_text = next((texts[name] for name in _state_texts(value) if name in texts), None)
     if slot_of_text is not None:
         return slot_of_text
@@ -311,7 +318,14 @@ def _find_slot(
 
 
 def _state_texts(value: Any) -> tuple[str, ...]:
-    """Return the texts by which a state may be declared for a value; a number also without ``.0``."""
+    """Return the texts by which a state may be declared for a value; a number also without ``.0``.
+
+    Args:
+        value: Value of a tuple's field.
+
+    Returns:
+        Texts in the order in which they are tried; () for a value that is neither text nor number.
+    """
     if isinstance(value, str):
         return (value,)
     if isinstance(value, bool | np.bool_):
@@ -447,7 +461,11 @@ class Fields:
 
     @property
     def adjacency(self) -> AddRemove:
-        """Neighbouring relation of streams: add-remove of one tuple, or of one user's used tuples in one step."""
+        """Neighbouring relation of streams: add-remove of one tuple, or of one user's used tuples in one step.
+
+        Raises:
+            InvalidArgument: the largest number of tuples per user is below 1.
+        """
         if self.user is None or self.tuples_per_user is None:
             return AddRemove(EACH_RECORD)
         if self.tuples_per_user < 1:

@@ -136,6 +136,12 @@ class NoisySums:
     def update_sums(self, values: FloatArray) -> NoisyValues:
         """Add the numbers of the next step, (keys,), and return the sums over the window with the deviation of their
         noise.
+
+        Args:
+            values: Noisy numbers of the step.
+
+        Returns:
+            Sums over the last steps of the window, fewer at the beginning, (keys,).
         """
         position = self._passed % len(self._ring)
         self._sums = self._sums + values - self._ring[position]
@@ -230,7 +236,15 @@ def as_row(counts: Sequence[float], keys: int) -> FloatArray:
 
 
 def require_variances(variance: float | FloatArray, keys: int) -> FloatArray:
-    """Return variances as (keys,). Raises `ValueError` if one is negative or not finite, or there are no keys."""
+    """Return noise variances as an array with one entry per key.
+
+    Args:
+        variance: One variance for all keys, or an array, (keys,).
+        keys: Number of keys.
+
+    Raises:
+        ValueError: a variance is negative or not finite, or there are no keys.
+    """
     if require_integer("keys", keys) < 1:
         raise InvalidArgument("keys", f"must be at least 1, got {keys}")
     variances = np.full(keys, variance, dtype=np.float64)
