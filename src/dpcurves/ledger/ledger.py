@@ -134,7 +134,7 @@ class Ledger:
 
         Args:
             url: URL of the database, such as ``sqlite:///budget.db``.
-            key: Secret key of the ledger, at least 32 bytes; None: from the environment or the key file beside the ledger.
+            key: Secret key of at least 32 bytes; None: from the environment, or from the key file beside the ledger.
 
         Raises:
             ValueError: no ledger exists at the URL, it cannot be reached, or the key is not the ledger's.

@@ -228,7 +228,12 @@ def make_contiguous(rows: Reports) -> Reports:
 
 
 def mark_zero_tails(rows: Reports, begin: int) -> BoolArray:
-    """Return a mask of the rows whose bytes from index `begin` to the end are all 0."""
+    """Return True for the rows whose bytes from index `begin` to the end are all 0.
+
+    Args:
+        rows: Bytes, (rows, size).
+        begin: First index of the tail; at or past the end, all rows are True.
+    """
     is_zero = np.ones(len(rows), dtype=np.bool_)
     if not loops_are_compiled():
         return np.asarray(~rows[:, begin:].any(axis=1))
@@ -344,7 +349,15 @@ def count_set_bits(rows: Reports) -> IntArray:
 
 
 def _sum_bits(reports: Reports, answers: int) -> IntArray:
-    """Return how many rows set each bit."""
+    """Return how many rows set each bit.
+
+    Args:
+        reports: Packed bits, lowest bit first, (reports, bytes).
+        answers: Number of bits of a report.
+
+    Returns:
+        Counts, (answers,).
+    """
     # 2**22: bits of reports that are counted in one batch, which bounds memory
     step = max(1, 2**22 // answers)
     counts = np.zeros(answers, dtype=np.int64)

@@ -385,9 +385,14 @@ class TaskDocument(Document):
 
     @classmethod
     def _parse_json(cls, text: str) -> Self:
-        """Parse a task without comparing its text.
+        """Return the task that a JSON document describes, without comparing its text with what `to_json` would write.
 
-        Raises `ProtocolError` for another kind or version, `InvalidArgument` for invalid fields.
+        Args:
+            text: The document.
+
+        Raises:
+            ProtocolError: the document is of another kind or version.
+            InvalidArgument: a field is invalid.
         """
         try:
             stored = json.loads(text)
@@ -421,7 +426,11 @@ class _LazyList(list[str]):
 
 
 def read_document_text(path: str | Path) -> str:
-    """Read the text of a document. Raises `ValueError`: it cannot be read."""
+    """Return the text of a document.
+
+    Raises:
+        ValueError: the file cannot be read, or is no text.
+    """
     try:
         return Path(path).read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:

@@ -303,7 +303,7 @@ def smooth_in_groups(values: FloatArray, summaries: FloatArray, variance: float,
 
     Args:
         values: Newest noisy counts, (...).
-        summaries: Of each group: length in steps, mean, sum of squared deviations and median, (..., 4).
+        summaries: Length in steps, mean, sum of squared deviations and median of each group, (..., 4).
         variance: Variance of the noise of a count.
         smoother: Median, average or James-Stein shrinkage.
 
