@@ -208,6 +208,12 @@ def assign_file_names(results: Iterable[tuple[str, ReleasedResult]]) -> list[tup
 
     Names are lower-case, for file systems that ignore case, and short enough for every suffix. ``con`` is a device name
     of Windows, and becomes ``con-result``.
+
+    Args:
+        results: Pairs of a title and a result.
+
+    Returns:
+        Pairs of a file name without ending and a result, in order.
     """
     named_results: dict[str, ReleasedResult] = {}
     for title, result in results:
@@ -319,7 +325,12 @@ def _describe_total_loss(results: Sequence[ReleasedResult]) -> str:
 
 
 def methods_paragraph(statements: Mapping[str, PrivacyStatement], level: float) -> str:
-    """Return a paragraph of at most 60 words on privacy, to be cited in a methods section, in the reader's language."""
+    """Return a paragraph of at most 60 words on privacy, to be cited in a methods section, in the reader's language.
+
+    Args:
+        statements: Privacy statement of each result, by file name.
+        level: Confidence level of the intervals.
+    """
     protected = [privacy for privacy in statements.values() if privacy.trust != OPEN]
     if not protected:
         return translate(f"Results are exact counts of public records, made with dpcurves {version('dpcurves')}.")

@@ -942,11 +942,17 @@ class Session:
         return self._trust.run(plan, [curator], allotment, self._randomness)
 
     def _require_same_snapshot(self, records: Records, grant: Grant) -> None:
-        """Raise `InvalidArgument` unless all rounds of one question read one version of the data, if the engine has
-        versions.
+        """Check that all rounds of one question read one version of the data, if the engine has versions.
 
         The version of the table itself is compared only for requests with a name of the caller's, which may continue on
         another day: some engines read the whole table for it. A request that began without it continues without it.
+
+        Args:
+            records: The opened records.
+            grant: Charge of the question, with which the version is stored at the first round.
+
+        Raises:
+            InvalidArgument: the data have changed, or may have changed, since the first round.
         """
         moment = records.moment
         if moment is None:

@@ -203,7 +203,8 @@ def add_privacy_arguments(function: Call) -> Call:
 
     @wraps(function)
     def call_function(*args: Any, **keywords: Any) -> Any:
-        """Check the arguments, put a column of a table in place of values, and call the function.
+        """Check the arguments, replace `column` and `where` by a column of the table that is passed as values, and call
+        the function.
 
         Raises:
             TypeError: an argument is unknown or missing.
@@ -249,7 +250,7 @@ class ColumnOfTable(dict[str, Any]):
 
 
 def _select_column(args: tuple[Any, ...], keywords: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
-    """Return both kinds of arguments with a `ColumnOfTable` as the first of `args`, or else as the keyword `values`.
+    """Return both kinds of arguments, with a `ColumnOfTable` as the first of `args`, or else as the keyword `values`.
 
     Raises:
         ValueError: `where` is given without `column`, or `label` is given besides `column`.
@@ -283,7 +284,13 @@ EXAMPLES = {
 def _require_arguments(
     function: str, full_signature: Signature, args: Sequence[Any], passed_by_name: Mapping[str, Any]
 ) -> None:
-    """Raise `TypeError` for a call that lacks arguments; the message shows a complete call.
+    """Check that a call has all required arguments; the message of the error shows a complete call.
+
+    Args:
+        function: Name of the function.
+        full_signature: Its signature.
+        args: Positional arguments.
+        passed_by_name: Keyword arguments.
 
     Raises:
         TypeError: an argument without a default is missing.
@@ -463,7 +470,14 @@ def require_grid(grid: Grid | None) -> Grid:
 
 
 def refuse_hint(hint: Hint | None) -> None:
-    """Raise `InvalidArgument` if there is a hint, because weighted questions use none."""
+    """Check that no hint is given, because weighted questions use none.
+
+    Args:
+        hint: The hint; None: none is given.
+
+    Raises:
+        InvalidArgument: there is a hint.
+    """
     if hint is not None:
         raise InvalidArgument("hint", WEIGHTED_HINT)
 

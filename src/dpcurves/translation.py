@@ -275,7 +275,12 @@ class Reader:
         return is_known[0] or all(is_known[1:])
 
     def _translate_field(self, value: str, kind: str) -> str | None:
-        """Return the text of a field in this language; None for a phrase without a translation."""
+        """Return the text of a field in this language; None for a phrase without a translation.
+
+        Args:
+            value: Text of the field.
+            kind: ``name`` (a word of the user), ``phrase`` (a message itself), or a number or date.
+        """
         if kind == "name":  # the unit of dates at the end of a label is a word of ours
             is_dated = value.endswith(("(date)", "(moment)", "(moment, UTC)")) and not self._is_name(value)
             return self._find_translation(value) if is_dated else value
@@ -425,6 +430,8 @@ def translate(text: str) -> str:
 
 
 def name_language() -> str:
-    """Return the code of the current context's language, such as ``"de"``, for the attribute ``lang`` of a page."""
+    """Return the code of the language in which texts are written now, such as ``"de"``, for the attribute ``lang`` of a
+    page.
+    """
     reader = _READER.get()
     return ENGLISH if reader is None else reader.language

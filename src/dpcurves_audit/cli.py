@@ -163,7 +163,11 @@ class NeighbourOptions:
     )
 
     def parse_family(self) -> NeighbouringDatasets:
-        """Return the neighbouring data sets that --family and --adjacency describe. Raises `Misuse` for other texts."""
+        """Return the neighbouring data sets that --family and --adjacency describe.
+
+        Raises:
+            Misuse: one of the texts is none of the choices.
+        """
         return parse_family(self.family, parse_adjacency(self.adjacency))
 
 

@@ -131,6 +131,10 @@ def _list_more_sums(loss: PrivacyLoss, neighbours: Neighbours) -> Iterator[tuple
     """Yield names, samplers and neighbours: units of two records, and values at both ends of a cell.
 
     A record that is replaced by one at the other end of its cell changes a signed sum by twice the largest value.
+
+    Args:
+        loss: Claimed loss.
+        neighbours: Add-remove or replace-one.
     """
     axis = (Axis(COLUMN, Grid(0, 1, cells=GRID_CELLS)),)
     flat = mechanisms.FlatHistogram()
@@ -194,7 +198,12 @@ MOST_DEVIATIONS = 12
 
 
 def _find_sites_loss(sampler: SitesSampler, family: NeighbouringDatasets) -> float:
-    """Return the largest rho of sums with the Gaussian shares of the honest sites, at orders of up to 8."""
+    """Return the largest rho of sums with the Gaussian shares of the honest sites, at orders of up to 8.
+
+    Args:
+        sampler: Sums of several sites, with their trust model.
+        family: Neighbouring data sets.
+    """
     orders = [order for order in ORDERS if order <= 8]  # the distribution is cut off where larger ones would look
 
     @cache
@@ -289,6 +298,10 @@ def _find_blocks_loss(claim: PrivacyLoss, neighbours: Neighbours) -> float:
     """Return the largest loss of the stored blocks of a tree on demand, of which all its answers are sums.
 
     The depth of the tree is even, so that the blocks lose no more than the answers may (`LazyTree`).
+
+    Args:
+        claim: Claimed loss.
+        neighbours: Add-remove or replace-one.
     """
     axes = (Axis(COLUMN, Grid(0, 1, cells=GRID_CELLS)),)
     noises: list[Noise] = []
@@ -526,7 +539,9 @@ def sum_over_minimums(mechanism: Any, table: Table, plan: Plan) -> dict[Any, flo
 
     @cache
     def find_distribution_from(start: int) -> dict[tuple[int, ...], float]:
-        """Return the probabilities of the decisions on the cells from `start`, where an interval begins."""
+        """Return the probability of each way to merge the cells from `start` on, where an interval begins; a way has
+        one bit per cell, 1 where an interval ends.
+        """
         if start == len(counts):
             return {(): 1.0}
         distribution: dict[tuple[int, ...], float] = {}
@@ -545,7 +560,15 @@ def sum_over_minimums(mechanism: Any, table: Table, plan: Plan) -> dict[Any, flo
 def _find_choice_loss(
     mechanism: Any, query: Any, find_distribution: FindDistribution, claim: PrivacyLoss, neighbours: Neighbours
 ) -> float:
-    """Return the largest loss of a choice over all neighbouring tables of up to `RECORDS` records."""
+    """Return the largest loss of a choice over all neighbouring tables of up to `RECORDS` records.
+
+    Args:
+        mechanism: The mechanism.
+        query: Its query.
+        find_distribution: Function that returns the exact probability of each outcome for a table.
+        claim: Claimed loss.
+        neighbours: Add-remove or replace-one.
+    """
     plan = mechanism.plan(query, claim, _make_adjacency(neighbours))
     distributions: dict[bytes, dict[Any, float]] = {}
 

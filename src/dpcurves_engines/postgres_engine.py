@@ -408,13 +408,31 @@ class CheckablePostgres:
         self.name = link.name
 
     def find_slots(self, grid: Grid, values: FloatArray) -> IntArray:
-        """Return the slot that the server gives each public value; `grid.slots` if missing."""
+        """Return the slot (cell, or count of values outside) that the server gives each public value; `grid.slots` if
+        missing.
+
+        Args:
+            grid: Grid of the slots.
+            values: Public values; NaN is missing.
+
+        Returns:
+            Slot of each value, (n,).
+        """
         statement = Statement()
         slots = self._evaluate(sql.grid_slot_sql(grid, "n0", statement), self._values_sql(values, statement), statement)
         return np.array([grid.slots if slot is None else slot for slot in slots], dtype=np.int64)
 
     def find_offsets(self, grid: Grid, values: FloatArray, half: int) -> IntArray:
-        """Return the offset, in steps, that the server gives each public value."""
+        """Return the offset of each public value from the middle of its cell, in steps, as the server computes it.
+
+        Args:
+            grid: Grid of the slots.
+            values: Public values.
+            half: Half the number of steps of a cell, and the largest offset.
+
+        Returns:
+            Offset of each value, (n,).
+        """
         statement = Statement()
         slot = sql.grid_slot_sql(grid, "n0", statement)
         offset = sql.offset_sql(grid, "n0", "s0", half, statement)
@@ -695,7 +713,12 @@ class PostgresEngine(CheckablePostgres):
             yield [*numbers_by_axis, assign_subsets(names, self._key, subsets)]
 
     def _numbers_sql(self, bound: Sequence[BoundAxis], statement: Statement) -> str:
-        """Return SQL for the number of each grid axis and the slot of each category."""
+        """Return SQL for the number of each grid axis and the slot of each category.
+
+        Args:
+            bound: Axes of the question, matched to columns of the table.
+            statement: Statement that collects the parameters of the SQL.
+        """
         return ", ".join(
             f"n{i}" if isinstance(axis.axis, Axis) else f"({sql.slot_sql(axis, i, statement)})::float8"
             for i, axis in enumerate(bound)
@@ -810,7 +833,12 @@ class PostgresEngine(CheckablePostgres):
         )
 
     def _used_rows(self, bound: Sequence[BoundAxis], statement: Statement) -> str:
-        """Return a FROM clause of the used rows with the columns of these axes."""
+        """Return a FROM clause of the used rows with the columns of these axes.
+
+        Args:
+            bound: Axes of the question, matched to columns of the table.
+            statement: Statement that collects the parameters of the SQL.
+        """
         places = sorted({axis.place for axis in bound})
         if self._unit == EACH_RECORD:
             return self._table.scan_sql(places)

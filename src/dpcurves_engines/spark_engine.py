@@ -232,7 +232,14 @@ class CheckableSpark:
         return bytes.fromhex(fetch_columns(ranked)["rank"][0])
 
     def _place_values(self, grid: Grid, values: FloatArray, amounts: Sequence[Any] | None, name: str) -> IntArray:
-        """Return the column `name` (cell or amount) that the batch function gives each public value, in order."""
+        """Return the column `name` (cell or amount) that the batch function gives each public value, in order.
+
+        Args:
+            grid: Grid of the cells.
+            values: Public numbers, (values,).
+            amounts: Constants of the sums; None: rows are counted.
+            name: ``place`` or ``added``.
+        """
         work = spark_batches.build_placer([(find_thresholds(grid), grid.slots)], amounts)
         columns = fetch_columns(map_batches(self._send_values(values), work, "at bigint, place bigint, added bigint"))
         return _sort_by_position(columns[name], columns["at"]).astype(np.int64)
@@ -368,7 +375,17 @@ class SparkEngine(CheckableSpark):
         return engine
 
     def _require_equal_values(self, rows: DerivingFrame, position: int, places: Sequence[int], argument: str) -> None:
-        """Refuse an expression that Spark cannot evaluate, or evaluates otherwise than NumPy. Reads no row."""
+        """Check, on public values, that Spark evaluates an expression as NumPy does. No row of the table is read.
+
+        Args:
+            rows: Data frame with the derived columns.
+            position: Position of the derived column.
+            places: Positions of the columns that are selected.
+            argument: Name of the argument, for the message.
+
+        Raises:
+            InvalidArgument: Spark cannot evaluate the expression, or gives other values.
+        """
         if position in self._proven_positions:
             return
         ((_, checked),) = self._rows.derived.find_derived([position])
@@ -496,13 +513,23 @@ class SparkEngine(CheckableSpark):
         return pieces.sum_prefixes(counts)
 
     def numbers(self, bound: Sequence[BoundAxis]) -> Iterator[Sequence[FloatArray]]:
-        """SENSITIVE: yield all used rows as one batch: numbers for grids, slots for categories; NaN: missing."""
+        """SENSITIVE: yield all used rows as one batch: numbers for grids, indices of categories (slots) for others;
+        NaN: missing.
+        """
         names = [f"{spark_sql.value_sql(axis)} AS v{i}" for i, axis in enumerate(bound)]
         columns = fetch_columns(self._used_rows(bound).selectExpr(*names))
         yield [np.asarray(columns[f"v{i}"], dtype=np.float64) for i in range(len(bound))]
 
     def in_subsets(self, bound: Sequence[BoundAxis], subsets: int) -> Iterator[Sequence[FloatArray]]:
-        """SENSITIVE: yield all used rows as `numbers` does, followed by the subset of each row's unit."""
+        """SENSITIVE: yield all used rows as one batch, with the random subset of each row's unit.
+
+        Args:
+            bound: Axes of the query, bound to their columns.
+            subsets: Number of subsets of the units.
+
+        Yields:
+            One array per axis, (rows,): numbers, or indices of categories; then the index of the subset, (rows,).
+        """
         names = [f"{spark_sql.value_sql(axis)} AS v{i}" for i, axis in enumerate(bound)]
         columns = fetch_columns(self._select_named(bound).selectExpr(*names, "name"))
         subset_numbers = assign_subsets((str(name).encode() for name in columns["name"]), self._key, subsets)

@@ -121,7 +121,11 @@ class ModelPair(CountedNumbers):
         return [title.removesuffix(" difference") for title in self._number_titles()]
 
     def _axis_title(self, null_value: float | None) -> str:
-        """Return the label of the axis: of both models, or of the difference."""
+        """Return the label of the axis: of both models, or of the difference.
+
+        Args:
+            null_value: Value of no difference; None: the numbers are of single models.
+        """
         first, second = self.question.first, self.question.second
         return f"{first} and {second}" if null_value is None else f"difference: {first} minus {second}"
 
@@ -303,7 +307,14 @@ class ModelPairQuestion(TableQuestion):
 
 
 def _describe_thresholds(question: ModelPairQuestion) -> tuple[str, ...]:
-    """Return a note on each threshold of net benefit that is no edge: scores from the next edge are flagged."""
+    """Return a note on each threshold of net benefit that is no edge: scores from the next edge are flagged.
+
+    Args:
+        question: Grids and thresholds.
+
+    Returns:
+        Notes, first model first.
+    """
     notes = list[str]()
     for side, grid in zip(("first", "second"), question._coarsen_grids(), strict=True):
         cell_starts = grid.edges[:-1]

@@ -378,7 +378,11 @@ class PairwiseScorerQuestion(TableQuestion):
         return Scorecard(name, float(f"{-offset:.{coefficient_digits}g}") if standard else 0.0, self.features, terms)
 
     def _allocate_budget(self) -> list[tuple[Axis, Fraction]]:
-        """Return the axis of each feature and of each product of two, with its budget fraction."""
+        """Return the axis of each feature and of each product of two, with its budget fraction.
+
+        Returns:
+            Pairs of an axis and a budget fraction: features, then products.
+        """
         features = len(self.features)
         pairs = list(_list_pairs(features))
         mean_weight = 4  # loss of the sum of a feature over the loss of the sum of a product

@@ -129,7 +129,11 @@ def predict_error(kernel: Function, grid: Grid, people: int, loss: PrivacyLoss) 
 
 
 def _list_candidate_grids(lower: float, upper: float) -> Iterator[Grid]:
-    """Yield grids of 2, 4, ..., 1,024 cells of equal width. More cells discretise less coarsely, and add noise."""
+    """Yield grids of 2, 4, ..., 1,024 cells of equal width. More cells discretise less coarsely, and add noise.
+
+    Args:
+        lower, upper: Bounds of the values.
+    """
     cells = 2
     # 2**10: cells of the finest candidate grid; the kernel is a table of cells by cells
     while cells <= 2**10:
@@ -356,7 +360,13 @@ class Task(Document):
         return curve if self._stochastic_rounding is None else replace(curve, privacy=curve.privacy.with_notes(ROUNDED))
 
     def _draw_answers(self, slots: IntArray, source: Randomness) -> IntArray:
-        """SECRET: return the slots to report for the slots of values: rounded at random, or unchanged."""
+        """SECRET: return the indices of the cells (slots) to report: those of the values, rounded at random if the task
+        asks for that.
+
+        Args:
+            slots: Indices of the cells of the values, (people,).
+            source: Source of random bits.
+        """
         if self._stochastic_rounding is None:
             return slots
         return self._stochastic_rounding.round_cells(slots, source.expand())

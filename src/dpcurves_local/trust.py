@@ -139,7 +139,15 @@ def convert_to_epsilon(loss: PrivacyLoss) -> Fraction:
 
 @lru_cache(maxsize=64)  # a pure function of public facts
 def build_randomisers(distribution: AggregatedReports, epsilon: Fraction) -> tuple[Randomiser, ...]:
-    """Return the randomiser of each level; its last answer is "missing"."""
+    """Return the randomiser of each level; its last answer is "missing".
+
+    Args:
+        distribution: Distribution of the reports, with its levels of intervals.
+        epsilon: Privacy loss of each randomiser.
+
+    Returns:
+        One randomiser for each level, in order.
+    """
     return tuple(
         make_randomiser(level.randomiser, distribution.rows * len(level.starts) + 1, epsilon)
         for level in distribution.levels
@@ -147,7 +155,15 @@ def build_randomisers(distribution: AggregatedReports, epsilon: Fraction) -> tup
 
 
 def find_randomisers(distribution: AggregatedReports, loss: PrivacyLoss) -> tuple[Randomiser, ...]:
-    """Return the randomiser of each level under this loss of a person."""
+    """Return the randomiser of each level under this loss of a person.
+
+    Args:
+        distribution: Distribution of the reports, with its levels of intervals.
+        loss: Privacy loss of a person; shared equally between the levels if each person reports about all.
+
+    Returns:
+        One randomiser for each level, in order.
+    """
     return build_randomisers(
         distribution,
         convert_to_epsilon(loss * Fraction(1, len(distribution.levels)) if distribution.about_all else loss),
@@ -506,6 +522,10 @@ class ReportAggregator:
 
     def release(self, allotment: Allotment, *, seeded: bool) -> Release:
         """Return the tallies as the answer to a plan for this number of people.
+
+        Args:
+            allotment: Payment for the loss of the plan.
+            seeded: If True, the release states that its noise came from a seed.
 
         Raises:
             ValueError: there are no reports, or the payment is for another loss than the plan's.

@@ -193,7 +193,11 @@ class Loss(BaseModel):
     rho: Number = None
 
     def loss(self) -> PrivacyLoss:
-        """Parse the loss. Raises `ValueError` unless exactly one of epsilon and rho is a number from 1e-9 to 1e9."""
+        """Return the privacy loss that a message states.
+
+        Raises:
+            ValueError: not exactly one of epsilon and rho is a number from 1e-9 to 1e9.
+        """
         return parse_loss(self.epsilon, self.rho)
 
 
@@ -223,7 +227,11 @@ class PlanMessage(QuestionMessage):
     )
 
     def row_share(self) -> float | None:
-        """Return the share as a number; None if none was sent. Raises `ValueError` for other values."""
+        """Return the stated share of rows that pass the filter, from 0 to 1; None if none was sent.
+
+        Raises:
+            ValueError: the value is no such share.
+        """
         return None if self.share_of_rows is None else parse_row_share(str(self.share_of_rows))
 
 

@@ -323,6 +323,9 @@ class Datasets:
     def all(self, who: Principal) -> tuple[Dataset, ...]:
         """Return the public facts of the current version of each dataset, sorted by name; empty if there is none.
 
+        Args:
+            who: The caller.
+
         Raises:
             ProtocolError: The caller may not list datasets.
         """

@@ -257,7 +257,13 @@ def _draw_sketch(inputs: DrawingInputs, table: Any | None) -> Drawing:
 
 
 def _render_sketch(question: Any, curve: Any, cells: int) -> str:
-    """Draw a sketch fast: no intervals for the population, and no band on a fine grid."""
+    """Return the SVG of a sketch, drawn fast: no intervals for the population, and no band on a fine grid.
+
+    Args:
+        question: The question.
+        curve: Its result on made-up data.
+        cells: Number of cells of the grid.
+    """
     if not isinstance(curve, IntervalResult):
         return render_svg(curve)
     has_band = cells <= 5000  # bands on finer grids take seconds
@@ -299,6 +305,10 @@ def to_standalone_svg(svg: str) -> str:
 def _build_trial_table(inputs: DrawingInputs, table: Any | None) -> Any:
     """Return the table that a sketch is computed on: the synthetic table, repeated, or the dummy table; with a column
     of units.
+
+    Args:
+        inputs: Columns, numbers of rows and unit, as JSON values.
+        table: Synthetic table; None: a dummy table is made of the declared columns.
     """
     if table is not None:
         trial = _repeat_rows(table.select(inputs["wanted"]), inputs)
@@ -311,7 +321,15 @@ def _build_trial_table(inputs: DrawingInputs, table: Any | None) -> Any:
 
 
 def _choose_passing_rows(trial: Any, share: float) -> tuple[Any, str]:
-    """Return the table with a column that is 1 for a share of its rows, evenly spread, and the condition that it is."""
+    """Return the table with a column that is 1 for a share of its rows, evenly spread, and the condition that it is.
+
+    Args:
+        trial: Table of pyarrow.
+        share: Share of the rows that pass, 0 to 1.
+
+    Returns:
+        Table with the column, and the condition as an expression.
+    """
     name = PASSES
     while name in trial.column_names:
         name += "*"
@@ -426,7 +444,12 @@ class Renderer:
             self._child.ensure_running()
 
     def _draw(self, inputs: DrawingInputs, table: SyntheticTable | None) -> Drawing:
-        """Return a drawing when the process is free; requests of both queues take turns."""
+        """Return a drawing once the drawing process is free; waiting requests of both queues take turns.
+
+        Args:
+            inputs: What to draw.
+            table: Public table of a sketch; None: no table is needed.
+        """
         with self._turn:  # alternates between the queues
             return self._draw_now(inputs, table)
 
@@ -480,7 +503,12 @@ class Renderer:
 
 
 def _cache_key(inputs: DrawingInputs, table: SyntheticTable | None) -> bytes:
-    """Return the cache key of a picture; a synthetic table enters by its digest."""
+    """Return the cache key of a picture; a synthetic table enters by its digest.
+
+    Args:
+        inputs: What to draw.
+        table: Public table of a sketch; None: no table is needed.
+    """
     table_digest = "" if table is None else table.digest
     return sha256(f"{table_digest}\n{json.dumps(inputs)}".encode()).digest()
 
@@ -541,7 +569,15 @@ def main() -> None:
 
 
 def answer_job(inputs: DrawingInputs, table: Any | None) -> DrawingInputs:
-    """Return the picture as plain objects, or the error message, which may quote the inputs of the person who asked."""
+    """Return the picture as plain objects, or the error message, which may quote the inputs of the person who asked.
+
+    Args:
+        inputs: What to draw.
+        table: Public table of a sketch; None: no table is needed.
+
+    Returns:
+        Fields of the drawing; or ``wrong`` with the message, which is empty for an unexpected error.
+    """
     try:
         drawing = draw(inputs, table)
     except ArgumentError as error:

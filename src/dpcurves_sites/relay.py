@@ -460,7 +460,11 @@ class MessageBoard:
         return self._rounds[name]
 
     def _require_open(self, open_round: OpenRound) -> None:
-        """Refuse a round that is over. Raises `ProtocolError` with the reason."""
+        """Check that a round is not over.
+
+        Raises:
+            ProtocolError: the round is over (status 410); the message has the reason.
+        """
         if open_round.refusal:
             raise ProtocolError("round", open_round.refusal, 410)
 

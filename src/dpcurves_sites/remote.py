@@ -260,6 +260,10 @@ class SiteAgent:
     def _require_approval(self, round_request: RoundRequest, plan: Plan) -> None:
         """Show each round to the officer, and ask for approval once per question.
 
+        Args:
+            round_request: Request of a round.
+            plan: Plan of its query.
+
         Raises:
             ProtocolError: The officer did not approve the question.
         """

@@ -431,7 +431,12 @@ def _map_noises(distribution: OutputDistribution, change: Any) -> OutputDistribu
 
 
 def _compute_variance_growth(before: OutputDistribution, after: OutputDistribution) -> float:
-    """Return the largest ratio of the variances of corresponding noises of two distributions; 1 without noises."""
+    """Return the largest ratio of the variances of corresponding noises of two distributions; 1 without noises.
+
+    Args:
+        before: Distribution whose variances are the divisors.
+        after: Distribution of the same form with other noises.
+    """
     variances: list[float] = []
 
     def record_variance(noise: Noise) -> Noise:

@@ -114,8 +114,10 @@ class TupleOptions:
         return has_json_lines
 
     def parse_tuples_per_user(self) -> int | None:
-        """Return the most tuples of one user in one step that are used; None if the option is missing. Raises `Misuse`
-        unless it is a whole number.
+        """Return the most tuples of one user in one step that are used; None if the option is missing.
+
+        Raises:
+            Misuse: the text is no whole number above 0.
         """
         return None if self.tuples_per_user is None else parse_integer("tuples-per-user", self.tuples_per_user)
 
@@ -314,6 +316,11 @@ class DriftOptions:
     ) -> Iterator[StepReading]:
         """Yield the steps; a step at which a window ends, after the reference window, gets the drift statistics of
         this window.
+
+        Args:
+            readings: Readings of the steps.
+            options: Options of the counts, which have the width of a window.
+            windows_per_year: Number of windows in a year, each of which may raise a false alarm.
         """
         from .readings import DriftWatch, TimeStepReading
 
@@ -438,6 +445,10 @@ def _print_published_texts(plan: Plan) -> None:
 def _print_uncounted_noise(screen: Any, plan: Plan) -> None:
     """Print the standard deviation of the totals of uncounted tuples, and the fraction of the loss for users beyond the
     cap if there is one.
+
+    Args:
+        screen: Console to print on.
+        plan: Plan of the stream.
     """
     from .distributions import CountsAndUncountedTotals
 
@@ -464,7 +475,13 @@ def _multiply_loss(loss: Any, events: int) -> Any:
 
 
 def _write_steps(readings: Iterable[StepReading], shown: OutputOptions, plan: Plan) -> None:
-    """Write and show each step. Show a progress bar if steps go to a file only and have an end."""
+    """Write and show each step. Show a progress bar if steps go to a file only and have an end.
+
+    Args:
+        readings: Readings of the steps, in order.
+        shown: Options of file and terminal.
+        plan: Plan of the stream, which has its number of steps.
+    """
     from .feed.reading import JsonLinesFile
 
     steps: int = getattr(plan.query, "time_steps", None) or 0
@@ -488,7 +505,12 @@ def _write_steps(readings: Iterable[StepReading], shown: OutputOptions, plan: Pl
 
 
 def _print_notes(readings: Iterable[StepReading], *, is_live: bool) -> Iterator[StepReading]:
-    """Yield steps; print each note once to standard error, with --live at the end."""
+    """Yield steps; print each note once to standard error, with --live at the end.
+
+    Args:
+        readings: Readings of the steps.
+        is_live: Whether the terminal shows the newest step; notes are then printed at the end.
+    """
     from dpcurves.curves.result import CurveWarning
 
     printed = dict[Any, str]()
@@ -520,6 +542,10 @@ def _open_live_display(shown: OutputOptions) -> Any:
 def _render_step(reading: StepReading, error: float) -> Any:
     """Return a table of the newest step for the terminal: its first states, windows and events, with uncounted tuples
     and drift below.
+
+    Args:
+        reading: Reading of the step.
+        error: Standard deviation of the noise of a count.
     """
     from rich.console import Group as RenderGroup
     from rich.table import Table

@@ -198,6 +198,10 @@ def _fit_priors(model: _CountModel, draws: FloatArray) -> Iterator[_PosteriorFit
     """Yield the posterior under each pair of priors of events and of censoring.
 
     Pairs whose covariance matrix cannot be factorised are skipped.
+
+    Args:
+        model: Model of the noisy counts.
+        draws: Random numbers for draws from each posterior.
     """
     for priors in product(EVENT_PRIORS, CENSORING_PRIORS):
         try:
@@ -373,6 +377,12 @@ class _CountModel(NamedTuple):
         """Return the Cholesky factor of the covariance of the counts: sampling plus noise.
 
         It has the form of `scipy.linalg.cho_factor`. A small multiple of the trace is added to the diagonal.
+
+        Args:
+            expected: Expected counts, at which the sampling covariance is computed.
+
+        Returns:
+            The factor, and whether it is the lower triangle.
         """
         total = self._sampling_covariance(expected) + self.noise
         # relative to the trace, so that the matrix has an inverse

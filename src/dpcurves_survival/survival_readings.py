@@ -105,6 +105,13 @@ class Estimate:
         simulated; events and censored records of a cell may have any order, anywhere inside it. The population needs
         independent units of one record each, and censoring that is independent of event times. Where too few records
         are at risk, the interval contains all possible values.
+
+        Args:
+            level: Confidence level, between 0 and 1.
+            population: If True, sampling errors of the records are included.
+
+        Returns:
+            Lower and upper end; infinite where the statistic has no bound.
         """
         low, high = self.find_endpoints(require_probability("level", level), population)
         if self._is_unknown:
@@ -270,7 +277,14 @@ def estimate_hazard_ratio(
     name: str, groups: tuple[Any, Any], reader: RiskTableReader = ONE_CAUSE, cause_index: int = 0
 ) -> Estimate:
     """Return the hazard ratio of one cause, first over second group; records with an event of another cause leave.
-    It is NaN, with the interval from 0 to infinity, if noise alone may explain all events."""
+    It is NaN, with the interval from 0 to infinity, if noise alone may explain all events.
+
+    Args:
+        name: Name of the estimate.
+        groups: Survival curves of both groups, on the same grid.
+        reader: Reader of the risk tables of curves.
+        cause_index: Index of the cause in these tables.
+    """
     tied = groups[0].grid.values is not None
 
     def select_cause(table: inference.RiskTable) -> inference.RiskTable:
@@ -442,7 +456,12 @@ def cumulative_hazard_at(curve: Survival, time: float) -> Estimate:
 
 
 def _require_same_grid(first: Survival, second: Survival) -> None:
-    """Raise unless both are survival curves on the same grid."""
+    """Raise unless both are survival curves on the same grid.
+
+    Raises:
+        TypeError: one of them is not a survival curve.
+        InvalidArgument: their grids differ.
+    """
     for name, curve in (("first", first), ("second", second)):
         require_type(name, curve, Survival, A_CURVE)
     if not np.array_equal(first.x, second.x):
@@ -630,6 +649,10 @@ class CumulativeHazard(IntervalResult):
 
         The largest studentised error is bounded, under the least favourable order inside each cell: hazards are largest
         if all censoring precedes the events. Infinite where nothing is known.
+
+        Args:
+            level: Confidence level, between 0 and 1.
+            population: If True, sampling errors of the records are included.
         """
         level = require_probability("level", level)
         draws_of_curve = ONE_CAUSE.sample_group(self.curve, 0, population=population)
@@ -756,7 +779,12 @@ class SurvivalNumbers(CompositeResult):
 
     def _compare_groups(self, one: Survival, other: Survival) -> list[Estimate]:
         """Return differences of means and of survival, numbers needed to treat and the hazard ratio, first group
-        against second."""
+        against second.
+
+        Args:
+            one: Curve of the first group.
+            other: Curve of the second group.
+        """
         estimates = [] if self.until is None else [restricted_mean_difference(one, other, self.until)]
         for time in self.times:
             estimates += [survival_difference(one, other, time), number_needed_to_treat(one, other, time)]

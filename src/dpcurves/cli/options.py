@@ -74,7 +74,11 @@ def parse_integer(argument: str, text: str, minimum: int = 1) -> int:
 
 
 def parse_integer_above_one(argument: str, text: str) -> int:
-    """Return the whole number of a text. Raises `Misuse` for other texts and for a number below 2."""
+    """Return the whole number, at least 2, that a typed option states.
+
+    Raises:
+        Misuse: the text is no such number.
+    """
     return parse_integer(argument, text, minimum=2)
 
 
@@ -109,7 +113,16 @@ AUTO = "auto"
 
 
 def parse_magnitude(argument: str, text: str) -> float:
-    """Parse a finite positive number, or ``auto`` if no magnitude is known."""
+    """Return the finite positive number that an option states; the smallest possible unit for ``auto``, if no
+    magnitude is known.
+
+    Args:
+        argument: Name of the option, for the message.
+        text: What was typed.
+
+    Raises:
+        Misuse: the text is neither.
+    """
     if text != AUTO:
         return parse_positive_number(argument, text)
     from ..curves.bounds import SMALLEST_UNIT
@@ -274,7 +287,11 @@ def _parse_float(text: str) -> float | None:
 
 
 def parse_certificate_and_key(tls: str) -> tuple[Path, Path]:
-    """Split the value of ``--tls`` into the paths of the certificate and of its private key."""
+    """Split the value of ``--tls`` into the paths of the certificate and of its private key.
+
+    Raises:
+        Misuse: the text is not two paths with one comma between them.
+    """
     certificate, _, key = tls.partition(",")
     if not certificate or not key or "," in key:
         raise Misuse("tls", "two files with a comma between them are needed, as in cert.pem,key.pem")
@@ -312,7 +329,13 @@ class Option:
         self.metavar = metavar
 
     def to_parameter(self, name: str, hint: Any, settings: Mapping[str, Any]) -> click.Parameter:
-        """Return the click option for a parameter: a flag if its type is bool, repeatable if its type is a list."""
+        """Return the click option for a parameter: a flag if its type is bool, repeatable if its type is a list.
+
+        Args:
+            name: Name of the parameter.
+            hint: Its type annotation.
+            settings: Further arguments of the click option, such as ``default``.
+        """
         dashed_name = name.replace("_", "-")
         settings_with_help = {**settings, "help": self.help, "show_default": bool(settings.get("default"))}
         if hint is bool:
@@ -338,7 +361,13 @@ class Argument:
         self.metavar = metavar
 
     def to_parameter(self, name: str, hint: Any, settings: Mapping[str, Any]) -> click.Parameter:
-        """Return the click argument for a parameter. A list takes all remaining words."""
+        """Return the click argument for a parameter. A list takes all remaining words.
+
+        Args:
+            name: Name of the parameter.
+            hint: Its type annotation.
+            settings: Further arguments of the click argument, such as ``default``.
+        """
         return _Argument(
             [name], metavar=self.metavar, help=self.help, nargs=-1 if _is_list(hint) else 1, type=str,
             shell_complete=_complete_files, **settings,
@@ -370,8 +399,15 @@ def parameters_in(command: Command) -> list[click.Parameter]:
 def option(
     metavar: str, help_text: str, default: Any = MISSING, parse: Reader | None = None, name: str | None = None
 ) -> Any:
-    """Declare a field as an option, with its metavar, help text, default and parser. It is named as the field, or
-    `name`, such as "--model-note"."""
+    """Return a dataclass field that is declared as an option of the command line.
+
+    Args:
+        metavar: Word for the value in the help.
+        help_text: Text of the help.
+        default: Default value; without one the option is required.
+        parse: Function of the option's name and the typed text; None: the text stays.
+        name: Name of the option, such as "--model-note"; None: that of the field.
+    """
     declared = Option(*([name] if name else []), help=help_text, metavar=metavar)
     return field(default=default, metadata={"declared": declared, "read": parse})
 
@@ -498,7 +534,13 @@ def parameters_of(group: Group, metavar_defaults: Mapping[str, str] = NOTHING) -
 
 
 def _find_default(name: str, hint: Any, metavar_defaults: Mapping[str, str]) -> Any:
-    """Return the default of a required option by its metavar; no default if the metavar has none."""
+    """Return the default of a required option by its metavar; no default if the metavar has none.
+
+    Args:
+        name: Name of the option.
+        hint: Its type annotation, which has the metavar.
+        metavar_defaults: Default by metavar; an empty default stands for the option's name.
+    """
     metavar = next(
         (str(annotation.metavar) for annotation in getattr(hint, "__metadata__", ()) if hasattr(annotation, "metavar")),
         "",
@@ -584,7 +626,11 @@ class LossAndDeltaOptions(LossOptions):
     )
 
     def loss(self) -> PrivacyLoss:
-        """Return the privacy loss with its delta. Raises `Misuse` for options that are no loss or no probability."""
+        """Return the privacy loss that --epsilon or --rho and --delta state.
+
+        Raises:
+            Misuse: the options state no loss, or --delta no probability.
+        """
         loss = super().loss()
         return loss if self.delta is None else loss.with_delta(Fraction(check_positive_number("delta", self.delta)))
 
@@ -1005,7 +1051,11 @@ class CellOptions(QuestionOptions):
         return other_fields
 
     def parse_grid(self) -> Grid:
-        """Return the grid that --grid, --edges or --values states. Raises `Misuse` if none of them is given."""
+        """Return the grid that --grid, --edges or --values states.
+
+        Raises:
+            Misuse: none of them is given, or several are.
+        """
         grid: Grid = CellOptions.question_fields(self, NOTHING)["grid"]
         return grid
 
@@ -1071,7 +1121,11 @@ class EdgeSubsetOptions:
     points: str | None = optional("N", "Count records below N evenly spaced edges only.")
 
     def find_indices(self, grid: Grid) -> tuple[int, ...] | None:
-        """Return the indices of the edges, or None for all edges. Refuses values outside and too many edges."""
+        """Return the indices of the edges that --cut-points or --points name; None stands for all edges.
+
+        Raises:
+            Misuse: both options are given, a value lies outside the grid, or there are too many edges.
+        """
         if self.points is None:
             return None if self.cut_points is None else parse_nearest_edges(self.cut_points, grid)
         if self.cut_points is not None:

@@ -243,6 +243,10 @@ def prepare_streams() -> None:
 def _escape_unencodable(stream: TextIO | None, number: int) -> TextIO:
     """Return the stream, made to escape characters that it cannot encode; open it on this file number if it is
     closed.
+
+    Args:
+        stream: Standard stream; None: it was closed before the process started.
+        number: File number of the stream, such as 1 for standard output.
     """
     if stream is None:  # closed before the process started
         return open(number, "w", encoding="utf-8", closefd=False)

@@ -319,13 +319,22 @@ class Evidence:
 
     @classmethod
     def from_cells(cls, values: tuple[int, ...], noise: Noise, total: int | None) -> Evidence:
-        """Return the evidence of cell counts in one row, each with this noise; missing records are not counted."""
+        """Return the evidence of cell counts in one row, each with this noise; missing records are not counted.
+
+        Args:
+            values: Released counts of the cells.
+            noise: Noise of each count.
+            total: Public number of records; None if it is not public.
+        """
         return cls(IntervalSums(1, len(values), (Tier(range(len(values)), noise),), missing=None), values, total)
 
     @property
     def sums(self) -> NoisySums:
-        """The distribution as noisy sums, conditioned on the released values. Raises `TypeError` for distributions of
-        other kinds."""
+        """The distribution as noisy sums, conditioned on the released values.
+
+        Raises:
+            TypeError: the distribution is of another kind.
+        """
         return self.distribution.require_type(NoisySums).condition_on(self.values)  # type: ignore[type-abstract]
 
     def as_cell_counts(self, rows: int = 1) -> Evidence:
@@ -341,8 +350,10 @@ class Evidence:
 
     @property
     def unbiased_cells(self) -> FloatArray:
-        """Best linear unbiased estimates of the cells, (rows, cells). Raises `TypeError` for other distributions than
-        of sums.
+        """Best linear unbiased estimates of the cells, (rows, cells).
+
+        Raises:
+            TypeError: the distribution is not one of sums.
         """
         return self.sums.reconstruct(np.asarray(self.values, dtype=np.float64), self.total)[0]
 
@@ -379,7 +390,11 @@ class Evidence:
 
     @property
     def path_sums(self) -> PathSums:
-        """The output distribution, of prefix counts. Raises `TypeError` if it is of another kind."""
+        """The output distribution, of prefix counts.
+
+        Raises:
+            TypeError: the distribution is of another kind.
+        """
         return self.distribution.require_type(PathSums)
 
     @property

@@ -80,7 +80,12 @@ class CountNoise(NamedTuple):
 
     @classmethod
     def simulate(cls, evidence: Evidence, generator: np.random.Generator) -> CountNoise:
-        """Return the simulated noise of the counts of one row of categories, and of missing records."""
+        """Return the simulated noise of the counts of one row of categories, and of missing records.
+
+        Args:
+            evidence: Released counts with their noise distribution.
+            generator: Random numbers of the simulation.
+        """
         distribution = evidence.sums
         # 2,000 draws of short charts, 400 of long ones; 2**24 simulated numbers take 128 MB
         draws = max(400, min(2000, 2**24 // distribution.cells))
@@ -300,7 +305,14 @@ class BarChart(IntervalResult):
         return share_intervals(groups, group_noise, normal, level)
 
     def missing_interval(self, level: float) -> tuple[float, float]:
-        """Return confidence limits of the number of `missing` records, of these records."""
+        """Return confidence limits of the number of `missing` records, of these records.
+
+        Args:
+            level: Probability that the interval holds, between 0 and 1.
+
+        Returns:
+            Lower and upper end, whole numbers.
+        """
         error = upper_quantile(np.abs(self._noise.missing), require_probability("level", level))
         limits = whole_ends(np.array([self.missing]), np.array([error]), self.privacy.most_records)
         lower, upper = limits[0].tolist()
@@ -344,7 +356,7 @@ class BarChart(IntervalResult):
         return replace(self, categories=Categories(columns.get(column, column), renamed))
 
     def label_columns(self) -> list[tuple[str, list[str]]]:
-        """Return the counted column with the category of every bar as text: see `display.join_columns`."""
+        """Return the counted column with the category of every bar as text."""
         return [(self.categories.column, self.category)]
 
     @cached_property
@@ -375,7 +387,12 @@ class BarChart(IntervalResult):
         return float(self.unbiased_counts.sum()) > max(noise_quantile, 0.5)  # half a record: none
 
     def _interval_columns(self, level: float, *, population: bool) -> dict[str, Any]:
-        """Return the columns of the ends of the intervals of counts and of shares, NaN if suppressed."""
+        """Return the columns of the ends of the intervals of counts and of shares, NaN if suppressed.
+
+        Args:
+            level: Confidence level of the intervals.
+            population: Whether they are for the population.
+        """
         counts, shares = (
             intervals(level, population=population).T for intervals in (self.intervals, self.share_intervals)
         )

@@ -435,7 +435,14 @@ def _compare_distributions(private: CDF, counted: CDF) -> ComparisonResult:
 
 def _compare_histograms(private: Histogram, counted: Histogram) -> ComparisonResult:
     """Return the largest difference of the distribution functions of both histograms, no interval, and the p-value.
-    Raises `InvalidArgument` for different cells."""
+
+    Args:
+        private: Histogram of the private records.
+        counted: Histogram to compare with.
+
+    Raises:
+        InvalidArgument: the cells differ.
+    """
     if not np.array_equal(private.x, counted.x):
         raise InvalidArgument("question", "histograms on the same cells are needed: ask for both on the same grid")
     rng = public_generator(None)
@@ -454,7 +461,12 @@ def simulate_histogram_sample(histogram: Histogram, rng: np.random.Generator) ->
 
 def _compare_areas(private: ROC, counted: ROC) -> ComparisonResult:
     """Return the difference of the areas under both ROC curves, its 95 % interval for the population, and the
-    p-value."""
+    p-value.
+
+    Args:
+        private: ROC curve of the private records.
+        counted: ROC curve to compare with.
+    """
     first, second = (
         IntervalEstimate(curve.auc, *curve.auc_interval(P_VALUE_LEVEL, population=True)) for curve in (private, counted)
     )

@@ -450,7 +450,7 @@ def grid_from_cells(question: Mapping[str, Any], edges: Sequence[float], outside
     Args:
         question: JSON fields of the question.
         edges: Edges of the cells, as stored beside them.
-        outside: Treatment of values outside, if it is not stored because it never varies.
+        outside: Treatment of values outside, if it is not stored because it never varies; None: the stored one.
 
     Raises:
         ValueError: the edges differ from the edges of the declared values.

@@ -377,7 +377,11 @@ def notes_on_reasons(release: Release) -> tuple[str, ...]:
 
 def notes_on_order(release: Release) -> tuple[str, ...]:
     """Return a note that records whose two times are out of order are among the missing ones, for a release of two
-    times."""
+    times.
+
+    Returns:
+        One note; () if the release compares no two times.
+    """
     axis = next((axis for axis in release.plan.query.axes if isinstance(axis, OrderedAxis)), None)
     if axis is None:
         return ()
@@ -389,7 +393,11 @@ def notes_on_order(release: Release) -> tuple[str, ...]:
 
 
 def notes_on_dependence(privacy: PrivacyStatement) -> tuple[str, ...]:
-    """Return a note if intervals for the population assume independent records, though a unit may have several."""
+    """Return a note if intervals for the population assume independent records, though a unit may have several.
+
+    Returns:
+        One note; () if each unit has one record.
+    """
     if privacy.rows_per_unit == 1:
         return ()
     return (
@@ -970,7 +978,8 @@ class ReleasedResult(Result, ABC):
         Args:
             level: The confidence level of bands and intervals.
             population: Whether ends for the population are included.
-            suppress: See `to_csv`.
+            suppress: Largest width of an interval as a fraction of its number; wider ones are shown as ``..``. None:
+                all are shown.
 
         >>> import dpcurves as dp
         >>> ages = dp.cdf([3, 5, 8] * 1000, grid=dp.Grid(0, 10, cells=2), epsilon=99, adjacency=dp.REPLACE_ONE)
@@ -1284,12 +1293,18 @@ class ReleasedResult(Result, ABC):
         return find_rest_names(self.privacy.notes)
 
     def _summary_rows(self, suppress: float | None) -> Sequence[tuple[str, str]]:
-        """Return the rows of the HTML summary, (name, text); classes with intervals leave out numbers whose interval
-        is wider than the fraction `suppress`."""
+        """Return the rows of the HTML summary, (name, text); classes with intervals show ``..`` where an interval is
+        wide.
+
+        Args:
+            suppress: Largest width of an interval as a fraction of its number; None: all numbers are shown.
+        """
         return self._summary()
 
     def _translate_title(self) -> str:
-        """Return the title in the language of the reader: see `use_language`."""
+        """Return the title in the language of the reader, which a ``with`` block of `use_language` sets; names of the
+        user stay.
+        """
         with self._keep_user_words():
             return translate(self._title())
 
@@ -1397,7 +1412,13 @@ class SimulationCache:
         return {}
 
     def _compute_once(self, key: Hashable, generator: np.random.Generator | None, compute: Callable[[], Made]) -> Made:
-        """Return what `compute` returns: cached under `key`, or computed anew if a `generator` asks for new draws."""
+        """Return what `compute` returns: cached under `key`, or computed anew if a `generator` asks for new draws.
+
+        Args:
+            key: Key of the cache.
+            generator: Random numbers of the caller, which are not cached; None: the fixed public seed.
+            compute: Function that computes the value.
+        """
         if generator is not None:
             return compute()
         if key not in self._cache:
@@ -1546,7 +1567,9 @@ class IntervalResult(SimulationCache, ReleasedResult):
     def to_frame(self, *, level: float | None = None, population: bool = False) -> Any:
         """Return the numbers as a data frame; with a `level`, also the ends ``lower`` and ``upper`` of their intervals.
 
-        The ends are for these records, or, with `population`, for the population.
+        Args:
+            level: Confidence level of the intervals; None: no ends.
+            population: Whether the ends are for the population, not for these records.
         """
         return display.to_frame(self._columns_at(level, population=population))
 
@@ -1557,7 +1580,12 @@ class IntervalResult(SimulationCache, ReleasedResult):
 
     def _frame_columns(self, level: float | None, *, population: bool) -> dict[str, NDArray[Any]]:
         """Return the columns of `to_frame` as arrays. Libraries of data frames, which take long to import, are used
-        only for a class with a `to_frame` of its own."""
+        only for a class with a `to_frame` of its own.
+
+        Args:
+            level: Confidence level of the intervals; None: no ends.
+            population: Whether the ends are for the population.
+        """
         if type(self).to_frame is not IntervalResult.to_frame:
             return display.frame_columns(self.to_frame(level=level, population=population))
         columns = self._columns_at(level, population=population)
@@ -1742,7 +1770,12 @@ class CompositeResult(IntervalResult):
 
     @classmethod
     def parse_members(cls, document: CurveDocument, kind: type[Any] | None = None) -> dict[str, Any]:
-        """Return the results inside a document by name: of the class `kind`, or of the class that wrote the first."""
+        """Return the results inside a document by name: of the class `kind`, or of the class that wrote the first.
+
+        Args:
+            document: Parsed JSON document.
+            kind: Class of the results; None: the class that wrote the first one.
+        """
         stored: Mapping[str, Any] = document.arrays["curves"]
         result_class = kind or find_result_class(next(iter(stored.values())))
         return {name: result_class.from_json(json.dumps(member)) for name, member in stored.items()}

@@ -558,11 +558,14 @@ class WeightedCDF(CDF):
         """Return the share of the weight in each bin: a number of bins of about equal width, or bins between given
         edges. Costs no budget.
 
-        Warns:
-            CurveWarning: edges were moved.
+        Args:
+            bins: Number of bins, or their edges in rising order.
 
         Raises:
             ValueError: as `CDF.histogram`.
+
+        Warns:
+            CurveWarning: edges were moved.
 
         >>> import dpcurves as dp
         >>> given = {"weight": [1, 1, 4] * 500, "weight_cap": 4, "epsilon": 100, "adjacency": dp.REPLACE_ONE}

@@ -384,7 +384,14 @@ def _format_time(value: object) -> object:
 
 def _qualify_ends(columns: Sequence[TableColumn]) -> tuple[TableColumn, ...]:
     """Return the columns with distinct titles of interval ends: if several numbers have intervals, each title begins
-    with the title of its number. Columns named ``lower`` or ``upper`` keep their titles."""
+    with the title of its number. Columns named ``lower`` or ``upper`` keep their titles.
+
+    Args:
+        columns: Columns of a table, the ends of an interval after its number.
+
+    Returns:
+        All columns in order, with new titles where needed.
+    """
     titles = [column.title for column in columns if column.bound is Bound.LOWER]
     if len(set(titles)) == len(titles):
         return tuple(columns)

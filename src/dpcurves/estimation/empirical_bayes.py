@@ -226,8 +226,15 @@ def even_split_moments(splits: NoisySplits, excess: float = 1.0) -> tuple[FloatA
 
 
 def fit_mixture_weights(likelihood: FloatArray, prior: FloatArray) -> FloatArray:
-    """Return the weights of the kinds, (kinds,), fitted by expectation maximisation to their likelihoods, (splits,
-    kinds)."""
+    """Return the weights of the kinds of a mixture, fitted to the splits by expectation maximisation.
+
+    Args:
+        likelihood: Likelihood of each split under each kind, (splits, kinds).
+        prior: Prior weights, (kinds,), which count as `Tuning.prior_splits` splits.
+
+    Returns:
+        Weights that add up to 1, (kinds,).
+    """
     weights = prior
     for _ in range(TUNING.rounds if len(likelihood) else 0):  # without splits the prior remains
         expected_counts = weights * (likelihood.T @ (1 / (likelihood @ weights)))
@@ -472,6 +479,9 @@ class TreeEstimate:
         From the root downwards: if one half exceeds `z` standard deviations of its split and the other does not, the
         nodes below the other are set to 0; if neither does, both are kept. So records that are significant together
         remain, though none of their cells is significant by itself.
+
+        Args:
+            z: Threshold in standard deviations of a split.
         """
         is_kept = np.ones(self.layout.nodes, dtype=np.bool_)
         for parent, left, right, _ in self.layout.halvings:
@@ -570,7 +580,12 @@ class LevelPosterior(NamedTuple):
         return cls(splits, informative, np.flatnonzero(~is_informative), kindwise_posterior(splits[informative]))
 
     def learn_weights(self, rough: NDArray[np.int8], prior: FloatArray) -> KindWeights:
-        """Return the weights of the kinds, fitted for each class, and for each split from the others."""
+        """Return the weights of the kinds, fitted for each class, and for each split from the others.
+
+        Args:
+            rough: Class of each parent, 1 if its own split was uneven, (splits,).
+            prior: Prior weights by class, (2, kinds).
+        """
         likelihood = self.posterior.likelihood
         rough = rough[self.informative]
         result = KindWeights(np.empty((2, KINDS)), np.empty_like(likelihood))
@@ -587,8 +602,13 @@ class LevelPosterior(NamedTuple):
         return result
 
     def split_moments(self, weights: KindWeights, rough: NDArray[np.int8]) -> SplitMoments:
-        """Return mean and expected square of all splits under these weights of the kinds; uninformative splits have
-        prior moments."""
+        """Return posterior mean and expected square of the deviations of all splits; splits without information have
+        prior moments.
+
+        Args:
+            weights: Mixture weights of the kinds.
+            rough: Class of each parent, 1 if its own split was uneven, (splits,).
+        """
         result = SplitMoments(np.zeros_like(self.splits.count), np.empty_like(self.splits.count))
         result.mean[self.informative], result.second_moment[self.informative] = self.posterior.mix_kinds(
             weights.by_split
@@ -643,7 +663,13 @@ def least_squares_total(measurements: Measurements) -> tuple[float, float]:
 
 
 def reweighted_total(measurements: Measurements, estimate: TreeEstimate) -> float:
-    """Return the count of all records in which seemingly empty intervals add little noise: see `reestimate_tree`."""
+    """Return an estimate of the number of all records, in which seemingly empty intervals have little weight and so add
+    little noise.
+
+    Args:
+        measurements: Noisy counts of nodes.
+        estimate: Result of `estimate_tree` for these measurements.
+    """
     return float(
         run_upward_pass(measurements, lambda below, halving: _weight_halves(below, halving, estimate)).value[ROOT]
     )
@@ -884,6 +910,11 @@ def _weight_halves(upward: UpwardEstimate, halving: Halving, splits: TreeEstimat
     If the left half has a share m of the parent plus an unknown shift of variance t, and the noise variances of the
     halves are u and v, the halves have the weights ``m * v + t`` and ``(1 - m) * u + t`` over ``m**2 * v +
     (1 - m)**2 * u + t`` (generalised least squares). Without knowledge t is infinite, and both weights are 1.
+
+    Args:
+        upward: Estimates of the nodes below, from their own subtrees.
+        halving: Indices of the parents and of their halves on one level.
+        splits: Estimate of the splits, with variances.
     """
     parent, left, right, _ = halving
     unweighted = _add_halves(upward, halving)
@@ -956,7 +987,15 @@ def _compute_noisy_splits(
     *,
     shrinks_to_slope: bool = False,
 ) -> NoisySplits:
-    """Return the noisy splits of nodes with known counts. If neither half was measured, the variance is infinite."""
+    """Return the noisy splits of nodes with known counts. If neither half was measured, the variance is infinite.
+
+    Args:
+        layout: Intervals along an axis, as a tree.
+        upward: Estimates of nodes from their own subtrees.
+        downward: Estimate from the root down to the parents, whose counts are taken as known.
+        halving: Indices of the parents and of their halves on one level.
+        shrinks_to_slope: Whether the expected share of the left half follows the slope of the density; else its width.
+    """
     parent, left, right, _ = halving
     count = downward.counts[parent]
     if shrinks_to_slope:

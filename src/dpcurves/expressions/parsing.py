@@ -331,7 +331,15 @@ class _Parser:
         return Call(name, (node,))
 
     def _parse_day(self, word: Word, text: str) -> Node:
-        """Return the literal of a date."""
+        """Return the literal of a date.
+
+        Args:
+            word: Token that the message names.
+            text: Text such as ``2024-01-31``.
+
+        Raises:
+            InvalidArgument: the text is no date.
+        """
         day = parse_day(text)
         if day is None:
             self._refuse(word, "a date is needed, as in DATE '2024-01-31'")

@@ -168,7 +168,12 @@ def _fill_bar_column(question: curves.BarChartQuestion, places: FloatArray) -> T
 
 
 def _fill_point_columns(question: curves.Histogram2DQuestion, sample: tuple[FloatArray, FloatArray]) -> Table:
-    """Return both columns of a histogram in the plane, filled with values at positions from 0 to 1 along its grids."""
+    """Return both columns of a histogram in the plane, filled with values at positions from 0 to 1 along its grids.
+
+    Args:
+        question: Names both columns and their grids.
+        sample: Positions from 0 to 1 along x and along y, (records,) each.
+    """
     across, upwards = sample
     return {
         question.x: interpolate_grid(question.x_grid, across),
@@ -993,6 +998,9 @@ def _require_size(table: Mapping[str, Any]) -> int:
 
 def _require_positive(records: int | None) -> int:
     """Return the number of records unchanged if it is a positive integer.
+
+    Args:
+        records: Number of records; None is refused, too.
 
     Raises:
         InvalidArgument: it is not.

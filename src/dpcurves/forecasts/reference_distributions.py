@@ -133,7 +133,15 @@ CLASSES = MappingProxyType(
 
 
 def _sample_blobs(draw: Generator, size: int) -> tuple[FloatArray, FloatArray]:
-    """Draw points of the unit square from six normal blobs with random centres."""
+    """Return random points of the unit square, from six normal distributions with random centres.
+
+    Args:
+        draw: Random numbers.
+        size: Number of points.
+
+    Returns:
+        Coordinates x and y, (size,) each.
+    """
     centres = draw.random((6, 2))
     widths = draw.uniform(0.02, 0.1, 6)
     blob = draw.integers(0, 6, size)
@@ -390,6 +398,9 @@ def _pair_distribution(question: curves.ContingencyQuestion, curve: curves.Conti
 def _bar_distribution(question: curves.BarChartQuestion, curve: curves.BarChart) -> tuple[RecordDistribution, float]:
     """Return the distribution of the listed categories by a released bar chart, and the number of its records.
 
+    Returns:
+        Function that samples records, and the noisy number of records.
+
     Raises:
         InvalidArgument: the chart lacks a category of the question.
     """
@@ -408,7 +419,15 @@ def _bar_distribution(question: curves.BarChartQuestion, curve: curves.BarChart)
 
 
 def _point_distribution(question: curves.Histogram2DQuestion, curve: curves.Histogram2D) -> RecordDistribution:
-    """Return the distribution of points of a released plane, uniform within cells."""
+    """Return the distribution of points of a released plane, uniform within cells.
+
+    Args:
+        question: Names both columns.
+        curve: Released counts of the plane.
+
+    Returns:
+        Function of random numbers and a size that returns both columns.
+    """
     chances = normalise_weights(curve.count)
     across = curve.count.shape[1]
 

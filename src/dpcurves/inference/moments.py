@@ -516,6 +516,13 @@ class ReleasedMoments(NamedTuple):
 
         A tenth of the error probability is spent on the limit, so the remaining level is higher than `level`. For these
         records (`student` None), or if squares were not released: `level` and infinity.
+
+        Args:
+            level: Coverage probability of the interval.
+            student: Draws of Student's distribution for sampling; None: for these records.
+
+        Returns:
+            Level, and upper limit of the variance.
         """
         if student is None or self.released_moments.sum_of_squares is None:
             return level, np.inf

@@ -257,7 +257,13 @@ class SimulatedCounts:
         cls, counts: ClassCounts, *, population: bool, generator: np.random.Generator | None
     ) -> SimulatedCounts:
         """Return the counts above each threshold from counts in cells of increasing scores, for these records or for
-        the population."""
+        the population.
+
+        Args:
+            counts: Counts of both classes with their noise.
+            population: Whether sampling errors are simulated as well.
+            generator: Random numbers of the simulation; None: a fixed public seed.
+        """
         noise = cumulate_from_top(counts.simulate_errors(population=False, generator=generator))
         errors = cumulate_from_top(counts.simulate_errors(population=True, generator=generator)) if population else None
         return cls(cumulate_from_top(counts.unbiased_counts), cumulate_from_top(counts.likely_counts), noise, errors)
@@ -390,6 +396,12 @@ class RocBand(NamedTuple):
 
     def tpr_at(self, fpr: ArrayLike) -> tuple[FloatArray, FloatArray]:
         """Return the lower and upper true positive rates of the curve at these false positive rates.
+
+        Args:
+            fpr: False positive rates from 0 to 1, (...).
+
+        Returns:
+            Lower bounds and upper bounds, (...) each.
 
         >>> band = RocBand(*(np.array(ends) for ends in ([0, 0.1, 1], [0, 0.3, 1], [0, 0.5, 1], [0, 0.7, 1])))
         >>> [ends.tolist() for ends in band.tpr_at([0.0, 0.2, 0.5])]

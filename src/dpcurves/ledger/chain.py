@@ -219,7 +219,12 @@ class Key:
 
 
 def find_key(key: bytes | None, load_key: Callable[[], Key]) -> Key:
-    """Return the argument `key`, else the key in the environment, else the result of `load_key`."""
+    """Return the argument `key`, else the key in the environment, else the result of `load_key`.
+
+    Args:
+        key: The key, if the caller has it.
+        load_key: Function that loads the key; it is called only if neither of the others exists.
+    """
     if key is not None:
         return Key(key)
     text = os.environ.get(VARIABLE)
@@ -755,7 +760,14 @@ def read_known_book(connection: sql.Connection, key: Key) -> Book:
 
 @lru_cache(maxsize=2)
 def _creation_statements(dialect: sql.Dialect) -> tuple[str, ...]:
-    """Return the statements that create missing tables and indexes, compiled once per process."""
+    """Return the statements that create missing tables and indexes, compiled once per process.
+
+    Args:
+        dialect: Dialect of SQL of the database.
+
+    Returns:
+        SQL texts, tables before indexes.
+    """
     tables = METADATA.sorted_tables
     constructs: list[CreateTable | CreateIndex] = [CreateTable(table, if_not_exists=True) for table in tables]
     constructs += [CreateIndex(index, if_not_exists=True) for table in tables for index in table.indexes]
@@ -832,7 +844,12 @@ class Chain:
         return self.book.entries
 
     def append_all(self, table: sql.Table, rows: Sequence[Mapping[str, SealedValue]]) -> None:
-        """Append at least one entry, in order, and update the book."""
+        """Append at least one entry, in order, and update the book.
+
+        Args:
+            table: Table of the entries.
+            rows: Content of each entry, by column.
+        """
         entries: list[dict[str, SealedValue]] = []
         for row in rows:
             entry: dict[str, SealedValue] = {**row, "entry": self.book.entries + 1, "previous": self.book.head}
@@ -899,8 +916,10 @@ class Chain:
         return self._key.encrypt(secret)
 
     def decrypt(self, token: object) -> bytes:
-        """Return the secret of a token of `encrypt`. Raises `InvalidArgument` if the token was changed without the
-        key.
+        """Return the secret of a token of `encrypt`.
+
+        Raises:
+            InvalidArgument: the token was changed without the key.
         """
         return self._key.decrypt(token)
 

@@ -61,6 +61,9 @@ LINKS = {"logit": Link.LOGIT, "log": Link.LOG, "identity": Link.IDENTITY}
 def read_coefficients(table: Any) -> dict[str, float]:
     """Return coefficients by name, from a CSV file or any mapping.
 
+    Args:
+        table: Path of a CSV file with columns ``term`` and ``estimate`` or usual variants of these; or a mapping.
+
     Raises:
         ValueError: the table lacks a column of names or of estimates.
     """
@@ -447,6 +450,10 @@ def _standardize_feature(feature: Feature, centre: float, spread: float) -> Feat
 def _apply_scaler(step: Any, features: tuple[Feature, ...]) -> tuple[Feature, ...]:
     """Return the features after a scaler: centred, and divided by their spreads.
 
+    Args:
+        step: Fitted scaler of scikit-learn.
+        features: Features as sums of terms, in the order of the columns.
+
     Raises:
         InvalidArgument: the scaler clips.
     """
@@ -460,7 +467,12 @@ def _apply_scaler(step: Any, features: tuple[Feature, ...]) -> tuple[Feature, ..
 
 
 def _apply_polynomial_features(step: Any, features: tuple[Feature, ...]) -> tuple[Feature, ...]:
-    """Return the products of powers of features that the step lists."""
+    """Return the products of powers of features that the step lists.
+
+    Args:
+        step: Fitted ``PolynomialFeatures`` of scikit-learn.
+        features: Features as sums of terms, in the order of the columns.
+    """
     products = []
     for powers in step.powers_.tolist():
         product: Feature = (Term(1.0, ()),)
@@ -472,7 +484,7 @@ def _apply_polynomial_features(step: Any, features: tuple[Feature, ...]) -> tupl
 
 
 def _multiply_features(first: Feature, second: Feature) -> Feature:
-    """Return the product of two sums of terms, multiplied out."""
+    """Return the product of two features, each of which is a sum of terms, multiplied out."""
     product: list[Term] = []
     for term in first:
         for factor in second:
@@ -483,6 +495,10 @@ def _multiply_features(first: Feature, second: Feature) -> Feature:
 
 def _apply_function_transformer(step: Any, features: tuple[Feature, ...]) -> tuple[Feature, ...]:
     """Return the features after a function transformer without a function, or with `np.log1p`.
+
+    Args:
+        step: ``FunctionTransformer`` of scikit-learn.
+        features: Features as sums of terms, in the order of the columns.
 
     Raises:
         InvalidArgument: the transformer has another function.
@@ -711,7 +727,8 @@ class Scorecard(Predictor):
             result: What ``fit()`` of the model returned.
             name: Name of the scores.
             ranges: Declared range of each numeric column.
-            categories: All categories of each categorical column, including the base level.
+            categories: All categories of each categorical column, including the base level; None: there is no such
+                column.
 
         Raises:
             ValueError: as for `from_r_table`.

@@ -210,6 +210,12 @@ class InvertedDistribution(Protocol):
 
         All are integers in units of ``2**-bits``. As `bits` grows, the bounds converge and the sum of the others
         vanishes.
+
+        Args:
+            bits: Number of binary digits of the weights.
+
+        Returns:
+            Pairs of a lower and an upper bound, and the upper bound of the sum of others.
         """
         ...
 
@@ -217,6 +223,10 @@ class InvertedDistribution(Protocol):
 def bound_cumulative(distribution: InvertedDistribution, bits: int) -> tuple[list[int], list[int]]:
     """Return lower and upper bounds of the distribution function F at each of the first outcomes, in units of
     ``2**-bits``.
+
+    Args:
+        distribution: Distribution with bounded weights.
+        bits: Number of binary digits of the result.
     """
     weights, others = distribution.weights(bits + 32)  # guard bits, so that bounds of F are tight
     lower = list(accumulate(low for low, _ in weights))
@@ -376,6 +386,9 @@ class SelectionBins:
         """Return bounds of the weight of each bin, and 0, because there are no other outcomes.
 
         The weight of a bin is the weight of its lowest penalty, times its number of candidates.
+
+        Args:
+            bits: Number of binary digits of the weights.
         """
         lowest = geometric_terms(
             one_bracket(bits), bound_exp_neg(self.rate * 2**self.bits, bits), len(self.counts), bits
@@ -538,6 +551,10 @@ class PartitionDistribution:
         positions.
 
         The weight is rounded to 53 bits, and returned as an integer and a power of two.
+
+        Args:
+            power: Logarithm to base 2 of the length of the last interval.
+            place: Number of positions.
         """
         sums = self.sums
         mantissa = self.sums.prior
@@ -550,7 +567,9 @@ class PartitionDistribution:
         return int(mantissa * 2**53), shift - 53 + scale + int(sums.exponents[before])
 
     def last_interval_weights(self, place: int) -> list[Scaled]:
-        """Return `last_interval_weight` for each length that fits into the first `place` positions, shortest first."""
+        """Return the weights of all partitions of the first `place` positions, by the length of their last interval:
+        1, 2, 4, ... as far as it fits.
+        """
         return [
             self.last_interval_weight(power, place)
             for power in range(min(len(self.sums.penalties), place.bit_length()))
@@ -589,6 +608,9 @@ class LastIntervalDistribution:
         """Return bounds of the weights of all outcomes, relative to the largest, and 0, because there are no others.
 
         A ratio of mantissas is below 2. If the power of two alone is at most ``2**(-bits - 1)``, 0 and 1 are bounds.
+
+        Args:
+            bits: Number of binary digits of the weights.
         """
         scale, largest = max((scale, mantissa) for mantissa, scale in self.terms)
         brackets = []

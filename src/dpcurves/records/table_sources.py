@@ -89,7 +89,9 @@ class CsvSource:
 
     @property
     def line_place(self) -> int:
-        """Position, after all columns, under which `scan` offers the fault of each line: see `LineBlock.faults`."""
+        """Position, after all columns, under which `scan` offers the fault of each line, such as a wrong number of
+        fields; null if the line is well-formed.
+        """
         return len(self.columns)
 
     def row_count_sql(self, positions: Sequence[int]) -> None:
@@ -453,14 +455,23 @@ class ParquetSource:
         return is_direct and has_distinct_names(self.names)
 
     def scan_whole(self, connection: duckdb.DuckDBPyConnection, positions: Sequence[int]) -> str:
-        """Return a FROM clause of the columns at these positions, as `scan`, and of a column `whole`: an injective
-        encoding of all columns of the row.
+        """Return a FROM clause of the columns at these positions, and of a column `whole`: an injective encoding of all
+        columns of the row.
+
+        Args:
+            connection: DuckDB connection of the query.
+            positions: Column indices from 0.
         """
         return sources.add_whole_row_column(self.scan(connection, range(len(self.columns))), self.columns, positions)
 
 
 def _decoded_sql(position: int) -> str:
-    """Return SQL of a text as `scan_decoded` returns it, from its scans `a` and `b`."""
+    """Return SQL of a text column, from two scans of the file: `a` replaces invalid UTF-8 and `b` ignores it. The text
+    is NULL where both differ or where it is too long.
+
+    Args:
+        position: Column index from 0.
+    """
     name = sources.sql_name(position)
     is_text = f"strlen(a.{name}) <= {sources.LONGEST_TEXT} AND a.{name} = b.{name}"
     return f"CASE WHEN {is_text} THEN a.{name} END AS {name}"
@@ -579,7 +590,12 @@ def _key_columns(group: FileGroup) -> tuple[sources.Column, ...]:
 
 
 def _repeat_key(value: str | None, rows: int) -> Array:
-    """SENSITIVE: return the value of a partition key for each row of a file."""
+    """SENSITIVE: return the value of a partition key for each row of a file.
+
+    Args:
+        value: The value in the folder's name; None: it is missing in all rows.
+        rows: Number of rows.
+    """
     return Array([None if value is None else value.encode()] * rows, DataType.binary())
 
 
@@ -738,7 +754,12 @@ class _Field(NamedTuple):
 
 
 def _read_fields(connection: duckdb.DuckDBPyConnection, path: Path) -> list[_Field]:
-    """Return the top-level columns of a Parquet file with their types in the file and in DuckDB."""
+    """Return the top-level columns of a Parquet file with their types in the file and in DuckDB.
+
+    Args:
+        connection: DuckDB connection.
+        path: Path of the file; its footer is read.
+    """
     single_value = "CASE WHEN repetition_type <> 'REPEATED' THEN type END"
     facts = f"num_children, name, {single_value}, coalesce(logical_type, converted_type, ''), coalesce(duckdb_type, '')"
     query = f"SELECT {facts} FROM parquet_schema({_quote_path(path)}) ORDER BY column_id"
@@ -843,6 +864,11 @@ def _list_declared_labels(relation: duckdb.DuckDBPyRelation) -> list[tuple[str, 
 def _format_value(position: int, kind: str, longest: int) -> str:
     """Return SQL for a column of a relation as ``c0``, ``c1``, ...: as text if Arrow lacks its type; NULL if the text
     exceeds `longest` bytes.
+
+    Args:
+        position: Column index from 0.
+        kind: DuckDB type of the column.
+        longest: Maximum bytes of a text; a longer one is NULL.
     """
     value = f"#{position + 1}"
     if kind not in TAKEN:

@@ -228,6 +228,10 @@ def _count_records(
 
     A public number costs nothing: no releases, and the fraction is 1. A private number is counted with
     `COUNT_FRACTION`; the noisy count may be negative.
+
+    Args:
+        workload: The two classes and the score.
+        setting: Loss and adjacency.
     """
     if setting.adjacency.public_record_count is not None:
         return float(setting.adjacency.public_record_count), (), ALL
@@ -295,7 +299,15 @@ def _search_lattice(
 def _count_points(
     workload: RankingWorkload, lattice: lattices.FoundLattice, earlier: tuple[Release, ...], budget_fraction: Fraction
 ) -> Strategy[TableCounts]:
-    """Count both classes at each point of a lattice, as if its points were declared values."""
+    """Yield a query for counts of both classes at each multiple of the step that scores were found to be multiples of
+    (a lattice), as if these were declared values.
+
+    Args:
+        workload: The two classes and the score.
+        lattice: The points, and the release that found them.
+        earlier: Releases of earlier rounds.
+        budget_fraction: Fraction of the loss for the counts.
+    """
     values = Values(lattice.points.tolist(), outside=workload.score.grid.outside)
     counts = yield from _count_classes(workload, Axis(workload.score.column, values), earlier, budget_fraction)
     return replace(counts, lattice_counts=Evidence.from_release(lattice.release))

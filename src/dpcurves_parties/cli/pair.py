@@ -257,7 +257,14 @@ def pair(
 
 
 def _send_shares(task: PairTask, source: options.SourceOptions, bearer: Bearer, before: EarlierRecords) -> None:
-    """Send secret shares of the values in the file to both servers, and print how many people were new to them."""
+    """Send secret shares of the values in the file to both servers, and print how many people were new to them.
+
+    Args:
+        task: The pair task.
+        source: Options that name the file of values.
+        bearer: Options that name the ticket and the timeout.
+        before: What becomes of earlier records of the same owner.
+    """
     from ..pairs.task import read_values
     from ..serving.two_servers.owner import Contribution, read_owner_ticket
 
@@ -553,7 +560,11 @@ def options_from_task(task: Task, names: frozenset[str]) -> dict[str, str | list
 
 
 def _options_from_grid(grid: Grid) -> dict[str, str | None]:
-    """Return the options that declare the task's grid: one of --grid, --edges or --values, and --outside."""
+    """Return the options that declare the task's grid: one of --grid, --edges or --values, and --outside.
+
+    Returns:
+        Text of each option by its name; None: the option is not used.
+    """
     from dpcurves.data import Outside, Spacing, Values
 
     outside = "apart" if grid.outside is Outside.APART else None

@@ -108,6 +108,12 @@ class Parties:
     def read_servers(self, count: int) -> tuple[Server, ...]:
         """Return the URL, certificate and public keys of each server, from the `count` files that --servers names.
 
+        Args:
+            count: Number of servers of the task, 1 or 2.
+
+        Returns:
+            The servers, in the order typed.
+
         Raises:
             Misuse: the number of files is not `count`.
         """
@@ -158,7 +164,11 @@ class Bearer:
 
     @property
     def timeout_seconds(self) -> float:
-        """Timeout of each answer, in seconds. Raises `Misuse` if --timeout is not a positive integer."""
+        """Timeout of each answer, in seconds.
+
+        Raises:
+            Misuse: --timeout is not a positive integer.
+        """
         return float(parse_integer("timeout", self.timeout))
 
 
@@ -173,7 +183,14 @@ class MeetingOptions:
 
 
 def take_part(task: PairTask, source: SourceOptions, bearer: Bearer, meeting: MeetingOptions) -> None:
-    """Send all due messages of a person's pairs, and poll for partners' messages up to the given time."""
+    """Send all due messages of a person's pairs, and poll for partners' messages up to the given time.
+
+    Args:
+        task: The pair task.
+        source: Options that name the file with the person's own values, a single row.
+        bearer: Options that name the ticket and the timeout.
+        meeting: Options of the relay and of the time to poll.
+    """
     from dpcurves.noise import Randomness
 
     from ..pairs.meetings import Participant, RelayClient
@@ -214,7 +231,13 @@ def _poll_meetings(participant: Participant, values: Sequence[int], wait_seconds
 
 
 def _print_progress(task: PairTask, participant: Participant, progress: MeetingProgress) -> None:
-    """Print how many pairs are done, wait or are dropped, and the loss spent so far."""
+    """Print how many pairs are done, wait or are dropped, and the loss spent so far.
+
+    Args:
+        task: The pair task, with the loss of a person.
+        participant: The person, whose device knows the loss spent so far.
+        progress: Numbers of pairs in each state.
+    """
     from dpcurves.privacy import format_loss
 
     spent: Fraction | int = 0
@@ -234,7 +257,12 @@ def _print_progress(task: PairTask, participant: Participant, progress: MeetingP
 
 
 def serve(server: RelayServer, listen: str | None) -> None:
-    """Run the relay server of people in pairs until it is stopped."""
+    """Run the relay server of people in pairs until it is stopped.
+
+    Args:
+        server: The relay, with its tasks.
+        listen: Address to listen at; None: that of the first task's server.
+    """
     from ..serving.server import Address
 
     address = listen or server.tasks[0].servers[0].url.removeprefix("https://").rstrip("/")
@@ -420,8 +448,10 @@ class PairPlanOptions:
         return Zetas(zeta1, zeta2)
 
     def parse_pair_counts(self) -> list[int]:
-        """Return the numbers of pairs of each person to compare, in the order typed. Raises `Misuse` if one is not a
-        positive integer.
+        """Return the numbers of pairs of each person to compare, in the order typed.
+
+        Raises:
+            Misuse: a number is not a positive integer.
         """
         return [parse_integer("pairs", text) for text in self.pairs.split(",")]
 

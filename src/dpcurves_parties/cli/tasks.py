@@ -208,8 +208,10 @@ class OtherColumns:
     )
 
     def parse_columns(self) -> tuple[Axis | Categories, ...]:
-        """Return the axis of each further column (--beside), in the order typed; empty without. Raises `Misuse` if one
-        is invalid or repeated.
+        """Return the axis of each further column (--beside), in the order typed; empty without.
+
+        Raises:
+            Misuse: a column is invalid or repeated.
         """
         return tuple(map(_parse_column, self.beside or ()))
 

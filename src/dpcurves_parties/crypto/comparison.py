@@ -491,6 +491,15 @@ class _CheckedWalk:
         the node.
 
         The hashes of all expanded nodes are added to the transcript.
+
+        Args:
+            public: Correction words of the keys.
+            node: Node with the seeds and weights of all keys.
+            among: First sorted threshold in the node, and the one after the last.
+            transcript: Hash of all that the servers compare.
+
+        Yields:
+            Position of a threshold as it was given, and shares as unsigned integers, (keys, words).
         """
         (first, last), begin = among, node.index << self.domain.bits - node.level
         while first < last and self.thresholds[first][0] + 1 == begin:
@@ -508,6 +517,11 @@ class _CheckedWalk:
         """SECRET: return the left and the right child of a node, and add what the servers compare to the transcript.
 
         The servers compare both corrected hashes, and the children's weights minus the node's weight.
+
+        Args:
+            public: Correction words of the keys.
+            node: Node with the seeds and weights of all keys.
+            transcript: Hash of all that the servers compare.
         """
         ring, children, proofs, weights = (
             self.domain.ring,

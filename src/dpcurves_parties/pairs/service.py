@@ -479,7 +479,14 @@ class PairService(SharedTaskService[PairTask]):
         return session.pairs.build_release(bits, allotment)
 
     def _prepare_session(self, status: TaskStatus) -> tuple[PairSession, Allotment]:
-        """Charge the ledger, before the computation starts; return this server's session for the closed report set."""
+        """Charge the ledger, before the computation starts; return this server's session for the closed report set.
+
+        Args:
+            status: Status of the task, with the closed report set.
+
+        Returns:
+            The session, and the allotment that was charged for it.
+        """
         pairs = self._find_pairs(status)
         shares = self._load_shares(status)
         session = PairSession(pairs, status, self.party, self.task.encoding.decode_columns(shares))

@@ -85,7 +85,11 @@ class PeerConnection:
         Thread(target=work, args=(self,), daemon=True).start()
 
     def send(self, message: bytes) -> None:
-        """Send one message. Raises `ProtocolError`: the other server is gone."""
+        """Send one message.
+
+        Raises:
+            ProtocolError: the other server is gone.
+        """
         self._wait_for(self._send_message(message))
 
     def receive(self) -> bytes:
@@ -334,7 +338,12 @@ class HttpConnection(HttpToolsProtocol):
         self._coming = self.loop.create_task(self._accept_tls(connection, context))
 
     async def _accept_tls(self, connection: socket.socket, context: ssl.SSLContext) -> None:
-        """Run the TLS handshake on the event loop; a client that fails leaves admission control."""
+        """Run the TLS handshake on the event loop; a client that fails leaves admission control.
+
+        Args:
+            connection: Accepted socket, not yet encrypted.
+            context: TLS settings of the server.
+        """
         try:
             connection.setsockopt(
                 socket.IPPROTO_TCP, socket.TCP_NODELAY, 1
@@ -364,7 +373,12 @@ class HttpConnection(HttpToolsProtocol):
             self._admission.remove(self)
 
     def _wrap_app(self, app: Any, certificate: bytes | None) -> Any:
-        """Return the app with the client certificate in its scope; for a request that is not admitted, a refusal."""
+        """Return the app with the client certificate in its scope; for a request that is not admitted, a refusal.
+
+        Args:
+            app: ASGI app.
+            certificate: Certificate of the client, in bytes; None: it showed none.
+        """
 
         async def respond_if_admitted(scope: Mapping[str, Any], receive: Any, send: Any) -> None:
             """Pass the request to the app, or answer with status 503 if it was not admitted."""
@@ -375,6 +389,10 @@ class HttpConnection(HttpToolsProtocol):
     def _start_peer_session(self, transport: Any, certificate: bytes | None) -> None:
         """Hand a connection that the peer server opened for a session to its handler; abort it if sessions or its
         certificate are missing.
+
+        Args:
+            transport: Transport of the connection.
+            certificate: Certificate of the client, in bytes; None: it showed none.
         """
         self._admission.remove(self)
         if self._talks is None or certificate is None:
@@ -384,7 +402,11 @@ class HttpConnection(HttpToolsProtocol):
         PeerConnection.from_transport(transport, self.loop).run_in_thread(lambda line: talks(line, certificate))
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Stop counting the lost connection in admission control."""
+        """Stop counting the lost connection in admission control.
+
+        Args:
+            exc: Error that ended the connection; None: it was closed.
+        """
         super().connection_lost(exc)
         self._admission.remove(self)
 

@@ -306,6 +306,10 @@ class Analyst:
             """Ask the servers for the counts of one round of the question, and return their release.
 
             The number of the round is part of the message id, so that a repeated question gets the same answers.
+
+            Args:
+                step: The round, with its query.
+                allotment: Loss that the round may spend.
             """
             nonlocal round_number
             message_id = None if question_id is None else f"{question_id}x{round_number}"

@@ -437,7 +437,14 @@ def _parse_seconds(name: str, text: str) -> float:
 
 
 def _choose_account(services: Services, relation: Relation, name: str, protected: PrivacyOptions) -> Account:
-    """Return the account to charge: the previous version's account if the people are the same, else a new account."""
+    """Return the account to charge: the previous version's account if the people are the same, else a new account.
+
+    Args:
+        services: Services of the server, which know earlier versions.
+        relation: How the people of the version relate to those of the previous one.
+        name: Name of the data set.
+        protected: Options of the promise and the cap of a new account.
+    """
     from dpcurves.ledger import Account
 
     earlier = None if relation.name == "FIRST" else services.datasets.get(MACHINE, name)

@@ -159,7 +159,15 @@ class FollowedStream:
                     yield time_step, self._parse_release(text)
 
     def _release_windows(self, state: Any, windows: Sequence[Window]) -> tuple[Any, dict[int, str]]:
-        """SECRET: add noise to closed windows; return the state after the last one, and each step's release as JSON."""
+        """SECRET: add noise to the counts of closed windows, in order.
+
+        Args:
+            state: State of the stream after the last released step.
+            windows: Closed windows, in the order of their steps.
+
+        Returns:
+            State after the last window, and each step's release as JSON.
+        """
         texts = {}
         trust = self._stream.trust
         for window in windows:

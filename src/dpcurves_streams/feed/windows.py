@@ -379,7 +379,12 @@ class OpenWindows:
 
 
 def _user_of(given: Mapping[str, Any] | None, field: str) -> str:
-    """Return the user of a tuple as text; empty if it cannot be read. It never raises."""
+    """Return the user of a tuple as text; empty if it cannot be read. It never raises.
+
+    Args:
+        given: Fields of the tuple by name; None: the tuple is unreadable.
+        field: Name of the field of the user.
+    """
     try:
         return "" if given is None else _user_text(given.get(field))
     except Exception:

@@ -249,7 +249,12 @@ class AdaptiveSmoother:
         return np.asarray(shown)
 
     def estimate_next_with_variances(self, counts: FloatArray, variances: FloatArray) -> FloatArray:
-        """Return the estimates as `estimate_next` does, with new noise variances from this step."""
+        """Return the smoothed counts after one more time step, whose noise has other variances from now on.
+
+        Args:
+            counts: Noisy counts of the step, (keys,).
+            variances: Noise variances, (keys,).
+        """
         self._variances = require_variances(variances, len(self._state))
         (shown,) = self.estimate_all(counts[None])
         return np.asarray(shown)
@@ -538,7 +543,13 @@ class CountsReader:
         )
 
     def _nest_windows(self, counts: FloatArray, sums: dict[int, FloatArray]) -> dict[int, FloatArray]:
-        """Make sums over windows monotone in the width; windows that contain the same steps so far are equal."""
+        """Return sums over windows that do not fall as the window becomes wider; windows that contain the same steps so
+        far are equal.
+
+        Args:
+            counts: Smoothed counts of the step, (keys,).
+            sums: Smoothed sums by width of the window in steps.
+        """
         nested = dict[int, FloatArray]()
         time_steps = 1
         shorter = counts

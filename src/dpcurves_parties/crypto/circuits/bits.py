@@ -41,7 +41,7 @@ class CircuitBuilder:
         return tuple(range(start, start + self.inputs[index]))
 
     def xor(self, left: int, right: int) -> int:
-        """Return the wire of the XOR; constants, equal and opposite wires need no gate."""
+        """Return the wire of the XOR of two wires, by number; constants, equal and opposite wires need no gate."""
         if left == right:
             return ZERO
         if self._opposite.get(left) == right:
@@ -52,7 +52,9 @@ class CircuitBuilder:
         return self._add_gate(GateKind.XOR, *sorted((left, right)))
 
     def conjunction(self, left: int, right: int) -> int:
-        """Return the wire of the logical AND; constants, equal and opposite wires need no gate."""
+        """Return the wire of the logical AND of two wires, by their numbers; constants, equal and opposite wires need
+        no gate.
+        """
         if self._opposite.get(left) == right or ZERO in (left, right):
             return ZERO
         if right in (left, ONE):
@@ -113,7 +115,7 @@ class CircuitBuilder:
         return Circuit(self.inputs, tuple(gates), tuple(renumbered))
 
     def _add_gate(self, kind: GateKind, left: int, right: int) -> int:
-        """Return the output wire of a gate. Equal gates are built once."""
+        """Return the output wire of an XOR or AND gate on two wires. Equal gates are built once."""
         gate = Gate(kind, left, right)
         if gate not in self._made:
             self._made[gate] = self._first + len(self._gates)
@@ -171,7 +173,7 @@ class SymbolicInteger:
         """Return the bits, lowest first, as separate numbers; two's complement if negative.
 
         Args:
-            size: Number of bits; if the number does not fit, its lowest bits.
+            size: Number of bits; if the number does not fit, its lowest bits. None: as many as its range needs.
         """
         return [self._bit(wire) for wire in self._extend_wires(len(self.wires) if size is None else size)]
 
@@ -640,7 +642,13 @@ _READS = {"XOR": 2, "AND": 2, "INV": 1, "EQ": 1, "EQW": 1}
 
 
 def _apply_gate(wiring: CircuitBuilder, kind: str, inputs: Sequence[int]) -> int:
-    """Return the builder's wire of an XOR, AND, INV or EQW gate on these wires."""
+    """Return the builder's wire of an XOR, AND, INV or EQW gate on these wires.
+
+    Args:
+        wiring: Builder, to which the gate is added.
+        kind: Name of the gate.
+        inputs: Wires of the builder: two for XOR and AND, one for INV and EQW.
+    """
     if kind == "XOR":
         return wiring.xor(*inputs)
     if kind == "AND":

@@ -435,7 +435,12 @@ class TernaryResponse(Response):
         return -value if draw < hidden + reversed_ else value
 
     def wires(self, value: Wires, draws: Wires) -> Wires:
-        """Return two wires of the answer: whether it is an order, and whether it is negative."""
+        """Return two wires of the answer: whether it is an order, and whether it is negative.
+
+        Args:
+            value: Two wires: whether the value is an order, and whether it is negative.
+            draws: Wires of random bits: a uniform number, then one bit that chooses a side.
+        """
         order, is_negative = value
         draw, side = draws[:-1], draws[-1]
         kept, hidden, reversed_ = self.numerators

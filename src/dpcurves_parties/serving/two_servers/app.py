@@ -229,7 +229,12 @@ class AggregatorRouter(TaskRouter[AnyService]):
         )
 
     async def enrol(self, task: str, request: Request) -> Response:
-        """Store the hash of an owner's own token, for an owner who shows the invitation in its ticket."""
+        """Store the hash of an owner's own token, for an owner who shows the invitation in its ticket.
+
+        Args:
+            task: Identifier of the task in the URL.
+            request: HTTP request; its body is the hash.
+        """
         service = self.find_service(task)
         owner = authenticate_bearer(service.task, request, Role.OWNER, service.party)
         message = await read_body(request, LARGEST_QUESTION)
@@ -296,7 +301,12 @@ async def _authenticate_owner(service: AnyService, request: Request) -> int:
 
 
 def make_problem_response(error: ProtocolError, task: str) -> Response:
-    """Return the DAP draft's response to a refused request: problem details (RFC 9457)."""
+    """Return the DAP draft's response to a refused request: problem details (RFC 9457).
+
+    Args:
+        error: Why the request was refused, with its HTTP status.
+        task: Identifier of the task.
+    """
     problem_type = next((name for error_type, name in _PROBLEMS.items() if isinstance(error, error_type)), None)
     facts = {
         "type": "about:blank" if problem_type is None else dap.URN + problem_type,
@@ -346,7 +356,12 @@ def make_session_handler(services: Mapping[str, AnyService]) -> Callable[[PeerCo
         service.follow_session(message, line)
 
     def handle_connection(line: PeerConnection, certificate: bytes) -> None:
-        """Run one session in this thread, log faults, and close the connection."""
+        """Run one session in this thread, log faults, and close the connection.
+
+        Args:
+            line: Connection that the peer opened.
+            certificate: Certificate that the peer showed, in bytes.
+        """
         try:
             run_logged(lambda: run_session(line, certificate))
         finally:
