@@ -522,7 +522,11 @@ def _describe_statement(privacy: PrivacyStatement) -> str:
 
 
 def _name_variant(total: TotalLoss | None) -> str:
-    """Return the registry's name of the variant; Custom for losses of several kinds, and for rho with delta."""
+    """Return the registry's name of the variant; Custom for losses of several kinds, and for rho with delta.
+
+    Args:
+        total: Loss of all releases; None: the losses are of several kinds.
+    """
     if total is None or (total.rho is not None and total.delta):
         return "Custom"
     if total.rho is not None:

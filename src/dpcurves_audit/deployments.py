@@ -171,7 +171,17 @@ def _list_stream_targets() -> Iterator[AuditTarget]:
 
 
 def _follow_stream(data: Any, counts: Any, loss: PrivacyLoss, store: str) -> list[Any]:
-    """Follow a stream by its public function: tuples in, readings out."""
+    """Follow a stream by its public function: tuples in, readings out.
+
+    Args:
+        data: Number of tuples in each step.
+        counts: Question of the stream.
+        loss: Privacy loss of the stream.
+        store: URL of its ledger.
+
+    Returns:
+        Released values and counts of each reading.
+    """
     from dpcurves_streams.feed import follow
 
     tuples = [{"time": step, "state": "a"} for step, number in enumerate(data) for _ in range(int(number))]
@@ -193,7 +203,12 @@ def _make_stream_sampler(counts: Any, loss: PrivacyLoss, times: int = 1) -> Samp
 
 
 def _make_killed_stream_sampler(counts: Any, loss: PrivacyLoss) -> Sampler:
-    """Return a sampler of a stream that is killed after its readings, and followed again with its ledger."""
+    """Return a sampler of a stream that is killed after its readings, and followed again with its ledger.
+
+    Args:
+        counts: Question of the stream.
+        loss: Privacy loss of the stream.
+    """
 
     def follow_stream(data: Any, folder: Path, publish: Publish) -> None:
         """Follow the stream with a ledger in `folder`, and publish its readings."""
@@ -381,7 +396,13 @@ def _list_pair_targets() -> Iterator[AuditTarget]:
 
 
 def _make_pair_sum_sampler(kernel: Any, people: int, seed: bytes) -> Sampler:
-    """Return a sampler of the noisy statistic of all pairs, with its interval."""
+    """Return a sampler of the noisy statistic of all pairs, with its interval.
+
+    Args:
+        kernel: Function of the values of two people.
+        people: Number of people.
+        seed: Public seed of the pairs and the noise of a simulation.
+    """
     from dpcurves_parties import pairs
 
     plan = pairs.plan(kernel, people=people, pairs_per_person=2, loss=ONE, noise=pairs.NoisePlacement.ON_SUM)

@@ -489,7 +489,11 @@ def _choose_pairs(
 
 
 def _require_adjacency(adjacency: Neighbours) -> Neighbours:
-    """Return `adjacency` unchanged. Raises `WrongArgumentType` for other values than adjacencies."""
+    """Return `adjacency` unchanged.
+
+    Raises:
+        WrongArgumentType: it is no adjacency.
+    """
     require_type("adjacency", adjacency, Neighbours, "ADD_REMOVE or REPLACE_ONE")
     return adjacency
 

@@ -147,7 +147,12 @@ class Event:
         return np.bincount(cells, minlength=len(self.cuts) + 2)
 
     def count_hits(self, left: Sample, right: Sample) -> EventCounts:
-        """Count the hits of both data sets; the data set on which the event is likelier comes first."""
+        """Count the hits of both data sets; the data set on which the event is likelier comes first.
+
+        Args:
+            left: Outcomes of the first data set.
+            right: Outcomes of the second data set.
+        """
         likelier, other = (right, left) if self.reverse else (left, right)
         return EventCounts(
             int(self.mark_hits(likelier).sum()), int(self.mark_hits(other).sum()), len(likelier), len(other)
@@ -190,7 +195,12 @@ def rank_events(sorted_scores: Iterable[SortedScore], claim: Claim) -> list[Even
 
 
 def choose_one_sided_event(sorted_scores: Iterable[SortedScore], claim: Claim) -> Event | None:
-    """Return the most frequent event that one data set alone has shown; None if there is none, or rho is claimed."""
+    """Return the most frequent event that one data set alone has shown; None if there is none, or rho is claimed.
+
+    Args:
+        sorted_scores: Scores of both data sets' outcomes.
+        claim: Claimed privacy loss.
+    """
     if claim.rho is not None:
         return None
     candidates = [score.find_one_sided_event(claim, reverse) for score in sorted_scores for reverse in (False, True)]
@@ -239,7 +249,12 @@ class SortedScore:
         return cls(score, (a, b), (len(left), len(right)), values, cuts, tuning)
 
     def find_best_event(self, claim: Claim, *, reverse: bool) -> Event | None:
-        """Return the event with the largest estimated loss in one direction."""
+        """Return the event with the largest estimated loss in one direction.
+
+        Args:
+            claim: Claimed privacy loss.
+            reverse: If True, the event is likelier on the second data set.
+        """
         (a, b), (n, m) = self.sorted_samples, self.sample_sizes
         if reverse:
             a, b, n, m = b, a, m, n
@@ -259,6 +274,10 @@ class SortedScore:
         is none.
 
         Its estimated loss takes one hit for the other data set.
+
+        Args:
+            claim: Claimed privacy loss.
+            reverse: If True, only the second data set has shown the event.
         """
         a, b = self.sorted_samples[::-1] if reverse else self.sorted_samples
         n, m = self.sample_sizes[::-1] if reverse else self.sample_sizes
@@ -270,7 +289,15 @@ class SortedScore:
         return self._make_event(best, reverse, float(np.log((hits[best] / n - claim.delta) * (m + 1))))
 
     def _count_hits(self, a: Floats, b: Floats) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Return the hits of two samples: at or above each cut, at or below it, and at the cut."""
+        """Return the hits of two samples: at or above each cut, at or below it, and at the cut.
+
+        Args:
+            a: Sorted scores of one sample.
+            b: Sorted scores of the other sample.
+
+        Returns:
+            Hits of each sample, (3 * cuts,).
+        """
         below, other_below = (np.searchsorted(x, self.cuts, side="left") for x in (a, b))
         up_to, other_up_to = (np.searchsorted(x, self.cuts, side="right") for x in (a, b))
         hits = np.concatenate([len(a) - below, up_to, up_to - below])
@@ -316,6 +343,15 @@ def _estimate_log_ratios(
 
     `n` and `m` are the numbers of samples of the two data sets. Minus infinity where `hits` is below `fewest`,
     or its frequency at most `delta`.
+
+    Args:
+        hits: Hits of each event among the `n` samples.
+        other_hits: Hits of each event among the `m` samples.
+        n: Number of samples of the first data set.
+        m: Number of samples of the second data set.
+        delta: Claimed delta, subtracted from the frequency of hits.
+        caution: Standard errors to subtract.
+        fewest: Fewest hits of an event that may be chosen.
     """
     p = hits / n
     q = (other_hits + 1) / (m + 1)
@@ -647,7 +683,12 @@ class Search:
         )  # fmt: skip
 
     def _merge_reports(self, earlier: Report, later: Report) -> Report:
-        """Return the report with the larger bound, with the calls and pairs of both."""
+        """Return the report with the larger bound, with the calls and pairs of both.
+
+        Args:
+            earlier: Report of the rounds before.
+            later: Report of the last round.
+        """
         report = later if later.lower_bound >= earlier.lower_bound or later.is_flagged or not earlier.event else earlier
         deficit = later.detectable_deficit if later.detectable_deficit is not None else earlier.detectable_deficit
         return replace(

@@ -264,7 +264,13 @@ class LazyTreeSampler(NoiseSampler):
             return [self._run_once(records, plans, randomness) for _ in range(number)]
 
     def _run_once(self, records: Any, plans: list[Any], randomness: Randomness) -> list[int]:
-        """Return all prefix counts of one charge, answered plan by plan with a common memory."""
+        """Return all prefix counts of one charge, answered plan by plan with a common memory.
+
+        Args:
+            records: One of the two data sets.
+            plans: Plans of the charge, in order.
+            randomness: Source of the noise.
+        """
         memory = InProcessMemory()
         axes = self.query.axes
         counts: list[int] = []
@@ -327,7 +333,12 @@ class RoundsSampler:
         outcome: list[Any] = []
 
         def run_query(query: Any, allotment: Allotment) -> Release:
-            """Answer a query under an allotment, and record its values as part of the outcome."""
+            """Answer a query under an allotment, and record its values as part of the outcome.
+
+            Args:
+                query: Query of a round.
+                allotment: Loss that it spends, and the part of the charge.
+            """
             plan = trust.plan_query(query, allotment.loss, adjacency)
             release = trust.run(plan, [Curator(records, memories[allotment.part])], allotment, randomness)
             outcome.append(list(release.values))
@@ -335,6 +346,10 @@ class RoundsSampler:
 
         def answer_step(step: Step, allotment: Allotment) -> Release:
             """Answer one round of the question; a charged query is answered once, and its release is reused.
+
+            Args:
+                step: Round of the question, with its query.
+                allotment: Loss that it spends, and the part of the charge.
 
             Raises:
                 AllRoundsAnswered: this was the last charged query.
@@ -772,7 +787,12 @@ def confirm_findings(check: Callable[[], list[Finding]]) -> list[Finding]:
 
 def check_reopened_ledger(pair: NeighbourPair, calls: int = 12) -> list[Finding]:
     """Return findings on another request for the same count, after the ledger was closed and opened again: its noise
-    must differ."""
+    must differ.
+
+    Args:
+        pair: Neighbouring data sets.
+        calls: Number of ledgers for each data set.
+    """
     reader = OutcomeParser()
     rows: tuple[list[Any], list[Any]] = [], []
     for _ in range(calls):

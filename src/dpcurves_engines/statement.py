@@ -190,7 +190,12 @@ class SqlQuestion:
     def _build_groups(self, categories: Mapping[str, Sequence[Literal]], *, partition_selection: bool) -> By:
         """Return the groups of the question; None without groups.
 
-        Raises `InvalidArgument` if the values of a column are declared twice, or not at all.
+        Args:
+            categories: Declared values of columns, by name.
+            partition_selection: If True, values that are not declared are found privately.
+
+        Raises:
+            InvalidArgument: the values of a column are declared twice, or not at all.
         """
         if not isinstance(categories, Mapping):
             raise InvalidArgument(
@@ -387,7 +392,7 @@ def _split_condition(condition: Node | None, groups: Sequence[str]) -> tuple[dic
 
 
 def _list_conjuncts(condition: Node | None) -> Iterator[Node]:
-    """Yield the conditions that are joined by AND."""
+    """Yield the conditions that are joined by AND at the top of a condition; none if there is no condition."""
     if isinstance(condition, Call) and condition.function == "and":
         for part in condition.arguments:
             yield from _list_conjuncts(part)
@@ -396,7 +401,12 @@ def _list_conjuncts(condition: Node | None) -> Iterator[Node]:
 
 
 def _list_values(condition: Node, groups: Sequence[str]) -> tuple[str, tuple[Literal, ...]] | None:
-    """Return a GROUP BY column and its values, if a condition lists them; else None."""
+    """Return a GROUP BY column and its values, if a condition lists them; else None.
+
+    Args:
+        condition: Condition of WHERE, such as ``region IN ('north', 'south')``.
+        groups: Names of the columns of GROUP BY.
+    """
     if not isinstance(condition, Call) or condition.function not in {"eq", "in"}:
         return None
     column, *values = condition.arguments
@@ -728,7 +738,18 @@ class _StatementReader:
         return sign * int(text) if re.fullmatch(r"[0-9]+", text) else sign * _parse_number(text)
 
     def _read_parts(self, expression: exp.Expression, allowed_parts: tuple[str, ...]) -> dict[str, Any]:
-        """Return the parts of an expression; refuse parts that are not allowed, and a missing first part."""
+        """Return the parts of an expression; refuse parts that are not allowed, and a missing first part.
+
+        Args:
+            expression: Expression of the parser.
+            allowed_parts: Names of its parts that are accepted; the first is required.
+
+        Returns:
+            Parts by name, without empty ones.
+
+        Raises:
+            InvalidArgument: another part is present, or the first is missing.
+        """
         operands = {
             name.rstrip("_"): value for name, value in expression.args.items() if value not in (None, False, [], "")
         }
@@ -891,6 +912,12 @@ def _choose_cap(budget: PrivacyLoss | None, loss: PrivacyLoss, ledger: Ledger, d
     """Return the cap of the account.
 
     It is the stated one, or that of an existing account, or the loss rounded up to what a ledger can store.
+
+    Args:
+        budget: Stated cap; None: none is stated.
+        loss: Loss of the statement.
+        ledger: Ledger that may have an account of the data set.
+        dataset: Name of the data set.
     """
     if budget is not None:
         return budget

@@ -219,7 +219,12 @@ class CountedNumbers(IntervalResult):
         return max(min(low, value), statistic.minimum), min(max(high, value), statistic.maximum)
 
     def intervals(self, level: float, *, population: bool = False) -> FloatArray:
-        """Return the endpoints of all numbers, one interval each, in order: shape ``(numbers, 2)``. See `interval`."""
+        """Return the endpoints of all numbers, one interval each, in order: shape ``(numbers, 2)``. See `interval`.
+
+        Args:
+            level: Confidence level of each interval.
+            population: If True, the intervals are for the population.
+        """
         return np.array([self.interval(name, level, population=population) for name in self._statistics])
 
     def _simulate_errors(self, statistic: Statistic, *, population: bool) -> FloatArray:

@@ -357,7 +357,15 @@ class GroupRates(ScoresByCategory):
         return estimates
 
     def _measure_rates(self, level: float, *, population: bool) -> list[dict[str, IntervalEstimate]]:
-        """Return the rates of each group by name, each with an interval at `level`."""
+        """Return the rates of each group by name, each with an interval at `level`.
+
+        Args:
+            level: Confidence level of each interval.
+            population: If True, the intervals are for the population.
+
+        Returns:
+            For each group, in order, its rates by name.
+        """
         rates_by_group = []
         for confusion in self._confusions:
             intervals = confusion.intervals(level, population=population).tolist()
@@ -366,7 +374,14 @@ class GroupRates(ScoresByCategory):
         return rates_by_group
 
     def _measure_reading(self, scores: Scores, reading: Metric, level: float, *, population: bool) -> IntervalEstimate:
-        """Return the estimate of a metric of one group with its interval; NaN if the interval is the whole range."""
+        """Return the estimate of a metric of one group with its interval; NaN if the interval is the whole range.
+
+        Args:
+            scores: Scores of the group.
+            reading: The metric.
+            level: Confidence level of the interval.
+            population: If True, the interval is for the population.
+        """
         low, high = scores.interval(reading, level, population=population)
         if (low, high) == (0.0, reading.value.upper_limit(scores.table)):
             return _make_measured(nan, low, high)
@@ -412,11 +427,19 @@ class CurvesByGroup(ByCategory[IntervalResult]):
         return super()._build_table(columns, self._adjust_level(level) or level)
 
     def _legend_title(self, level: float | None) -> str:
-        """Return the column, and the level at which the bands of all categories hold simultaneously."""
+        """Return the column, and the level at which the bands of all categories hold simultaneously.
+
+        Args:
+            level: Level of the bands together; None: no bands are drawn.
+        """
         return self.column if level is None else f"{self.column}; {self._describe_level(level)}"
 
     def _describe_release(self, level: float | None) -> PrivacyStatement:
-        """Return the privacy statement, with a note on the level at which all bands hold simultaneously."""
+        """Return the privacy statement, with a note on the level at which all bands hold simultaneously.
+
+        Args:
+            level: Level of the bands together; None: there are no bands, and no note.
+        """
         return self.privacy if level is None else self.privacy.with_notes(self._describe_level(level))
 
     def _describe_level(self, level: float) -> str:
@@ -506,6 +529,10 @@ def _make_measured(value: float, low: float, high: float, *open_: float) -> Inte
 
 
 def _require_by_category(scores: ScoresByCategory) -> ScoresByCategory:
-    """Return `scores`. Raises `TypeError` unless they are scores of several categories."""
+    """Return `scores`, if they are scores of several categories.
+
+    Raises:
+        TypeError: they are something else.
+    """
     require_type("scores", scores, ScoresByCategory, "scores by category, as a ScoresQuestion with by= gives them,")
     return scores

@@ -337,6 +337,10 @@ def _split_messages(form: ReportFormat, reports: bytes | memoryview) -> Iterator
     """Split reports into messages below the size limit, each with the number of damaged records found before it.
 
     A number of damaged records comes with an empty message, which is not sent.
+
+    Args:
+        form: Format of the reports, with the size of a record.
+        reports: Content of a file of reports.
     """
     max_records = max(1, (LARGEST_MESSAGE - len(form.single_header)) // form.record_size)
     for records in form.parse_reports(reports):

@@ -304,7 +304,12 @@ class SecondRound(Task):
         )
 
     def _draw_answers(self, slots: IntArray, source: Randomness) -> IntArray:
-        """SECRET: return the slot `ONE` with the published probability of each score's slot, else `ZERO`."""
+        """SECRET: return the slot `ONE` with the published probability of each score's slot, else `ZERO`.
+
+        Args:
+            slots: Slot of each person's score.
+            source: Random numbers of the person's report.
+        """
         thresholds = np.array([*self.one_probabilities, PROBABILITY_PARTS // 2], dtype=np.uint64)
         words = np.frombuffer(source.random_bytes(4 * len(slots)), dtype="<u4").astype(np.uint64)
         return np.where(words < thresholds[slots], ONE, ZERO)
@@ -416,6 +421,11 @@ def _list_bit_ratios(chances: Sequence[int], starts: Sequence[int], bit: Fractio
 
     The ratio grows with the first value's probability and shrinks with the second's. So the two largest and the two
     smallest probabilities of intervals suffice.
+
+    Args:
+        chances: Probability of the answer 1 for each slot, in units of ``1 / PROBABILITY_PARTS``.
+        starts: First slot of each interval.
+        bit: Likelihood ratio of the randomised bit.
     """
     probabilities = np.array(chances, dtype=np.int64)
     largest = np.append(np.maximum.reduceat(probabilities, list(starts)), PROBABILITY_PARTS // 2)
@@ -565,7 +575,12 @@ def estimate_area(curve: CDF, first_class: FirstClass, bits: BitCounts) -> UStat
     """
 
     def find_ends(level: float, population: bool) -> tuple[float, float]:
-        """Return the endpoints of the interval at a level, for these people or for the population."""
+        """Return the endpoints of the interval at a level, for these people or for the population.
+
+        Args:
+            level: Confidence level, between 0 and 1.
+            population: If True, the interval is for the population.
+        """
         edge_errors = simulate_edge_errors(curve, population) * (1 if first_class is FirstClass.NEGATIVES else -1)
         lower, upper = (samples[:, None] for samples in bits.sample_means(len(edge_errors)))
         low = [basic_interval(0.0, column, level)[0] for column in (edge_errors - lower).T]

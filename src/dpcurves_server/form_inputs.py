@@ -255,7 +255,13 @@ def build_inputs(form: Form, columns: Sequence[Declared], models: Collection[str
 
 
 def _is_main(form: Form, form_input: Input, columns: Sequence[Declared]) -> bool:
-    """Return True if the input is shown at once, not among the further options."""
+    """Return True if the input is shown at once, not among the further options.
+
+    Args:
+        form: Form of the question.
+        form_input: The input.
+        columns: Declared columns of the data set.
+    """
     name = form_input.field.name
     if form_input.is_required or name in ("above", "below", "where") or form_input.is_filled:
         return True
@@ -269,7 +275,12 @@ def _is_main(form: Form, form_input: Input, columns: Sequence[Declared]) -> bool
 
 
 def _has_main_range(form: Form, field: Field) -> bool:
-    """Return True if a range belongs to a column of numbers or times, and not to a score in [0, 1]."""
+    """Return True if a range belongs to a column of numbers or times, and not to a score in [0, 1].
+
+    Args:
+        form: Form of the question.
+        field: Field of the range.
+    """
     if field.is_required:
         return True
     if field.name != "grid":
@@ -354,6 +365,10 @@ def _replace_columns(form: Form, values: FieldValues) -> FieldValues:
 
 def _read_numbers(form: Form, values: FieldValues) -> FieldValues:
     """Return the typed fields, in which numbers have a point before their decimals, not a comma.
+
+    Args:
+        form: Form of the question, which tells which fields hold numbers.
+        values: Typed texts by name of the field.
 
     Raises:
         ValueError: A number has separators between thousands, or its comma may be one.
@@ -489,7 +504,9 @@ def _declared_range(column: Declared) -> tuple[str, str]:
 
 
 def _value_options(columns: Sequence[Declared]) -> tuple[Option, ...]:
-    """Return the declared values of label columns as options, grouped by column; 0 and 1 of a column of numbers."""
+    """Return the declared values of label columns as options, grouped by column. A column of numbers has the options 0
+    and 1.
+    """
     options = []
     for column in columns:
         values = column.values if isinstance(column, Categories) else USUAL_LABELS
@@ -579,7 +596,13 @@ def _fill_automatic_ranges(form: Form, values: FieldValues, declared: Mapping[st
 
 
 def _fill_universe(form: Form, values: FieldValues, declared: Mapping[str, Declared]) -> FieldValues:
-    """Return the typed fields, with the universe of a column whose categories the question finds privately."""
+    """Return the typed fields, with the universe of a column whose categories the question finds privately.
+
+    Args:
+        form: Form of the question.
+        values: Typed texts by name of the field.
+        declared: Declared columns of the data set by name.
+    """
     sources = ("by", "column") if _counts_categories(form) else ("by",)
     columns = [declared.get(strip_text(name, declared)) for source in sources for name in values.get(source, ())]
     is_unknown = any(column is not None and has_unknown_categories(column) for column in columns)
@@ -692,7 +715,13 @@ def _complete_range(
 
 
 def _is_usual_range(form: Form, field: Field, bounds: tuple[str, str] | None) -> bool:
-    """Return True if declared scores lie in the default range of the question, [0, 1] if it states none."""
+    """Return True if declared scores lie in the default range of the question, [0, 1] if it states none.
+
+    Args:
+        form: Form of the question.
+        field: Field of the range, with its default.
+        bounds: Declared lower and upper bound as texts; None: no range is declared.
+    """
     if bounds is None or _has_main_range(form, field):
         return False
     lower, upper = (field.default or "0:1:1").split(":")[:2]

@@ -382,7 +382,14 @@ def find_principal(connection: Connection, name: str) -> Principal | None:
 
 
 def _load_person(connection: Connection, name: str, locked: bool, made_at: str) -> Person:
-    """Return an account with its roles, stewarded datasets and projects, from the database."""
+    """Return an account with its roles, stewarded datasets and projects, from the database.
+
+    Args:
+        connection: Connection to the server's database.
+        name: Name of the account.
+        locked: Whether the account may not sign in.
+        made_at: When the account was made.
+    """
     assignments = connection.execute(select(ROLES.c.role, ROLES.c.dataset).where(ROLES.c.person == name)).all()
     projects = connection.execute(select(MEMBERS.c.project).where(MEMBERS.c.person == name)).scalars()
     roles = {row.role for row in assignments}

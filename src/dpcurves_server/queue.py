@@ -181,6 +181,10 @@ class Queue:
         """Record that counting a leased question failed, and block it for the next wait of `RETRY_SECONDS`.
 
         Without a valid lease, nothing changes.
+
+        Args:
+            connection: Connection in a transaction.
+            job: The leased question.
         """
         is_leased = and_(*_leased_by(job))
         tries = connection.execute(select(QUESTIONS.c.tries).where(is_leased)).scalars().first()
@@ -367,6 +371,10 @@ class Stewardship:
         """Withdraw a question if its request is uncharged and no worker has leased it.
 
         The grants are checked in the transaction that locks the chain, so a charge comes entirely before or after.
+
+        Args:
+            who: Caller, whose rights are checked.
+            id: Identifier of the question.
 
         Raises:
             ProtocolError: The principal is not the dataset's steward, the question does not exist, or it was no longer

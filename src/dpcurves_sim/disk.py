@@ -251,7 +251,12 @@ class SimulatedDisk:
             self._flush_names(folder)
 
     def rollback(self, connection: Any, rollback: Callable[[Any], None]) -> None:
-        """Roll a transaction back by the product's `rollback`, and let other processes write."""
+        """Roll a transaction back by the product's `rollback`, and let other processes write.
+
+        Args:
+            connection: Connection of the database.
+            rollback: Function that rolls its transaction back.
+        """
         with suppress(sqlite3.ProgrammingError):
             rollback(connection)
         self.release(connection)
@@ -489,7 +494,17 @@ class _SystemCalls:
             raise OSError(5, os.strerror(5))  # EIO
 
     def open(self, path: Any, flags: int, mode: int = 0o777, **more: Any) -> int:
-        """Open a file; a new file on the simulated disk is an event."""
+        """Open a file; a new file on the simulated disk is an event.
+
+        Args:
+            path: Path of the file.
+            flags: Flags of `os.open`.
+            mode: Permissions of a new file.
+            more: Further arguments of `os.open`.
+
+        Returns:
+            The file descriptor.
+        """
         file = os.fsdecode(path)
         is_stored = self._disk.contains(file) and not file.endswith(sqlite.ENDING)
         if flags & os.O_CREAT and is_stored and not os.path.exists(file):

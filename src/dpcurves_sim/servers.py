@@ -332,7 +332,13 @@ class ServersScenario:
             world.note(f"is accepted by server {party}")
 
     def _make_mistakes(self, owner: int, party: int, token: str) -> None:
-        """Send batches that are cut off, changed, or for the other server, and an enrolment that is not valid."""
+        """Send batches that are cut off, changed, or for the other server, and an enrolment that is not valid.
+
+        Args:
+            owner: Number of the owner whose batches are used.
+            party: Number of the server, 0 or 1.
+            token: Bearer token of the owner at that server.
+        """
         batch, path = self._pair.batches[owner][party], f"/tasks/{self._pair.task.hash}/reports"
         changed = batch[:-1] + bytes([batch[-1] ^ 1])
         for mistake in (batch[:20], b"\0" + batch[1:], self._pair.batches[owner][1 - party], batch[:-1], changed):

@@ -313,7 +313,12 @@ class SitesScenario:
         raise Violation(f"no answer to {MOST_ATTEMPTS} requests")
 
     def _ask_again(self, analyst: RemoteFederation, request: str) -> None:
-        """Ask an answered question again; a coordinator that has lost its board may not get an answer any more."""
+        """Ask an answered question again; a coordinator that has lost its messages may not get an answer any more.
+
+        Args:
+            analyst: The analyst's connection to the sites.
+            request: Name of the answered request.
+        """
         try:
             analyst.ask(QUESTION, PRICE, request)
         except ProtocolError as error:
@@ -504,7 +509,17 @@ class _Line(SimulatedChannel):
     scenario: SitesScenario
 
     def _exchange_once(self, method: str, path: str, body: bytes, headers: Mapping[str, str]) -> tuple[int, bytes]:
-        """Send one request, changed if it is the message of a cheating site."""
+        """Send one request, changed if it is the message of a cheating site.
+
+        Args:
+            method: HTTP method.
+            path: Path of the URL.
+            body: Body of the request.
+            headers: Headers of the request.
+
+        Returns:
+            Status and body of the response.
+        """
         parts = path.split("/")[3:]
         number = self.scenario._world.current.name.removeprefix("site-")
         if number == str(self.scenario._cheat) and parts[0] == "rounds" and len(parts) == 3 and parts[2] != "refused":

@@ -336,7 +336,11 @@ class World:
 
     @property
     def current(self) -> Process:
-        """The simulated process that runs at this moment."""
+        """The simulated process that runs at this moment.
+
+        Raises:
+            RuntimeError: no process runs.
+        """
         if self._current is None:
             raise RuntimeError("no process runs")
         return self._current
@@ -455,7 +459,11 @@ class World:
         self.trace.append(Event(self.event, self.now, name, text))
 
     def check(self) -> None:
-        """Check all invariants. Raises `Violation`."""
+        """Check all invariants.
+
+        Raises:
+            Violation: one of them does not hold.
+        """
         for invariant in self.invariants:
             invariant()
 

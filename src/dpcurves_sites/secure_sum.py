@@ -89,7 +89,7 @@ class Roster:
 
     @property
     def degree(self) -> int:
-        """The number of neighbours with which a site shares pairwise masks.
+        """The number of neighbours with which a site shares pairwise masks (random vectors that cancel in the sum).
 
         They are all other sites; in a sparse graph, an even number of them.
         """
@@ -393,7 +393,15 @@ def _add_masks(vector: Vector, keys: Iterable[tuple[bytes, int]]) -> None:
 
 
 def _derive_pair_key(sum_round: SumRound, mine: bytes, theirs: bytes, site: int, partner: int) -> tuple[bytes, int]:
-    """Return the key of a pairwise mask, and whether `site` adds (1) or subtracts (-1) it."""
+    """Return the key of a pairwise mask, and whether `site` adds (1) or subtracts (-1) it.
+
+    Args:
+        sum_round: The round, for which the key is valid.
+        mine: Private key of `site`.
+        theirs: Public key of `partner`.
+        site: Number of the site that masks its vector.
+        partner: Number of the other site.
+    """
     pair = min(site, partner), max(site, partner)
     return _derive_key(
         sum_round, _exchange_keys(mine, theirs, partner), "pair mask", *pair

@@ -149,7 +149,12 @@ class RoundStore:
         return self._database.run_read(lambda connection: stage in _load_steps(connection, sum_round))
 
     def _store_vector(self, sum_round: SumRound, vector: Callable[[], Vector]) -> None:
-        """SECRET: compute and store the site's summand of a round, once, before it is masked."""
+        """SECRET: compute and store the site's summand of a round, once, before it is masked.
+
+        Args:
+            sum_round: The round.
+            vector: Function that computes the summand; it is called only if none is stored.
+        """
         stored = select(VECTORS.c.vector).where(*_round_conditions(VECTORS, sum_round))
         if self._database.run_read(lambda connection: connection.execute(stored).first()) is None:
             octets = vector().astype("<u8").tobytes()
@@ -493,6 +498,10 @@ class Site:
         """SECRET: charge the site's ledger, then return its summand of the round.
 
         The summand has exact sums of its records plus its shares of the noise, modulo 2**64.
+
+        Args:
+            plan: Plan of the counts of the round.
+            allotment: Loss that the round spends.
         """
         grant = self._charge_round(plan, allotment)
         memory = self._ledger.memory_of(grant, allotment.part)

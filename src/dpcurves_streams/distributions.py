@@ -282,7 +282,11 @@ class PrunedCounts(TimeStepDistribution):
         return self.groups + len(self.parents)
 
     def mark_reached(self, divided: BoolArray) -> BoolArray:
-        """Return a mask of the divided aggregations whose ancestors are all divided."""
+        """Return a mask of the divided aggregations whose ancestors are all divided.
+
+        Args:
+            divided: Whether each aggregation is divided into its parts; parents come first.
+        """
         reached = divided.copy()
         for group, parent in enumerate(self.parents[: self.groups]):
             reached[group] &= parent < 0 or reached[parent]
@@ -457,7 +461,9 @@ class BufferedPrefixes(PrefixDistribution):
         return self.noise.variance / 4.0**LATTICE_BITS
 
     def _covariance(self, time_step: int) -> FloatArray:
-        """Return the covariance of the estimator's errors after step `time_step`: whole runs are cached."""
+        """Return the covariance of the errors of the buffers and of the total after step `time_step`, (buffers + 1,
+        buffers + 1). It is cached for whole runs.
+        """
         ends = _last_steps(self.runs)
         whole = bisect_right(ends, time_step)
         covariance = _moments_of_runs(self.decays, self.weights, self.runs)[whole].covariance
@@ -542,7 +548,11 @@ class BufferedEstimator:
         self._totals = np.zeros(distribution.keys)
 
     def estimate_next(self, values: FloatArray) -> FloatArray:
-        """Return the totals after the values of the next step, (keys,)."""
+        """Return the totals after the values of the next step, (keys,).
+
+        Args:
+            values: Released values of the step, (keys,).
+        """
         self._time_step += 1
         run = self._distribution.run_of_step(self._time_step)
         decayed = self._buffers * self._decays
@@ -629,7 +639,14 @@ def _moments_of_runs(
 def _pieces_of_run(
     decays: tuple[Fraction, ...], weights: tuple[int, ...], run: WeightedSteps, steps: int
 ) -> list[BufferedMoments]:
-    """Return the moments of pieces of 1, 2, 4, ... steps that add up to so many steps of a run."""
+    """Return the moments of pieces of 1, 2, 4, ... steps that add up to so many steps of a run.
+
+    Args:
+        decays: Decay of each buffer in a step.
+        weights: Weight of each buffer.
+        run: The run, of steps with equal weights.
+        steps: Number of steps.
+    """
     doubled = _doubled_moments(decays, weights, run)
     return [moments for moments, bit in zip(doubled, reversed(f"{steps:b}"), strict=False) if bit == "1"]
 
@@ -781,7 +798,8 @@ class PrefixTree:
 
     @cached_property
     def weights(self) -> tuple[int, ...]:
-        """Nearly optimal weight of a node's noise in its estimate, in units of ``1 / WEIGHT_PARTS``.
+        """Nearly optimal weight of a node's own noisy count in its estimate, on each level with children, in units of
+        ``1 / WEIGHT_PARTS``.
 
         Computed in exact fractions.
         """
@@ -950,7 +968,12 @@ class TreeCounts(PrefixDistribution):
         return total
 
     def _count_whole_blocks(self, position: int, time_step: int) -> int:
-        """Return the number of whole blocks of one epoch between the end of a block and a step."""
+        """Return the number of whole blocks of one epoch between the end of a block and a step.
+
+        Args:
+            position: Step at which a block ends.
+            time_step: Later step.
+        """
         start = 0
         for epoch in self.epochs[:-1]:
             if position < start + epoch.time_steps:

@@ -199,6 +199,10 @@ class CompetingRisks(IntervalResult):
 
         They are for the estimate from exact times of these records; with `population`, for the population, which needs
         independent units of one record each, and censoring that is independent of later events.
+
+        Args:
+            level: Confidence level, between 0 and 1.
+            population: If True, the bands are for the population.
         """
         level = require_probability("level", level)
         draws = READ.sample_group(self, 0, population=population)
@@ -231,6 +235,10 @@ class CompetingRisks(IntervalResult):
 
         Bands are for these records or, with `population`, for the population. Numbers at risk are always of these
         records.
+
+        Args:
+            level: Confidence level of the bounds; None: without bounds.
+            population: If True, the bands are for the population.
         """
         return super().to_frame(level=level, population=population)
 
@@ -288,6 +296,10 @@ class CompetingRisks(IntervalResult):
 
     def hazard_ratio(self, other: CompetingRisks, cause: Category) -> Estimate:
         """Return the cause-specific hazard ratio over another group; see `dpcurves.hazard_ratio`.
+
+        Args:
+            other: Result for the other group.
+            cause: The cause.
 
         Raises:
             ValueError: the cause does not exist, or grids or causes differ.

@@ -478,6 +478,13 @@ class Stratum(NamedTuple):
         cell.
 
         They come from the released tables, also for draws.
+
+        Args:
+            rho: Exponent of the survival; above 0, early events weigh more.
+            gamma: Exponent of 1 minus the survival; above 0, late events weigh more.
+
+        Returns:
+            Weight of each known cell; 1.0 if both exponents are 0.
         """
         if rho == gamma == 0:
             return 1.0

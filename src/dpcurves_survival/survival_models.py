@@ -511,7 +511,14 @@ def count_at_risk_to_horizon(counts: FloatArray) -> inference.AtRisk:
 
 def _find_interval(found: float, moved: FloatArray, level: float, *, population: bool) -> tuple[float, float]:
     """Return the endpoints of a share from draws of its error, `moved`, without the draws that have no records to
-    divide by; (0, 1) if these are more than half the error probability."""
+    divide by; (0, 1) if these are more than half the error probability.
+
+    Args:
+        found: The share as released; NaN if it is unknown.
+        moved: Draws of its error; NaN for a draw without records to divide by.
+        level: Confidence level.
+        population: If True, the interval is for the population.
+    """
     known = moved[np.isfinite(moved)]
     none = 1 - len(known) / len(moved)
     if not np.isfinite(found) or none > (1 - level) / 2:

@@ -342,8 +342,12 @@ class DelayedEntry(Survival):
         return event_table_from_slots(*self._sample_slot_noise(draw), self.entries_first)
 
     def _sample_slot_noise(self, generator: np.random.Generator | None) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Return simulated noise of the three rows of `_slot_counts`, each (draws, cells + 2); None: from a fixed
-        public seed."""
+        """Return simulated noise of the censored records, events and entries in the cells and outside, each (draws,
+        cells + 2).
+
+        Args:
+            generator: Random numbers of the simulation; None: from a fixed public seed.
+        """
         draw = public_generator(generator)
         censored, events, entered = (
             simulate_cell_noise(release.sums, release.total, choose_draws(release.sums.cells), draw)[:, 0]

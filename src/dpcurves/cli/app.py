@@ -49,7 +49,15 @@ def catch_signals() -> Iterator[Callable[[], int | None]]:
     caught: list[int] = []
 
     def record_signal(number: int, frame: FrameType | None) -> None:
-        """Note the signal and raise `KeyboardInterrupt`."""
+        """Note the signal and raise `KeyboardInterrupt`.
+
+        Args:
+            number: Number of the signal.
+            frame: Frame that was interrupted; None: there is none.
+
+        Raises:
+            KeyboardInterrupt: always.
+        """
         caught.append(number)
         signal.default_int_handler(number, frame)
 
@@ -158,7 +166,12 @@ class Commands(click.Group):
         return list(self.commands)
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
-        """List each command with the first sentence of its help, in sections if there are more than 12."""
+        """List each command with the first sentence of its help, in sections if there are more than 12.
+
+        Args:
+            ctx: Context of click.
+            formatter: Formatter of click, which gets the lines.
+        """
         listed = {name: self.get_command(ctx, name) for name in self.list_commands(ctx)}
         summaries = {
             # characters: large enough that click never cuts a first sentence
@@ -186,6 +199,11 @@ class Commands(click.Group):
     ) -> NoReturn:
         """Run the command line `args` and exit with its status; if the shell asks for completions, print these
         instead.
+
+        Args:
+            args: Words of the command line; None: those of the process.
+            prog_name: Without effect.
+            extra: Without effect.
         """
         if os.environ.get(COMPLETING):
             super().main([], NAME, COMPLETING)  # prints the completions and exits
@@ -238,7 +256,12 @@ class OneCommand(click.Command):
         return _help_option(super().get_help_option(ctx))
 
     def format_arguments(self, ctx: Any, formatter: Any) -> None:
-        """Write a section of the arguments with their help texts, if there are any."""
+        """Write a section of the arguments with their help texts, if there are any.
+
+        Args:
+            ctx: Context of click.
+            formatter: Formatter of click, which gets the lines.
+        """
         rows = [parameter.get_help_record(ctx) for parameter in self.params if isinstance(parameter, click.Argument)]
         if rows:
             with formatter.section("Arguments"):

@@ -154,14 +154,31 @@ def _select_result(view: View[Any], curve: Any) -> Any:
 
 
 def _render_result(curve: Any, view: View[Any], suppress: float | None) -> str:
-    """Return the page of one result: as the view arranges it, if what the view computes is of the same class."""
+    """Return the page of one result: as the view arranges it, if what the view computes is of the same class.
+
+    Args:
+        curve: The result.
+        view: How the command line shows it.
+        suppress: Fraction of a number whose interval may not be wider; None: nothing is suppressed.
+
+    Returns:
+        HTML of the page.
+    """
     selected = _select_result(view, curve)
     shown = selected if type(selected) is type(curve) else curve
     return render_page([(shown, view.draw(curve))], suppress)
 
 
 def render_page(results: Sequence[tuple[Any, Axes]], suppress: float | None = None) -> str:
-    """Return a self-contained page of results and their plots, under the title of the first result."""
+    """Return a self-contained page of results and their plots, under the title of the first result.
+
+    Args:
+        results: Results, each with the axes of its plot.
+        suppress: Fraction of a number whose interval may not be wider; None: nothing is suppressed.
+
+    Returns:
+        HTML of the page.
+    """
     from ..display import INTRODUCTION, render_report, svg_text
     from ..translation import translate
 

@@ -219,7 +219,14 @@ class Output:
         return make_console(stderr=self.json == STANDARD_OUTPUT)
 
     def write_json(self, encode: Callable[[], str]) -> tuple[str, ...]:
-        """Write the result as JSON, atomically, if asked for. Returns the file name, if a file was written."""
+        """Write the result as JSON, atomically, if asked for.
+
+        Args:
+            encode: Function that returns the JSON text; it is called only if needed.
+
+        Returns:
+            ``(file name,)`` if a file was written, else ``()``.
+        """
         if self.json is None:
             return ()
         if self.json == STANDARD_OUTPUT:
@@ -228,8 +235,14 @@ class Output:
         return self.write("json", lambda: "".join((encode(), "\n")).encode())
 
     def write(self, argument: str, encode: Callable[[], bytes]) -> tuple[str, ...]:
-        """Write the bytes of `encode` atomically to the file that the option `argument` names. Returns ``(file
-        name,)``, or ``()`` without the option.
+        """Write the bytes of `encode` atomically to the file that the option `argument` names.
+
+        Args:
+            argument: Name of the option, such as ``json``.
+            encode: Function that returns the content; it is called only if needed.
+
+        Returns:
+            ``(file name,)``, or ``()`` without the option.
         """
         name = self.files.get(argument)
         if name is None:
@@ -293,7 +306,15 @@ def _require_ending(argument: str, name: str) -> None:
 
 
 def _require_name(argument: str, path: Path) -> None:
-    """Refuse an invalid file name. The message omits the name, which may be very long."""
+    """Refuse a file name that the system does not accept.
+
+    Args:
+        argument: Name of the option.
+        path: Path that it names.
+
+    Raises:
+        Misuse: the name is invalid; the message omits the name, which may be very long.
+    """
     try:
         path.exists()
     except (OSError, ValueError) as error:

@@ -567,7 +567,15 @@ def review(
 
 
 def _require_distinct_files(output: Output, *input_files: str) -> None:
-    """Refuse output files that cannot be written, or are one of the input files. Raises `Misuse`."""
+    """Refuse output files that cannot be written, or are one of the input files.
+
+    Args:
+        output: Options of the output files.
+        input_files: Names of the input files.
+
+    Raises:
+        Misuse: names the option of the file.
+    """
     output.require_distinct_files(*(InputFile("an input file", Path(name)) for name in input_files))
     output.require_writable()
 

@@ -133,7 +133,12 @@ class PilotEstimate(NamedTuple):
     @classmethod
     def from_pilot_queries(cls, pilot_counts: TableCounts, setting: Setting) -> PilotEstimate:
         """Return the estimate from the released pilot counts. A decade is occupied if its count is significant, or
-        nearly so beside such a decade."""
+        nearly so beside such a decade.
+
+        Args:
+            pilot_counts: Released counts of the pilot queries.
+            setting: Privacy loss and trust model of the question.
+        """
         grid = pilot_counts.releases[-1].plan.query.axes[0].grid  # type: ignore[union-attr]
         pilot = PilotCounts(tuple(grid.edges.tolist()), pilot_counts.evidence)
         totals, _, decade = pilot.decade_counts
@@ -560,7 +565,13 @@ def _choose_upper_tail_points(pilot: PilotEstimate, low: float, high: float, noi
 
 
 def _note_on_bounds(pilot: PilotEstimate, low: float, high: float) -> str:
-    """Return a note on the chosen bounds and the number of clipped records, from released numbers."""
+    """Return a note on the chosen bounds and the number of clipped records, from released numbers.
+
+    Args:
+        pilot: Estimate from the pilot queries.
+        low: Lower bound that was chosen.
+        high: Upper bound that was chosen.
+    """
     if not pilot.is_significant:
         return NOTHING.format(BESIDE.format("bounds", format_number(low), format_number(high)))
     below, above = pilot.describe_counts_beyond(low, high)

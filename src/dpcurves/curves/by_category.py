@@ -197,15 +197,27 @@ class ByCategory(CompositeResult, Mapping[Key, Curve]):
     def _describe_release(self, level: float | None) -> PrivacyStatement:
         """Return the privacy statement printed below small multiples, which does not depend on the level of their
         bands.
+
+        Args:
+            level: Without effect.
         """
         return self.privacy
 
     def _legend_title(self, level: float | None) -> str:
-        """Return the title of the legend of curves on shared axes, whose bands have this level."""
+        """Return the title of the legend of curves on shared axes, whose bands have this level.
+
+        Args:
+            level: Without effect.
+        """
         return self.column
 
     def _has_wide_band(self, level: float | None, *, population: bool) -> bool:
-        """Return whether a drawn band of shares would fill much of shared axes and hide the other curves."""
+        """Return whether a drawn band of shares would fill much of shared axes and hide the other curves.
+
+        Args:
+            level: Level of the bands; None: none are drawn, and the notes decide.
+            population: If True, there are bands for the population, too.
+        """
         if level is None:
             return any(TOO_WIDE in note for curve in self.values() for note in curve.notes)
         scopes = interval_scopes(self.privacy, population=population)
@@ -359,6 +371,10 @@ class ByCategory(CompositeResult, Mapping[Key, Curve]):
         The category columns have the names of the columns of the data, or ``NAME_category`` if a column of numbers has
         that name. With a `level`, the bounds of bands or intervals are added: for these records, or with `population`
         for the population.
+
+        Args:
+            level: Level of the bounds; None: without bounds.
+            population: If True, the bounds are for the population.
         """
         options = {} if level is None else {"level": level, "population": population}
         frames = [curve.to_frame(**options) for curve in self._curves.values()]

@@ -201,7 +201,12 @@ class CdfHistogram(IntervalResult):
 
     def _record_intervals(self, level: float, generator: np.random.Generator | None) -> FloatArray:
         """Return simultaneous intervals of the shares of these records, (bins, 2), widened to contain the displayed
-        shares."""
+        shares.
+
+        Args:
+            level: Probability that all intervals are right.
+            generator: Random numbers of the simulation; None: from a fixed public seed.
+        """
         unbiased = self._spans.sum_spans(self._pad_measured_shares(self.prefixes.unbiased_shares))
         errors = simultaneous_errors(self._simulate_noise(generator), level)
         limits = _pair_inner_and_outer_limits(unbiased - errors, unbiased + errors)
@@ -694,6 +699,12 @@ class CDF(IntervalResult):
         more records than both neighbours (`find_heaped_cells`) is the round number in this cell, on which people heap
         values, if it has one. If the range is automatic and values seem to be multiples of a step, so is the quantile.
 
+        Args:
+            p: Levels between 0 and 1, of any shape.
+
+        Returns:
+            Values in the unit of the column, of the shape of `p`; a NumPy number for a single level.
+
         Raises:
             ValueError: `p` is not between 0 and 1.
         """
@@ -744,6 +755,9 @@ class CDF(IntervalResult):
 
         A cell that also holds values outside the grid has an infinite end; the cell of a declared value is that value
         twice.
+
+        Args:
+            p: Levels between 0 and 1, of any shape (...).
 
         Raises:
             ValueError: `p` is not between 0 and 1.
@@ -969,7 +983,13 @@ class CDF(IntervalResult):
 
     def _measure_quantile(self, p: float, level: float, *, population: bool) -> IntervalEstimate:
         """Return the quantile with its interval, and the distances to the ends of its cell as discretization errors;
-        NaN if the interval at `KNOWN_LEVEL` has no ends."""
+        NaN if the interval at `KNOWN_LEVEL` has no ends.
+
+        Args:
+            p: Level of the quantile.
+            level: Confidence level of the interval.
+            population: If True, the interval is for the population.
+        """
         ends = self.quantile_interval(p, level, population=population)
         value = known_number(float(self.quantile(p)), self.quantile_interval(p, KNOWN_LEVEL), -inf, inf)
         lower, upper = self.quantile_cell(p).tolist()

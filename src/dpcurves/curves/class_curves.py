@@ -537,7 +537,14 @@ def _count_outcomes(cells: FloatArray, point: int) -> FloatArray:
 
 
 def _split_rate_counts(outcomes: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Return the numerator of each rate, and the remainder of its denominator: (..., 4) to (..., rates)."""
+    """Return the numerator of each rate, and the remainder of its denominator: (..., 4) to (..., rates).
+
+    Args:
+        outcomes: Numbers of the four outcomes in the order of the matrix, (..., 4).
+
+    Returns:
+        Numerators and remainders, (..., rates).
+    """
     parts = []
     remainders = []
     for numerator, remainder in RATES.values():
@@ -547,7 +554,7 @@ def _split_rate_counts(outcomes: FloatArray) -> tuple[FloatArray, FloatArray]:
 
 
 def _insert_f1(shares: FloatArray) -> FloatArray:
-    """Return rates, (..., rates), with F1 in place of its share j, as ``2 j / (1 + j)``."""
+    """Return the rates, (..., rates): at the position of F1 the share j is replaced by ``2 j / (1 + j)``."""
     rates = shares.copy()
     rates[..., MEAN_OF_BOTH] *= 2 / (1 + rates[..., MEAN_OF_BOTH])
     return rates

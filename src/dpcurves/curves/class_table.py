@@ -138,6 +138,10 @@ class ClassTable(SimulationCache):
     def simulate_errors(self, *, population: bool, generator: np.random.Generator | None = None) -> FloatArray:
         """Return simulated errors of the counts, (draws, 2, slots).
 
+        Args:
+            population: If True, sampling errors are added to the noise.
+            generator: Random numbers of the simulation; None: from a fixed public seed.
+
         Raises:
             ValueError: for the population, units have several records.
         """
@@ -290,7 +294,12 @@ class BandedTableResult(ClassTableResult):
             ...
 
     def _interval_columns(self, level: float, *, population: bool) -> dict[str, Any]:
-        """Return columns of the lower and upper limits of each rate, named as in ``precision_lower``."""
+        """Return columns of the lower and upper limits of each rate, named as in ``precision_lower``.
+
+        Args:
+            level: Probability that the band of a rate is right.
+            population: If True, the bands are for the population.
+        """
         columns = dict[str, Any]()
         for name, limits in zip(self.BAND_COLUMNS, self.band(level, population=population), strict=True):
             columns |= dict(zip((f"{name}_lower", f"{name}_upper"), limits, strict=True))
@@ -447,7 +456,13 @@ class KolmogorovSmirnov(MetricEstimator):
 
     def interval(self, table: ClassTable, errors: FloatArray, settings: ConfidenceSettings) -> Interval:
         """Return an interval that corrects for the upward bias of the largest gap by noise; 0 to 1 if there is one
-        cell."""
+        cell.
+
+        Args:
+            table: Released counts of both classes.
+            errors: Simulated errors of the counts, (draws, 2, slots).
+            settings: Level and scope of the interval.
+        """
         if table.grid.slots == 1:
             return 0.0, 1.0
         counts = table.counts.likely_counts
@@ -584,6 +599,10 @@ def group_cells_evenly(table: ClassTable, groups: int) -> NDArray[np.int64]:
 
 def estimate_metric(table: ClassTable, metric: Metric) -> float:
     """Return the metric of nonnegative counts near the released ones; NaN if it is unknown: see `known_number`.
+
+    Args:
+        table: Released counts of both classes.
+        metric: The metric.
 
     Raises:
         ValueError: the metric needs probabilities, and the scores are not.

@@ -269,7 +269,12 @@ class Drift(CompositeResult):
         )  # fmt: skip
 
     def to_frame(self, *, level: float | None = None, population: bool = False) -> Any:
-        """Return a row for each window and statistic: value, threshold, p-value, alarm."""
+        """Return a row for each window and statistic: value, threshold, p-value, alarm.
+
+        Args:
+            level: Without effect.
+            population: Without effect.
+        """
         return display.to_frame(self._columns())
 
     def _columns(self) -> Mapping[str, Any]:
@@ -414,7 +419,13 @@ def _find_grid(curve: Any) -> Grid:
 
 
 def _build_drift_cells(reference: Any, window: Any, generator: np.random.Generator) -> DriftCells:
-    """Return both released samples with simulated noise, on the cells that both curves counted."""
+    """Return both released samples with simulated noise, on the cells that both curves counted.
+
+    Args:
+        reference: Curve or bar chart of the first sample.
+        window: Result of the same kind for the second sample.
+        generator: Random numbers of the simulated noise.
+    """
     if isinstance(reference, BarChart):
         return DriftCells.from_categories(*(simulate_chart_sample(curve, generator) for curve in (reference, window)))
     middles = middles_of(reference.prefixes.grid if isinstance(reference, CDF) else reference.grid)
@@ -486,7 +497,13 @@ def _compute_bin_shares(cells: FloatArray) -> FloatArray:
 
 def _stability_index(first: FloatArray, second: FloatArray, cells: DriftCells) -> FloatArray:
     """Return the population stability index (...): the sum over bins of the difference of shares times the log of
-    their ratio."""
+    their ratio.
+
+    Args:
+        first: Counts of the first sample, (..., cells).
+        second: Counts of the second sample, (..., cells).
+        cells: The cells, with the first cell of each bin (`groups`).
+    """
     first_shares, second_shares = (
         _compute_bin_shares(np.add.reduceat(counts, cells.groups, axis=-1)) for counts in (first, second)
     )

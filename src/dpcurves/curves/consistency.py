@@ -189,6 +189,10 @@ def _list_child_labels(nested: Any, levels: Sequence[str]) -> list[tuple[Any, An
 
     On the last level the nested labels are None.
 
+    Args:
+        nested: Nested mappings of labels, with lists on the last level.
+        levels: Names of the levels that `nested` has.
+
     Raises:
         InvalidArgument: `nested` is not a mapping, or on the last level not a list.
     """
@@ -686,7 +690,13 @@ def _to_table(result: object) -> _Table:
 def _histogram_table(
     columns: tuple[str, ...], keys: Sequence[tuple[Any, ...]], members: tuple[Histogram, ...]
 ) -> _Table:
-    """Return the table of histograms by category, whose cells are categories of one more column."""
+    """Return the table of histograms by category, whose cells are categories of one more column.
+
+    Args:
+        columns: Columns of the categories.
+        keys: Category of each histogram.
+        members: The histograms, on the same grid.
+    """
     slots = range(members[0].grid.slots)
     return _Table(
         (*columns, f"cell of {members[0].label}"), tuple((*key, cell) for key in keys for cell in slots), members
@@ -952,7 +962,8 @@ def round_parts(parts: FloatArray, groups: Sequence[IntArray], most: int | None 
 
 
 def apportion_total(values: FloatArray, total: int) -> FloatArray:
-    """Return the non-negative integers with this total that are closest to the values in squares: of their shape.
+    """Return the non-negative integers with this total that are closest to the values in squares, as floats of shape
+    ``(values,)``.
 
     They are the closest real numbers (`project_to_simplex`), rounded down, plus one for those with the largest
     remainders.

@@ -236,11 +236,20 @@ class Contingency(IntervalResult):
 
         See `share_intervals`, which needs no distribution of a ratio of noisy numbers. A row that may be empty, with
         unknown shares, has limits 0 and 1.
+
+        Args:
+            level: Confidence level of each interval.
+            population: If True, the intervals are for the population.
         """
         return self._share_intervals(level, 1, population=population)
 
     def column_share_intervals(self, level: float, *, population: bool = False) -> FloatArray:
-        """Return confidence limits of `column_shares`, as in `row_share_intervals`."""
+        """Return confidence limits of `column_shares`, as in `row_share_intervals`.
+
+        Args:
+            level: Confidence level of each interval.
+            population: If True, the intervals are for the population.
+        """
         return self._share_intervals(level, 0, population=population)
 
     def _share_intervals(self, level: float, axis: int, *, population: bool) -> FloatArray:
@@ -432,7 +441,12 @@ class ContingencyQuestion(TableQuestion):
 
 
 def _simulate_noise(evidence: Evidence, rng: np.random.Generator) -> FloatArray:
-    """Return simulated noise of the counts, (draws, rows, columns)."""
+    """Return simulated noise of the counts, (draws, rows, columns).
+
+    Args:
+        evidence: Released counts with the distribution of their noise.
+        rng: Random numbers of the simulation.
+    """
     distribution = evidence.sums
     # 2,000 draws of small tables, 400 of large ones; 2**24 simulated numbers in all draws together take 128 MB
     return simulate_cell_noise(
@@ -553,7 +567,12 @@ class _PairCounts(SimulatedCounts):
         centre = float(tau(likely_pairs, np.asarray(self.likely_counts.sum())))
 
         def compute_interval(level: float, population: bool) -> tuple[float, float]:
-            """Return the symmetric interval of the coefficient at `level`."""
+            """Return the symmetric interval of the coefficient at `level`.
+
+            Args:
+                level: Confidence level, between 0 and 1.
+                population: If True, the interval is for the population.
+            """
             counts = self.simulate_counts(population)
             draws = tau(count_pairs(counts) - bias, counts.sum(axis=(-2, -1)))
             # Noise skews a ratio, and a ratio at a bound does not show its error on the other side, so the larger

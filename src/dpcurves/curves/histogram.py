@@ -161,8 +161,9 @@ class Histogram(IntervalResult):
         return np.append(np.arange(0, len(self.count), width), len(self.count))
 
     def count_between(self, edges: NDArray[np.int64]) -> FloatArray:
-        """Return the records between the edges with these indices: sums of unbiased counts, but never below zero;
-        NaN where unknown."""
+        """Return the numbers of records between neighbouring edges of these indices, (edges - 1,): sums of unbiased
+        counts, but never below zero; NaN where unknown.
+        """
         edges = require_edge_indices(edges, self.unbiased_counts.shape[-1])
         indices = None if len(edges) > len(self.unbiased_counts) else edges
         deviations = self.error * np.sqrt(np.diff(edges))
@@ -209,7 +210,13 @@ class Histogram(IntervalResult):
 
     def _record_intervals(self, level: float, edges: Places, generator: np.random.Generator | None) -> FloatArray:
         """Return simultaneous intervals of the counts of these records, integers, (cells, 2); with `edges`, of sums
-        between these edges."""
+        between these edges.
+
+        Args:
+            level: Probability that all intervals are right.
+            edges: Indices of edges; None: intervals of the cells.
+            generator: Random numbers of the simulation; None: from a fixed public seed.
+        """
         return whole_ends(
             _sum_between(self.unbiased_counts, edges),
             self._find_simultaneous_errors(level, edges, generator),

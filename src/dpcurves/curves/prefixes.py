@@ -69,6 +69,10 @@ from .question import grid_from_json, grid_to_json, require_independent
 def parse_edges(given: Any, axis: Axis) -> tuple[int, ...]:
     """Return the indices of edges that an argument `edges` gives, in increasing order.
 
+    Args:
+        given: What the caller passed.
+        axis: Axis of the question, with its grid.
+
     Raises:
         ValueError: there is no edge, an edge is repeated, or the grid has fewer edges.
         TypeError: `given` is a single number, or has an entry that is no integer.
@@ -268,7 +272,11 @@ class PrefixShares:
         return slice(first, last + 1)
 
     def _edges_around(self, share: float) -> tuple[int, int]:
-        """Return the indices of the nearest edges around the central `share` of the records."""
+        """Return the indices of the nearest edges around the central `share` of the records.
+
+        Args:
+            share: Share of the records between the edges, between 0 and 1.
+        """
         first = int(np.searchsorted(self.shares, (1 - share) / 2, side="right")) - 1
         first = min(max(first, 0), self.grid.cells - 1)
         last = int(np.searchsorted(self.shares, (1 + share) / 2))
@@ -456,7 +464,11 @@ class PrefixShares:
         return _simulate_noise(distribution, total, require_generator(generator))
 
     def sampling_model(self, generator: np.random.Generator | None) -> Sample:
-        """Return the model of sampling at the measured edges: shares, number of records, and generator."""
+        """Return the model of sampling at the measured edges: shares, number of records, and generator.
+
+        Args:
+            generator: Random numbers of the simulation; None: a fixed public stream.
+        """
         return Sample(
             clip_unseen_shares(self.shares[self.measured_edges], self.total), self.total, sampling_generator(generator)
         )
@@ -535,7 +547,12 @@ class FewDraws(NamedTuple):
 
 @lru_cache(maxsize=2)  # a pure function of public facts
 def _cache_few_draws(distribution: NoisySums, total_is_public: bool) -> FewDraws:
-    """Return the first draws from the fixed seed, the same as of `_simulate_public_noise`."""
+    """Return the first draws from the fixed seed, the same as of `_simulate_public_noise`.
+
+    Args:
+        distribution: Distribution of the noise.
+        total_is_public: If True, the number of records is known.
+    """
     block = next(iter(_simulate_public_noise(distribution, total_is_public)))
     noise = block[:MOST_FEW_DRAWS].astype(np.float32)
     noise.flags.writeable = False
@@ -543,7 +560,13 @@ def _cache_few_draws(distribution: NoisySums, total_is_public: bool) -> FewDraws
 
 
 def _simulate_noise(distribution: NoisySums, total: int | None, generator: np.random.Generator) -> Iterator[FloatArray]:
-    """Yield blocks of simulated noise of the counts below each bound of the distribution, (draws, bounds)."""
+    """Yield blocks of simulated noise of the counts below each bound of the distribution, (draws, bounds).
+
+    Args:
+        distribution: Distribution of the noise.
+        total: Public number of records; None: it is not public.
+        generator: Random numbers of the simulation.
+    """
     return distribution.simulate_prefixes(
         total, BAND_TUNING.pilot_draws + choose_draws(len(distribution.bounds)), generator
     )
@@ -721,6 +744,11 @@ class SearchedQuantiles:
         See `PathQuantile`. They are as short as noise allows at the level of the search; at another level they end
         where its search needs a count that was never queried. The error probability is divided by the number of
         quantiles and of thresholds, so coverage exceeds `level`.
+
+        Args:
+            p: Levels of the quantiles, of any shape.
+            level: Probability with which all intervals are right.
+            population: If True, the quantiles are those of the population.
         """
         level_per_quantile = 1 - (1 - require_probability("level", level)) / max(np.size(p), 1)
         require_independent(self.privacy, population)

@@ -482,7 +482,14 @@ class ResidualPlotQuestion(TableQuestion):
 
     def _bounds(self, spare: int) -> tuple[CoverageQuery, CoverageQuery]:
         """Return the queries for the bounds of predictions and of residuals, each with the coverage of one axis;
-        `spare` records may be missed."""
+        `spare` records may be missed.
+
+        Args:
+            spare: Number of records that may lie beyond the bounds in addition.
+
+        Returns:
+            Query of predictions, and query of residuals.
+        """
         columns = (self.predicted, "unit_predicted"), (self.residual, "unit_residual")
         across, upwards = (
             build_coverage_query(column, getattr(self, name), self.coverage, spare_records=spare, name=name)
@@ -599,7 +606,12 @@ class BinnedResiduals(GroupResult):
 
     @classmethod
     def from_counts(cls, groups: ScoreGroups, privacy: conversation.PrivacyStatement) -> BinnedResiduals:
-        """Return the residuals of released bins; NaN for a bin whose residual may be anything for a right model."""
+        """Return the residuals of released bins; NaN for a bin whose residual may be anything for a right model.
+
+        Args:
+            groups: Released counts of the bins, with sums of outcomes and predictions.
+            privacy: Privacy statement of the release.
+        """
         released = groups.group_counts
         privacy = privacy.with_notes(*notes_on_dependence(privacy))
         count = np.maximum(released.count, 0.0)

@@ -194,14 +194,22 @@ class ScoreGroups(ABC):
 
     @abstractmethod
     def simulate_noise(self, generator: np.random.Generator | None) -> GroupNoise:
-        """Return simulated noise of the counts and sums of the groups."""
+        """Return simulated noise of the counts and sums of the groups.
+
+        Args:
+            generator: Random numbers of the simulation; None: from a fixed public seed.
+        """
 
     @abstractmethod
     def to_json(self) -> dict[str, Any]:
         """Return question and releases of the groups as JSON values, the evidence of a result."""
 
     def simulate_draws(self, generator: np.random.Generator | None) -> tuple[GroupNoise, FloatArray]:
-        """Return simulated noise of the releases, and normal draws of the same shape for sampling."""
+        """Return simulated noise of the releases, and normal draws of the same shape for sampling.
+
+        Args:
+            generator: Random numbers of the simulation; None: from a fixed public seed.
+        """
         rng = public_generator(generator)
         noise = self.simulate_noise(rng)
         return noise, rng.standard_normal(noise.positive.shape)
@@ -399,7 +407,11 @@ class CountedGroups(ScoreGroups):
         return np.asarray(self._simulated_noise.residual_sum(self.group_counts.middle).var(axis=0))
 
     def simulate_noise(self, generator: np.random.Generator | None) -> GroupNoise:
-        """Return simulated noise of the counts and sums of the groups."""
+        """Return simulated noise of the counts and sums of the groups.
+
+        Args:
+            generator: Random numbers of the simulation; None: from a fixed public seed.
+        """
         distribution = self.counts.sums
         draws = choose_draws(distribution.rows * distribution.cells)
         chunks = distribution.simulate(self.counts.total, draws, public_generator(generator))

@@ -345,6 +345,13 @@ class Summary(IntervalResult):
     def mean_interval(self, level: float, *, population: bool = False) -> tuple[float, float]:
         """Return confidence limits of the mean; see `intervals`.
 
+        Args:
+            level: Confidence level, between 0 and 1.
+            population: If True, the limits are for the mean of the population.
+
+        Returns:
+            Lower and upper limit.
+
         Raises:
             ValueError: `level` is not between 0 and 1; for the population, a unit may have several records; or only the
                 count was released.
@@ -356,7 +363,14 @@ class Summary(IntervalResult):
     def _interval(
         self, statistic: str, level: float, *, population: bool, draws: int = SUMMARY_DRAWS
     ) -> tuple[float, float]:
-        """Return confidence limits of the statistic of this name; see `intervals`."""
+        """Return confidence limits of the statistic of this name; see `intervals`.
+
+        Args:
+            statistic: Name of the statistic.
+            level: Confidence level, between 0 and 1.
+            population: If True, the limits are for the population.
+            draws: Number of simulated draws.
+        """
         index = list(self.statistics).index(statistic)
         low, high = self.intervals(level, population=population, draws=draws)[index].tolist()
         return low, high
@@ -370,7 +384,12 @@ class Summary(IntervalResult):
         )
 
     def key_columns(self, level: float, *, population: bool = True) -> dict[str, Any]:
-        """Return all statistics by name, with the intervals of the requested statistic."""
+        """Return all statistics by name, with the intervals of the requested statistic.
+
+        Args:
+            level: Confidence level of the intervals.
+            population: If True, intervals for the population are included.
+        """
         limits = {
             of_population: self.interval(level, population=of_population)
             for of_population in interval_scopes(self.privacy, population=population).values()
@@ -458,6 +477,11 @@ class Summary(IntervalResult):
 def format_with_intervals(value: float, ends: Mapping[str, Any], suppress: float | None = None) -> str:
     """Return a number with its intervals by scope as text; ``..`` if the first interval is wider than the fraction
     `suppress` of the number.
+
+    Args:
+        value: The number.
+        ends: Lower and upper end of an interval, by scope.
+        suppress: Fraction of the number; None: nothing is suppressed.
 
     >>> format_with_intervals(7.0, {"for these records": (5.0, 9.0)})
     '7 (95%: 5 to 9 for these records)'
@@ -655,8 +679,12 @@ def _clip_interval(ends: tuple[float, float], lowest: float, highest: float) -> 
 
 
 def _to_unit_moments(parts: list[Any]) -> Moments:
-    """Return counts, sums and sums of squares as moments of values between -1 and 1; a sum that was not released is
-    NaN, squares are None."""
+    """Return the released counts, sums and sums of squares as moments of values between -1 and 1; a sum that was not
+    released is NaN, squares are None.
+
+    Args:
+        parts: Counts; then sums and squares, in integer steps, if they were released.
+    """
     value = np.full_like(parts[0], nan) if len(parts) == 1 else np.asarray(parts[1]) / HALF_RANGE_STEPS
     square = None if len(parts) < 3 else (parts[2] / HALF_RANGE_STEPS**2 + parts[0]) / 2
     return Moments(np.asarray(parts[0]), value, square)
@@ -757,7 +785,11 @@ def accept_bounds(kind: Kind) -> Kind:
 
     @wraps(original_init)
     def init(self: Any, *args: Any, bounds: Sequence[float] | None = None, **named: Any) -> None:
-        """Initialise the question; `bounds` replaces `lower` and `upper`."""
+        """Initialise the question; `bounds` replaces `lower` and `upper`.
+
+        Args:
+            bounds: Lower and upper bound; None: they are given apart, or not at all.
+        """
         if bounds is not None:
             named["lower"], named["upper"] = require_bounds_pair(bounds)
         original_init(self, *args, **named)
@@ -949,7 +981,13 @@ class VarianceQuestion(_BoundedQuestion):
     def _choose_later_fractions(
         self, shares: tuple[Fraction, ...], records_per_category: float, setting: Setting
     ) -> tuple[Fraction, ...]:
-        """Return the budget fractions of sums, squares and, if there are many records, counts of a few cells."""
+        """Return the budget fractions of sums, squares and, if there are many records, counts of a few cells.
+
+        Args:
+            shares: Budget fractions of the rounds after the counts, for few records.
+            records_per_category: Average number of records of a category.
+            setting: Privacy loss and trust model of the question.
+        """
         # signal-to-noise ratio from which a few cells are counted; see `Tuning.spread_cells`
         has_many_records = records_per_category >= 2000.0 * count_noise_deviation(setting.loss, setting)
         return LARGE_VARIANCE_FRACTIONS if has_many_records and self._can_count_cells else shares

@@ -397,7 +397,13 @@ def _note_on_cells(pilot: PilotEstimate, grid: Grid, label: str, weights: Weight
 
 
 def _note_on_bounds(pilot: PilotEstimate, lower: float, upper: float) -> str:
-    """Return a note on the chosen clipping bounds, from released numbers."""
+    """Return a note on the chosen clipping bounds, from released numbers.
+
+    Args:
+        pilot: Estimate from the pilot queries.
+        lower: Lower bound that was chosen.
+        upper: Upper bound that was chosen.
+    """
     bounds = format_number(lower), format_number(upper)
     if not pilot.is_significant:
         return NOTHING.format(BESIDE.format("bounds", *bounds))

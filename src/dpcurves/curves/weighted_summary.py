@@ -336,7 +336,14 @@ class WeightedSummary(Summary):
         return cls.from_weighted_counts(rounds, bounds, question["label"], document.privacy, weights, center, statistic)
 
     def _summary_rows(self, suppress: float | None) -> list[tuple[str, str]]:
-        """Return the rows of `Summary`, and a row on the design effect."""
+        """Return the rows of `Summary`, and a row on the design effect.
+
+        Args:
+            suppress: Fraction of a number whose interval may not be wider; None: nothing is suppressed.
+
+        Returns:
+            Pairs of a description and a text.
+        """
         return [*super()._summary_rows(suppress), ("design effect", format_number(self.design_effect, 0.1))]
 
 

@@ -46,6 +46,10 @@ SQUARE = (4.8, 5.4)
 def prepare_axes(ax: Axes | None, size: tuple[float, float]) -> Axes:
     """Return `ax`, or the axes of a new pyplot figure of `size` inches.
 
+    Args:
+        ax: Axes of the caller; None: a figure is made.
+        size: Width and height of a new figure in inches.
+
     Raises:
         ImportError: matplotlib is not installed.
         TypeError: `ax` is not a matplotlib Axes.
@@ -481,7 +485,13 @@ class Picture:
         self.ax.hlines(heights, *ends, color=self.style.color, alpha=alpha, linewidth=width, label=label)
 
     def draw_line(self, x: ArrayLike, y: ArrayLike, label: str | None) -> None:
-        """Draw a line through the points that are visible at the resolution of a plot."""
+        """Draw a line through the points that are visible at the resolution of a plot.
+
+        Args:
+            x: Positions of the points.
+            y: Heights of the points.
+            label: Name in the legend; None: the line has none.
+        """
         across = np.asarray(x, dtype=float)
         upwards = np.asarray(y, dtype=float)
         seen = select_visible_points(across, upwards)

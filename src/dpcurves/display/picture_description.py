@@ -256,7 +256,12 @@ def _list_points(mark: PictureMark) -> set[tuple[Any, Any]]:
 
 def _is_band(mark: PictureMark, lowest: float) -> bool:
     """Return whether a region or intervals are a band: they have a name or a curve, and are not all below everything
-    else, as sizes of groups are."""
+    else, as sizes of groups are.
+
+    Args:
+        mark: Region or intervals of the plot.
+        lowest: Lowest value of all lines and points.
+    """
     if mark.type == "region":
         return bool(mark.name or len(set(mark.columns["lower"])) > 1)
     ends = np.array([mark.columns["y"], mark.columns["y_end"]], dtype=float)
@@ -433,6 +438,9 @@ def _name_colors(ax: Axes) -> dict[str, str]:
     """Return the names of curves by colour: those of labelled lines, points and outlines, if there are several.
 
     Lines in grey are no curves, but references such as the diagonal.
+
+    Returns:
+        Name by colour, ``#rrggbb``; empty if there is a single curve.
     """
     labelled = [
         (_color_of(artist), _first_line(str(artist.get_label())))
@@ -514,7 +522,7 @@ def _spread(values: Any, limits: tuple[float, float]) -> Any:
 
 
 def _find_corners(line: Line2D) -> dict[str, Any]:
-    """Return the points of a line, with two points at each step of steps."""
+    """Return the corners of a line as columns ``x`` and ``y``; a line of steps has two at each step."""
     line.recache()
     path = line.get_path()
     style = line.get_drawstyle()

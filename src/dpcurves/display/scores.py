@@ -421,7 +421,13 @@ def _bar_width(places: FloatArray) -> float:
 
 
 def _axis_limit(predicted: FloatArray, observed: FloatArray, picture: Picture) -> float:
-    """Return the upper limit of both axes: 1, or less if all points and intervals are below a quarter."""
+    """Return the upper limit of both axes: 1, or less if all points and intervals are below a quarter.
+
+    Args:
+        predicted: Predictions, along x.
+        observed: Observed shares, along y.
+        picture: Plot with the intervals.
+    """
     ends = [np.asarray(shade.upper, dtype=float) for shade in picture.shades]
     shares = np.concatenate([predicted, observed, *[end[end < 1] for end in ends]])
     largest = float(np.nanmax(np.append(shares[np.isfinite(shares)], 0.0)))

@@ -125,6 +125,10 @@ class HaarSums(EqualWidthSums):
         The halves of a node with total T and contrast D are ``(T + D) / 2`` and ``(T - D) / 2``. There is no other
         unbiased linear estimate except of the totals, which a public total corrects in proportion to their variances.
 
+        Args:
+            values: Released values, (..., size).
+            total: Public number of records; None: it is not public.
+
         Raises:
             ValueError: the values do not fit the distribution, or the total of a row cannot be estimated.
         """
@@ -190,6 +194,11 @@ def _split_nodes(counts: FloatArray, contrast: FloatArray, children: int) -> Flo
     contrast) / 2.
 
     A last node without a right half is passed down unchanged.
+
+    Args:
+        counts: Counts of the nodes, (..., nodes).
+        contrast: Left half minus right half of each node that has both, (..., split nodes).
+        children: Number of nodes on the next level.
     """
     split = contrast.shape[-1]
     halves = np.empty((*contrast.shape[:-1], children))
@@ -200,7 +209,15 @@ def _split_nodes(counts: FloatArray, contrast: FloatArray, children: int) -> Flo
 
 
 def _even_contrasts(distribution: HaarSums, half: int) -> FloatArray:
-    """Return the contrast of each split node per record if records lie evenly over its cells."""
+    """Return the contrast of each split node per record if records lie evenly over its cells.
+
+    Args:
+        distribution: Distribution, with its points and their width in cells.
+        half: Points in the left half of a node of the level.
+
+    Returns:
+        Contrasts between -1 and 1, (split nodes,).
+    """
     left = half * distribution.width
     node = np.arange(0, distribution.points - half, 2 * half) * distribution.width
     right = np.minimum(left, distribution.cells - node - left)
@@ -239,6 +256,10 @@ def top_variance(distribution: HaarSums, total_is_public: bool) -> float:
     """Return the variance of the estimated total of a row.
 
     The totals of all rows and the missing count are independent; a public total is the sum of all of them.
+
+    Args:
+        distribution: Distribution of the contrasts, totals and missing count.
+        total_is_public: If True, the number of records of all rows is known.
 
     Raises:
         ValueError: the total of a row cannot be estimated.

@@ -153,6 +153,10 @@ def mean_interval_variance(distribution: NestedSums, total_is_public: bool) -> f
     """Return the mean of `interval_variances` over inner edges; for a single cell, the variance of its count.
 
     Sums over the edges in each interval follow the same recursion, which is fast if intervals are few or regular.
+
+    Args:
+        distribution: Distribution of the counts of intervals.
+        total_is_public: If True, the number of records is known.
     """
     if distribution.cells == 1:
         return float(interval_variances(distribution, total_is_public)[1])
@@ -233,6 +237,12 @@ def _weighted_variance_below(
     """Return ``sum(u v)`` and ``sum(u**2 v)`` for each edge, over the intervals from `start` to `interval`.
 
     v is the variance of an interval; u is 1 below the edge, and `slope` in the interval that contains the edge.
+
+    Args:
+        variance: Variance of each interval.
+        start: First interval of the sum, for each edge.
+        interval: Interval that contains the edge.
+        slope: Share of that interval below the edge.
     """
     cumulative = np.concatenate(([0.0], np.cumsum(variance)))
     complete = cumulative[interval] - cumulative[start]
@@ -404,6 +414,10 @@ def least_squares_batch(
 def split_by_level(distribution: NestedSums, values: FloatArray) -> tuple[list[LevelMeasurement], FloatArray]:
     """Return the measurements of all levels, and the missing count (...), 0 if it was not released.
 
+    Args:
+        distribution: Distribution of the released values.
+        values: Released values, (..., size).
+
     Raises:
         ValueError: the values do not fit the distribution.
     """
@@ -437,7 +451,14 @@ def run_upward_pass(measurements: Sequence[LevelMeasurement]) -> UpwardPass:
 def adjust_rows_to_total(
     distribution: NestedSums, upward: UpwardPass, missing: FloatArray, total: int | None
 ) -> tuple[FloatArray, FloatArray]:
-    """Return the totals of the rows, (..., rows), and the missing count, adjusted to a public total if there is one."""
+    """Return the totals of the rows, (..., rows), and the missing count, adjusted to a public total if there is one.
+
+    Args:
+        distribution: Distribution of the counts.
+        upward: Estimates of the nodes from the levels below, with the totals of rows on top.
+        missing: Noisy number of records without a value, (...).
+        total: Public number of records; None: it is not public.
+    """
     return adjust_to_total(
         distribution, upward.sums[0][..., 0], float(upward.layers[0].parent_variance[0]), missing, total
     )
@@ -536,6 +557,13 @@ def split_into_parts(distribution: NoisySums, values: FloatArray) -> tuple[list[
 
     A missing count that was not released is 0.
 
+    Args:
+        distribution: Distribution of the values.
+        values: Released values, (..., size).
+
+    Returns:
+        Tables in the order of the parts, and the missing counts.
+
     Raises:
         ValueError: the values do not fit the distribution.
     """
@@ -602,7 +630,12 @@ class IntervalSums(NestedSums):
         return [sum_over_intervals(cells, level.first_cells) for level in self.levels]
 
     def reconstruct(self, values: FloatArray, total: int | None) -> tuple[FloatArray, FloatArray]:
-        """Return best linear unbiased cells (..., rows, cells) and missing counts (...); see `least_squares`."""
+        """Return best linear unbiased cells (..., rows, cells) and missing counts (...); see `least_squares`.
+
+        Args:
+            values: Released values, (..., size).
+            total: Public number of records; None: it is not public.
+        """
         return least_squares_batch(self, values, total)
 
     def prefix_variances(self, total_is_public: bool) -> FloatArray:

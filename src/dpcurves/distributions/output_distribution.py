@@ -802,6 +802,10 @@ class NoisySums(CountDistribution):
     def shrink_cells(self, values: FloatArray, total: int | None) -> FloatArray:
         """Return estimates of the cells, of shape ``(rows, cells)``, that a subclass may shrink; here the unbiased
         ones.
+
+        Args:
+            values: Released values, (size,).
+            total: Public number of records; None: it is not public.
         """
         return self.reconstruct(values, total)[0]
 
@@ -1136,7 +1140,12 @@ class ChoiceDistribution(OutputDistribution):
         return stored[cls.KEY], None
 
     def to_json(self, values: Sequence[int], total: int | None) -> dict[str, Any]:
-        """Return the JSON object of a release: the choices under `KEY`."""
+        """Return the JSON object of a release: the choices under `KEY`.
+
+        Args:
+            values: The released choices.
+            total: Ignored, because choices have no sum.
+        """
         return {self.KEY: list(values)}
 
     @classmethod

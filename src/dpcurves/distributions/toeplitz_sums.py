@@ -289,6 +289,10 @@ class ToeplitzSums(EqualWidthSums):
         ``A R**-1 y``, the only unbiased linear one. A public total determines the sum of the errors of all rows and the
         missing count: it is shared by all prefixes in proportion to their covariances with it (least squares).
 
+        Args:
+            values: Released values, (..., size).
+            total: Public number of records; None: it is not public.
+
         Raises:
             ValueError: the values do not fit the distribution.
         """
@@ -506,6 +510,12 @@ def _adjust_to_total(
 
     The difference between `total` and the sum of all estimates is shared in proportion to covariances with that sum,
     which is least squares.
+
+    Args:
+        distribution: Distribution of the released values.
+        prefixes: Estimated prefixes of each row.
+        missing: Noisy numbers of records without a value.
+        total: Public number of records.
     """
     variance = total_variance(distribution)
     residual = (total - prefixes[..., -1].sum(axis=-1) - missing) / (variance if variance > 0 else 1.0)

@@ -182,7 +182,12 @@ class _LayoutBuilder:
         self.finest = nodes, begin, end
 
     def _add_nodes(self, begin: IntArray, end: IntArray) -> tuple[IntArray, IntArray, IntArray]:
-        """Add one node per interval of cells; return the indices of the new nodes, and `begin` and `end` unchanged."""
+        """Add one node per interval of cells; return the indices of the new nodes, and `begin` and `end` unchanged.
+
+        Args:
+            begin: First cell of each interval.
+            end: Cell after the last of each interval.
+        """
         self.begin.append(begin)
         self.end.append(end)
         self._size += len(begin)

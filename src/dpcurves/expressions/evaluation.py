@@ -448,7 +448,12 @@ def _compare(name: str, left: Array, right: Array) -> Array:
 
 
 def _in(arguments: Sequence[Array], kind: ValueType) -> Array:
-    """Return 1 where the first argument equals another argument, else 0 or, by three-valued logic, NULL."""
+    """Return 1 where the first argument equals another argument, else 0 or, by three-valued logic, NULL.
+
+    Args:
+        arguments: The value, and those that it is compared with, one array of rows each.
+        kind: Without effect.
+    """
     value, *listed = arguments
     answer = _compare("eq", value, listed[0])
     for other in listed[1:]:
@@ -463,7 +468,12 @@ def _between(arguments: Sequence[Array], kind: ValueType) -> Array:
 
 
 def _coalesce(arguments: Sequence[Array], kind: ValueType) -> Array:
-    """Return the first value that is not missing."""
+    """Return the first value that is not missing.
+
+    Args:
+        arguments: Values, one array of rows each, in the order of preference.
+        kind: Without effect.
+    """
     chosen = arguments[0]
     for other in arguments[1:]:
         chosen = np.where(_is_null(chosen), other, chosen)
@@ -477,7 +487,12 @@ def _nullif(arguments: Sequence[Array], kind: ValueType) -> Array:
 
 
 def _case(arguments: Sequence[Array], kind: ValueType) -> Array:
-    """Return the value of the first condition that is true, else the last value."""
+    """Return the value of the first condition that is true, else the last value.
+
+    Args:
+        arguments: Conditions and values in turn, then the last value; one array of rows each.
+        kind: Without effect.
+    """
     chosen = arguments[-1]
     for condition, value in reversed(list(zip(arguments[0:-1:2], arguments[1:-1:2], strict=True))):
         chosen = np.where(condition == 1, value, chosen)

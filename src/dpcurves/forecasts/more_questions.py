@@ -116,7 +116,12 @@ def _weight_share_below(question: WeightedCurveQuestion, edges: FloatArray, reco
 
 
 def _fill_weighted_columns(question: WeightedCurveQuestion, places: FloatArray) -> Table:
-    """Return the column of values, at positions from 0 to 1 along the grid, and a column of made-up survey weights."""
+    """Return the column of values, at positions from 0 to 1 along the grid, and a column of made-up survey weights.
+
+    Args:
+        question: The question, with its grid and columns.
+        places: Position of each record's value.
+    """
     return {
         question.column: interpolate_grid(question.grid, places),
         question.weight: synthesise_weights(question, len(places)),
@@ -130,6 +135,11 @@ def _weighted_error(
 
     Curve: the root mean square, over its edges, of (released - exact share below). Quantiles: the mean over the
     requested probabilities p of |exact share below the estimate - p|.
+
+    Args:
+        question: The question.
+        result: Its simulated answer.
+        records: Made-up records, by column.
     """
     if isinstance(result, curves.Quantiles):
         edges = np.unique(np.concatenate([result.cells.ravel(), result.x]))
@@ -166,7 +176,13 @@ def _weighted_bins_error(
     result: curves.WeightedHistogram,
     records: rehearsals.Columns,
 ) -> float:
-    """Return the root mean square over cells of (released - exact share of the total weight in the cell)."""
+    """Return the root mean square over cells of (released - exact share of the total weight in the cell).
+
+    Args:
+        question: The question.
+        result: Its simulated answer.
+        records: Made-up records, by column.
+    """
     values = np.asarray(records[question.column], dtype=np.float64)
     steps = weight_steps(question, records)
     is_present = ~np.isnan(values)
@@ -188,7 +204,12 @@ WEIGHTED_HISTOGRAM = WEIGHTED._replace(
 
 def _fill_summed_columns(question: curves.WeightedSummaryQuestion, places: FloatArray) -> Table:
     """Return the column of values, at positions from 0 to 1 between the bounds, and a column of made-up survey
-    weights."""
+    weights.
+
+    Args:
+        question: The question, with its bounds and columns.
+        places: Position of each record's value.
+    """
     bounds = Grid(question.lower, question.upper, cells=1)
     return {
         question.column: interpolate_grid(bounds, places),
@@ -202,6 +223,11 @@ def _weighted_number_error(
     """Return the absolute error of a weighted count, sum or mean, in the unit of the statistic.
 
     If the released number is unknown (NaN), half the width of its interval at level 0.95 is returned.
+
+    Args:
+        question: The question.
+        result: Its simulated answer.
+        records: Made-up records, by column.
     """
     values = np.asarray(records[question.column], dtype=np.float64)
     steps = weight_steps(question, records)
@@ -283,7 +309,12 @@ UNBOUNDED = ForecastKind(
 
 
 def _fill_unbounded_weighted_columns(question: AutoRangeWeightedQuestion, places: FloatArray) -> Table:
-    """Return the column of values from 1 to 1000, for positions from 0 to 1, and a column of made-up survey weights."""
+    """Return the column of values from 1 to 1000, for positions from 0 to 1, and a column of made-up survey weights.
+
+    Args:
+        question: The question, with its columns.
+        places: Position of each record's value.
+    """
     return {
         question.column: 1 + VALUE_RANGE * places,
         question.weight: synthesise_weights(question, len(places)),

@@ -326,6 +326,11 @@ def _mark_undecided(excess: FloatArray, chunk: FloatArray, sampled: FloatArray) 
     deviations.
 
     Standard deviations come from the first chunk, which may have few draws: the mean over all points stabilises them.
+
+    Args:
+        excess: Released excess of each point over each level, (levels, points).
+        chunk: First simulated draws of the noise, (draws, points).
+        sampled: Variance of sampling of each level, (levels,).
     """
     squares = np.maximum(np.mean(chunk**2, axis=0), np.mean(chunk**2)) + np.mean(chunk[:, -1] ** 2)
     decided_z = 20.0  # standard deviations beyond which a test is decided without comparing draws

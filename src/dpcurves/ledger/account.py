@@ -379,6 +379,9 @@ class Account:
     def require_units(self, units: int | None) -> None:
         """Require the number of units if it is public, and refuse it if it is private.
 
+        Args:
+            units: Public number of units; None: it was not given.
+
         Raises:
             ValueError: the number is missing, below 1, or private.
         """

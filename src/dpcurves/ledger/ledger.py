@@ -152,6 +152,10 @@ class Ledger:
         """Open a ledger as `open` does, with connections that stay open between transactions.
 
         Meant for servers. A forked child process must not use it.
+
+        Args:
+            url: URL of the ledger, such as ``sqlite:///budget.db``.
+            key: Key that seals entries; None: as in `open`.
         """
         ledger = cls.open(url, key)
         return cls(parse_storage_url(url).open_persistent(), ledger._key, ledger._head_copy)
@@ -666,7 +670,7 @@ class Ledger:
         """
 
         def work_on_latest(connection: Connection) -> tuple[Result, Book]:
-            """Call `work` on the locked chain; return its result and the head row after its entries."""
+            """Call `work` on the locked chain; return its result, and the book after its entries."""
             chain = Chain(connection, self._key, lock_book(connection, self._key))
             if not may_be_older:
                 self._head_copy.require_not_older(chain)

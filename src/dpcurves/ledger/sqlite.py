@@ -470,7 +470,11 @@ def _connect(uri: str, path: Path, first_statement: str = "") -> sqlite3.Connect
 
 
 def _connect_read_only(path: Path) -> sqlite3.Connection:
-    """Open a connection for reading. Raises `sqlite3.Error`."""
+    """Open a connection for reading.
+
+    Raises:
+        sqlite3.Error: the file cannot be opened.
+    """
     return _connect(_read_only_uri(path), path)
 
 
@@ -584,7 +588,12 @@ def _make_server_engine(url: sql.URL, isolation: str, pool: Mapping[str, Any]) -
 
 
 def _create_once(connection: sql.Connection, key: chain.Key) -> None:
-    """Create a ledger under a lock, unless another process created it meanwhile."""
+    """Create a ledger under a lock, unless another process created it meanwhile.
+
+    Args:
+        connection: Connection in a transaction.
+        key: Key that seals the first entry.
+    """
     # CREATE TABLE IF NOT EXISTS fails if two processes try at once. This lock ends with the transaction.
     connection.execute(sql.text("SELECT pg_advisory_xact_lock(:number)").bindparams(number=_FOUNDING))
     if not _has_ledger(connection):

@@ -254,7 +254,12 @@ def _parse_loss(row: RowMapping) -> PrivacyLoss:
 
 @lru_cache(maxsize=256)
 def _parse_loss_columns(epsilon: str | None, rho: str) -> PrivacyLoss:
-    """Return the loss that two columns state. Grants of one ledger have few losses, each parsed once."""
+    """Return the loss that two columns state. Grants of one ledger have few losses, each parsed once.
+
+    Args:
+        epsilon: Epsilon as a fraction; None: the loss has rho alone.
+        rho: Text of rho, with delta behind it if there is one.
+    """
     exact_rho, delta = accounts.split_delta(rho)
     return PrivacyLoss(None if epsilon is None else Fraction(epsilon), Fraction(exact_rho), delta=delta)
 
@@ -505,7 +510,15 @@ def require_path_to_end(chain: Chain, after: Head) -> None:
 
 
 def _require_equal_sums(spending: Spending, total: int) -> None:
-    """Refuse a spent amount that differs from the sum of payments (billionths). Raises `InvalidArgument`."""
+    """Refuse a spent amount that differs from the sum of payments.
+
+    Args:
+        spending: Stored spending.
+        total: Sum of the payments, in billionths.
+
+    Raises:
+        InvalidArgument: they differ, so the ledger was changed without the key.
+    """
     if total != spending.spent.billionths:
         raise make_tampering_error(spending.mismatch_message)
 
@@ -567,7 +580,11 @@ class _ChainWalk:
             )
 
     def _compare_head(self) -> None:
-        """Refuse the present row if the stored head names its number with another seal. Raises `InvalidArgument`."""
+        """Refuse the present row if the stored head names its number with another seal.
+
+        Raises:
+            InvalidArgument: the seals differ, so the ledger was changed without the key.
+        """
         if self._kept is not None and self._kept.entries == self.here.entries and self._kept != self.here:
             raise make_tampering_error(f"row {self.here.entries} has another seal than when its head was stored")
 

@@ -97,6 +97,11 @@ class SparseVector(QueryMechanism):
     def _plan(self, query: ThresholdQuery | CoverageQuery, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
         """Return a plan with both noises. Its error is the standard deviation of the noise of a comparison, in
         records.
+
+        Args:
+            query: Sums that are compared with thresholds.
+            loss: Privacy loss of the query.
+            adjacency: Neighbouring data sets.
         """
         distribution = sparse_vector_distribution(query.comparison_matrix, loss, adjacency)
         error = round_error(

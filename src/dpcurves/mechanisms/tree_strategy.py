@@ -148,7 +148,9 @@ class PerfectTrees:
 
     @cached_property
     def _edge_moments(self) -> tuple[FloatArray, FloatArray]:
-        """Means of ``j + u**2`` and of ``(j + u)**2`` over edges at a fraction u of node number j."""
+        """Means of ``j + u**2`` and of ``(j + u)**2`` over edges at a fraction u of node number j of a level; both
+        (trees, levels).
+        """
         full_children = np.floor(self.radices)
         cut = self.radices - full_children
         mean_fraction = (1 - 1 / self.widths) / 2

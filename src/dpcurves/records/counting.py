@@ -110,7 +110,15 @@ def count_confirming_subsets(
 
 
 def _scale_column(axis: Axis | Categories, values: FloatArray) -> FloatArray:
-    """Scale numbers from their declared range to [-1, 1]; encode categories but the first as 0/1 columns."""
+    """Scale numbers from their declared range to [-1, 1]; encode categories but the first as 0/1 columns.
+
+    Args:
+        axis: Column with its declared range or categories.
+        values: Numbers, or indices of categories, one for each row.
+
+    Returns:
+        Columns, (rows, 1), or (rows, categories - 1).
+    """
     if isinstance(axis, Categories):
         return np.asarray(values[:, None] == np.arange(1, axis.slots), dtype=np.float64)
     middle, half_width = _middle_and_half_width(axis)
@@ -124,7 +132,11 @@ def _middle_and_half_width(axis: Axis) -> tuple[float, float]:
 
 
 def _scaled_bounds(query: queries.SubsetQuery) -> tuple[float, float]:
-    """Return the bounds of the coefficient for scaled columns."""
+    """Return the bounds of the coefficient for scaled columns.
+
+    Args:
+        query: Query with the bounds `above` and `below` in units of the columns.
+    """
     column_axes = [axis for axis in query.axes[1:] for _ in range(1 if isinstance(axis, Axis) else axis.slots - 1)]
     axis = column_axes[query.coefficient]
     outcome = query.outcome
@@ -465,7 +477,12 @@ class Records:
 
     @apply_filter
     def each_batch(self, axes: Axes, take: Callable[[Sequence[FloatArray]], None]) -> None:
-        """Call `take` with the columns of each batch, one per axis: numbers, or indices of categories; NaN: missing."""
+        """Call `take` with the columns of each batch, one per axis: numbers, or indices of categories; NaN: missing.
+
+        Args:
+            axes: Columns to read.
+            take: Function that gets the columns of each batch.
+        """
         self.check(axes)
         _require_values(axes, self._engine.columns)
 
@@ -797,8 +814,10 @@ class Records:
             raise InvalidArgument("column", error.rule, shown) from None
 
     def _hide_failure(self, action: Callable[[], Result]) -> Result:
-        """Return the result of `action` under the connection's lock. Raises `InvalidArgument` without the engine's
-        message, which may quote a record.
+        """Return the result of `action` under the connection's lock.
+
+        Raises:
+            InvalidArgument: the engine failed; its message, which may quote a record, is left out.
         """
         with self._one_at_a_time:
             return hide_failure(action, self._engine.failure)
@@ -1114,6 +1133,10 @@ def _suggest_both_classes(arguments: tuple[str, ...]) -> str:
 def _require_values(axes: Axes, columns: Sequence[Column]) -> None:
     """Refuse logarithms and exponentials where values are computed with, which differ between libraries.
 
+    Args:
+        axes: Axes of the query.
+        columns: Columns of the data.
+
     Raises:
         ValueError: an axis is of a logarithm or an exponential, and of no column with that name.
     """
@@ -1150,7 +1173,12 @@ def _input_axes(axis: Axis | Categories) -> list[Any]:
 
 
 def _apply_models(axes: Axes, columns: Sequence[FloatArray]) -> list[FloatArray]:
-    """Return a column for each axis: the column itself, or its model's predictions from several columns."""
+    """Return a column for each axis: the column itself, or its model's predictions from several columns.
+
+    Args:
+        axes: Axes of the query.
+        columns: Columns of a batch; an axis of a model has one for each of its inputs.
+    """
     remaining = list(columns)
     values = []
     for axis in axes:

@@ -610,16 +610,30 @@ class Source(Protocol):
     def scan_decoded(
         self, connection: duckdb.DuckDBPyConnection, positions: Sequence[int], texts: Sequence[int]
     ) -> str | None:
-        """Return a FROM clause as `scan` in which the columns `texts` are decoded: VARCHAR, and NULL for texts that are
-        not UTF-8 or exceed `LONGEST_TEXT` bytes. None if `scan` alone reads these columns.
+        """Return a FROM clause as `scan` in which some columns are decoded: VARCHAR, and NULL for texts that are not
+        UTF-8 or exceed `LONGEST_TEXT` bytes. None if `scan` alone reads these columns.
+
+        Args:
+            connection: Connection to DuckDB that runs the query.
+            positions: Positions of the columns to read.
+            texts: Positions of the columns to decode.
         """
 
     def scan_whole(self, connection: duckdb.DuckDBPyConnection, positions: Sequence[int]) -> str:
-        """Return a FROM clause as `scan`, with a column `whole`: an injective encoding of all columns of a row."""
+        """Return a FROM clause as `scan`, with a column `whole`: an injective encoding of all columns of a row.
+
+        Args:
+            connection: Connection to DuckDB that runs the query.
+            positions: Positions of the columns to read.
+        """
 
 
 def require_readable(source: Source, positions: Iterable[int]) -> None:
     """Refuse columns that cannot be read with the installed packages.
+
+    Args:
+        source: Source of the records.
+        positions: Positions of the columns.
 
     Raises:
         ImportError: only pyarrow reads one of them.

@@ -91,6 +91,10 @@ def compute_steps(noisy: ArrayLike, points: int, ceiling: Ceiling) -> FloatArray
 def cumulate_steps(steps: FloatArray, ceiling: Ceiling) -> FloatArray:
     """Return the curve with these steps, of shape ``(points,)``, clipped to its ceiling, which rounding errors may
     exceed.
+
+    Args:
+        steps: Increase to each point, and a last step that is left out, (points + 1,).
+        ceiling: Largest value of the curve, or its exact last value; None: there is none.
     """
     curve = np.cumsum(steps[:-1])
     if ceiling is None:
@@ -188,6 +192,10 @@ def _initial_active_set(steps: FloatArray, ceiling: Ceiling) -> NDArray[np.bool_
     last step.
 
     Meeting an exact ceiling may raise negative steps above 0, so these are not surely 0.
+
+    Args:
+        steps: Increase to each point, and the last step to the ceiling, (points + 1,).
+        ceiling: Largest value of the curve, or its exact last value; None: there is none.
     """
     if not isinstance(ceiling, Exactly):
         return steps < 0
@@ -199,7 +207,13 @@ def _initial_active_set(steps: FloatArray, ceiling: Ceiling) -> NDArray[np.bool_
 def _solve_active_set(
     steps: FloatArray, graph: NoiseGraph, pressed: NDArray[np.bool_]
 ) -> tuple[NoiseChange, FloatArray]:
-    """Return the change that moves the pressed steps to 0, and the sum of absolute summands of each step."""
+    """Return the change that moves the pressed steps to 0, and the sum of absolute summands of each step.
+
+    Args:
+        steps: Steps of the curve before the change.
+        graph: Noises, as edges between the steps that they change.
+        pressed: Mask of the steps to move to 0.
+    """
     ground = np.where(pressed, 0.0, np.inf)
     pressure = Elimination.from_graph(graph, graph.variance, ground).solve(np.where(pressed, -steps, 0.0))
     change = NoiseChange(steps.copy(), np.empty(len(graph.variance)))
@@ -435,7 +449,14 @@ def _feasible_step_length(values: FloatArray, change: FloatArray) -> float:
 
 @compile_loop
 def _complementarity(point: InteriorPoint, direction: InteriorPoint, value_step: float, slack_step: float) -> float:
-    """Return the sum of variables times slacks after steps of these lengths."""
+    """Return the sum of variables times slacks after steps of these lengths.
+
+    Args:
+        point: Variables and slacks.
+        direction: Change of both for a step of length 1.
+        value_step: Length of the step of variables.
+        slack_step: Length of the step of slacks.
+    """
     product = 0.0
     for i in range(len(point.value)):
         value = point.value[i] + value_step * direction.value[i]

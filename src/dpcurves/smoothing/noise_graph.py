@@ -177,7 +177,16 @@ def _assemble_graph(points: int, blocks: NoiseBlocks) -> NoiseGraph:
 
 @compile_loop
 def _order_inner_first(points: int, first: Indices, last: Indices) -> Indices:
-    """Return the order of blocks by their ends, and among equal ends by increasing length: two counting sorts."""
+    """Return the order of blocks by their ends, and among equal ends by increasing length: two counting sorts.
+
+    Args:
+        points: Number of points of the curve.
+        first: First point of each block.
+        last: Point after the last of each block.
+
+    Returns:
+        Indices of the blocks in that order.
+    """
     order = np.arange(len(first)).astype(np.int32)
     for descending, key in ((True, first), (False, last)):
         start = np.zeros(points + 2, dtype=np.int64)

@@ -426,6 +426,10 @@ def _share_errors(sizes: UnitSizes, growth: NoiseGrowth) -> list[FloatArray]:
 
     Either all records are alike; or each unit has its own distribution, so that changed weights of units matter; or the
     records of units with many records differ from the others.
+
+    Args:
+        sizes: Simulated histograms of unit sizes.
+        growth: Growth of the noise with the bound.
     """
     alike, individual = _squared_share_errors(sizes, growth)
     excluded = 1 - sizes.used_records / sizes.total_records

@@ -301,7 +301,13 @@ def has_significant_atoms(joint: JointEstimate, zero_slot: int | None = None) ->
 
 
 def _holds_slot(layout: Layout, nodes: slice | IntArray, slot: int | None) -> NDArray[np.bool_]:
-    """Return for each node whether its interval contains the cell `slot`, (nodes,); all False if `slot` is None."""
+    """Return for each node whether its interval contains the cell `slot`, (nodes,); all False if `slot` is None.
+
+    Args:
+        layout: Tree of intervals of cells.
+        nodes: The nodes, as indices or a slice.
+        slot: Number of the cell; None: there is no such cell.
+    """
     begin = layout.begin[nodes]
     width = layout.width[nodes]
     return np.zeros(len(begin), dtype=np.bool_) if slot is None else (begin <= slot) & (slot < begin + width)
@@ -775,6 +781,10 @@ def count_below(workload: CountsBelowWorkload, setting: Setting) -> Strategy[Tab
 
     Also counted are the records below both endpoints of the grid, and all records. The counts are returned as cells
     between the requested edges, one row per class.
+
+    Args:
+        workload: What to count: axes, and requested edges.
+        setting: Ignored.
     """
     query = PrefixQuery(workload.axes, prefix_lengths=()).with_edges(workload.edges)
     release = yield Step(query, ALL)
@@ -919,6 +929,11 @@ def is_worth_searching_quantiles(axis: Axis, workload: PrefixWorkload, setting: 
 
     It is not used with a hint that changes the method, nor with negligible noise. If the number of records is private,
     a single quantile is searched for only.
+
+    Args:
+        axis: Axis of the values, with its grid.
+        workload: What is asked for: levels of quantiles, and a hint if there is one.
+        setting: Privacy loss, and the number of records if it is public.
     """
     has_hint = workload.hint not in (None, Hint.SPREAD)
     if has_hint or setting.loss.rho == 0 or not TUNING.least_search_cells <= axis.slots <= MOST_STORED_EDGES:
@@ -1029,6 +1044,11 @@ def are_worth_counting(values: int, total: int | None, noise: Noise) -> bool:
     Records lie on declared values, and the count of several neighbours does not show on which: means over pairs, and
     quantiles, are then known only up to the distance of these values. So each value is counted from
     `Tuning.value_ratio` on, or, if the number of records is private, up to `Tuning.few_values` values.
+
+    Args:
+        values: Number of declared values.
+        total: Public number of records; None: it is private.
+        noise: Noise of a count with the whole loss.
     """
     if total is None:
         return values <= TUNING.few_values
@@ -1139,6 +1159,11 @@ def _build_all_cells_query(axis: Axis, joint: JointEstimate, multiple: Fraction)
     """Return the query that counts every cell, with `multiple` times the loss of the first round: see `is_uneven`.
 
     A square root of prefix sums has less noise than a tree, but its counts cannot be smoothed.
+
+    Args:
+        axis: Axis of the cells.
+        joint: Estimate from the rounds before.
+        multiple: Loss of the query over that of the first round.
     """
     if is_uneven(_choose_next_tilings(joint, multiple, refine_tilings), joint.tree_estimate):
         return CountQuery((axis,), CountUse.UNEVEN)

@@ -52,7 +52,12 @@ class KernelOption:
     )
 
     def describe_statistic(self, curve: Any, output: Output) -> tuple[str, ...]:
-        """Return the line with the pair statistic and its intervals; empty if no statistic was requested."""
+        """Return the line with the pair statistic and its intervals; empty if no statistic was requested.
+
+        Args:
+            curve: Curve from which the statistic is computed.
+            output: Options of the output, with the level of intervals.
+        """
         if self.kernel is None:
             return ()
         value, interval = _compute_statistic(self.kernel, curve)
@@ -201,6 +206,11 @@ class TaskOptions(PairStatisticOptions):
 
     def make_task(self, column: ColumnOptions, cells: CellOptions, loss: PrivacyLoss) -> Task:
         """Return the task. For an AUC, levels are optimised for it; without labels, one class reports its scores.
+
+        Args:
+            column: Options of the column or columns.
+            cells: Options of the grid.
+            loss: Privacy loss of a person.
 
         Raises:
             Misuse: the curve is unknown, or the kernel cannot be computed from it.

@@ -247,6 +247,11 @@ def mark_zero_tails(rows: Reports, begin: int) -> BoolArray:
 def _fill_zero_tails(rows: Reports, tail_mask: Reports, is_zero: BoolArray) -> None:
     """Mark the rows that are 0 under a mask. Scanning whole rows vectorises, so it is faster than scanning the tails
     alone.
+
+    Args:
+        rows: Reports, (rows, octets).
+        tail_mask: Octets of a mask of the bits to look at.
+        is_zero: Receives whether each row is 0 there.
     """
     for row in range(len(rows)):
         union = np.uint8(0)
@@ -333,7 +338,13 @@ def set_true_bits(rows: Reports, answers: IntArray, is_set: BoolArray) -> None:
 
 @compile_loop
 def _fill_true_bits(rows: Reports, answers: IntArray, is_set: BoolArray) -> None:
-    """SECRET: set or clear the bit of each row's answer: the compiled form of `set_true_bits`."""
+    """SECRET: set or clear the bit of each row's answer: the compiled form of `set_true_bits`.
+
+    Args:
+        rows: Reports, changed in place, (rows, octets).
+        answers: True answer of each row, the number of its bit.
+        is_set: Whether each row's bit is set.
+    """
     for row in range(len(rows)):
         octet = answers[row] >> 3
         bit = 1 << (answers[row] & 7)
@@ -418,7 +429,15 @@ class KaryRandomisedResponse(Randomiser):
         return (answer.to_bytes(self.octets, "little") for answer in range(self.answers))
 
     def _draw_reports(self, answers: IntArray, randomness: Randomness) -> Reports:
-        """SECRET: draw the true answer with probability a, else a uniform one."""
+        """SECRET: draw the true answer with probability a, else a uniform one.
+
+        Args:
+            answers: True answer of each person.
+            randomness: Random numbers of the people.
+
+        Returns:
+            Reports, (people, octets).
+        """
         is_true = sample_bernoulli(self._truth_parts, len(answers), randomness)
         return to_octets(
             np.where(is_true, answers, sample_uniform(self.answers, len(answers), randomness)), self.octets
@@ -611,7 +630,12 @@ class SubsetSelection(BitVectorRandomiser):
         )
 
     def find_probability(self, answer: int, report: bytes) -> Fraction:
-        """Return the probability of a set of d answers, which depends only on whether it holds the true one."""
+        """Return the probability of a set of d answers, which depends only on whether it holds the true one.
+
+        Args:
+            answer: True answer.
+            report: The report, a set of answers as bits.
+        """
         p_true = Fraction(self._inclusion_parts, ONE_PROBABILITY)
         others = self.answers - 1
         if self.is_supported(answer, report):
@@ -670,7 +694,15 @@ class UnaryEncoding(BitVectorRandomiser):
         return (bits.to_bytes(self.octets, "little") for bits in range(2**self.answers))
 
     def _draw_reports(self, answers: IntArray, randomness: Randomness) -> Reports:
-        """SECRET: draw independent bits: of the true answer with probability 1/2, of all others with probability q."""
+        """SECRET: draw independent bits: of the true answer with probability 1/2, of all others with probability q.
+
+        Args:
+            answers: True answer of each person.
+            randomness: Random numbers of the people.
+
+        Returns:
+            Reports, (people, octets).
+        """
         people = len(answers)
         rows = sample_bernoulli_rows(self._false_bit_parts, people, self.octets, randomness)
         rows[:, -1] &= self.last_octet_mask

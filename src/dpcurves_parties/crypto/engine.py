@@ -223,7 +223,12 @@ def right_turn_mask(cells: Words, bits: int, level: int) -> Words:
 
 
 def widen_mask(mask: Words, output: Words | None = None) -> Words:
-    """Repeat a mask for both words of a block, because NumPy broadcasts slowly."""
+    """Repeat a mask for both words of a block, because NumPy broadcasts slowly.
+
+    Args:
+        mask: Words of all ones or zeros, (keys,).
+        output: Array that is filled and returned, (keys, 2); None: a new one.
+    """
     wide = np.empty((len(mask), 2), np.uint64) if output is None else output
     wide[:, 0] = mask
     wide[:, 1] = mask
@@ -339,7 +344,12 @@ class PortableEngine:
             buffer = step.descend_level(state, public, level, path >> (stop - 1 - level) & 1, buffer)
 
     def leaf_values(self, state: PathState, public: PublicShare) -> Words:
-        """SECRET: return the leaf blocks ``(keys, 2)``, corrected where the control bit is set."""
+        """SECRET: return the leaf blocks ``(keys, 2)``, corrected where the control bit is set.
+
+        Args:
+            state: Seeds of the leaves of all keys.
+            public: Correction words of the keys.
+        """
         block = self._ciphers().value.expand_blocks(state.seeds)
         corrections = widen_mask(control_mask(state.seeds))
         corrections &= public.leaf
@@ -600,7 +610,13 @@ class _CorrectionWriter:
             public.point[:] = self._leaf_correction(self.ciphers.left, equal, pair)
 
     def _leaf_correction(self, cipher: _Cipher, targets: Words, pair: Pair) -> Words:
-        """Return the correction that turns the leaves' blocks into numbers ``(keys, positions, words)``."""
+        """Return the correction that turns the leaves' blocks into numbers ``(keys, positions, words)``.
+
+        Args:
+            cipher: Cipher that expands seeds to blocks.
+            targets: Numbers that the difference of both servers' leaves must be, (keys, positions, words).
+            pair: Seeds of both servers at the leaves.
+        """
         ring = self.public.domain.ring
         sign = control_mask(pair[1])
         first, second = (cipher.expand_blocks(seeds).reshape(targets.shape) for seeds in pair)

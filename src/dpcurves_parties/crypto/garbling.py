@@ -74,6 +74,10 @@ def permute_bits(labels: Words) -> Bits:
 def reconstruct_bits(first: Sequence[Bits], second: Sequence[Bits]) -> list[Bits]:
     """Reconstruct the values of wires from both parties' shares.
 
+    Args:
+        first: One party's share of each wire, an array of bits by instance.
+        second: The other party's share of each wire.
+
     Raises:
         ValueError: the shares have different wires or instances.
     """

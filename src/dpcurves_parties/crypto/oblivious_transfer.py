@@ -422,6 +422,10 @@ class _LeafStreams:
         """Yield for each tree the XOR of all its leaves; write columns ``(128, words)``.
 
         The column of a bit is the XOR of the leaves whose number has this bit set.
+
+        Args:
+            words: 64-bit words to take from each leaf's stream.
+            columns: Receives the columns of the bits.
         """
         zeros = bytes(8 * words)
         buffer = np.empty((1 << self.levels, words + 2), np.uint64)

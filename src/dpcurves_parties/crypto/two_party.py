@@ -626,7 +626,15 @@ class _EvaluatingSide:
     stream: LabelStream
 
     def input_wires(self, inputs: Inputs, span: slice) -> tuple[list[Words], bytes]:
-        """Return the labels of all inputs of some instances, and the message with which the garbler gets its labels."""
+        """Return the labels of all inputs of some instances, and the message with which the garbler gets its labels.
+
+        Args:
+            inputs: Inputs of the evaluator for all instances.
+            span: Instances, as a slice of the rows.
+
+        Returns:
+            Labels of each input wire, and the message to send.
+        """
         size = span.stop - span.start
         owned_bits = list(inputs.split_bits(span))
         transferred = [bit for owner, _, bits in owned_bits if owner.is_transferred for bit in bits]

@@ -209,7 +209,14 @@ class Kernel:
         return np.asarray(evaluate_circuit(self.circuit, *inputs)[0], dtype=np.int64)
 
     def _generate_test_values(self, label: str) -> dict[str, Any]:
-        """Return pseudorandom test values of all magnitudes: their bit lengths vary."""
+        """Return pseudorandom test values of all magnitudes: their bit lengths vary.
+
+        Args:
+            label: Seed of the values, so that each label has values of its own.
+
+        Returns:
+            Arrays of 256 values, by name of the column.
+        """
         test_values = {}
         for name, bits in self.bits.items():
             # 256: pairs of pseudorandom public values on which a kernel's symmetry is checked
@@ -258,6 +265,10 @@ def build_noisy_circuit(kernel: Kernel, response: Response) -> Circuit:
     def add_noise(first: Record, second: Record) -> SymbolicInteger:
         """Return the randomised answer on the kernel's value of two records. Its random bits are the XOR of both
         parties' bits.
+
+        Args:
+            first: Columns of the first person, and that party's random bits.
+            second: Columns of the second person, and that party's random bits.
         """
         value: SymbolicInteger = kernel.function(first, second)
         random_bits = [

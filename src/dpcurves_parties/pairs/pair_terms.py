@@ -167,7 +167,13 @@ def build_sum_job(name: bytes, kernel: Kernel, noise: FiniteLaplace, pairs: int)
 
 
 def _build_noisy_total(plain: Job, minimum: int, noise: FiniteLaplace) -> Circuit:
-    """Return the final circuit of `build_sum_job`: from the sum of all pairs and random bits to the noisy sum."""
+    """Return the final circuit of `build_sum_job`: from the sum of all pairs and random bits to the noisy sum.
+
+    Args:
+        plain: Job that sums the kernel's values over all pairs, without noise.
+        minimum: Least value of the kernel.
+        noise: Distribution of the noise, made from random bits.
+    """
 
     def add_noise(total: SymbolicInteger, *random_inputs: SymbolicInteger) -> SymbolicInteger:
         """Return the sum minus its least possible value, plus noise, modulo ``2**noise.width``."""

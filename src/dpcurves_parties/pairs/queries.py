@@ -138,7 +138,12 @@ class Permutations(Pairing):
     """
 
     def draw_pairs(self, people: int, seed: bytes) -> IntArray:
-        """Return the pairs of `pairs_per_person` shuffled orders, (pairs, 2), order by order."""
+        """Return the pairs of `pairs_per_person` shuffled orders, (pairs, 2), order by order.
+
+        Args:
+            people: Number of people.
+            seed: Public random bytes, from which everyone gets the same pairs.
+        """
         _require(people, 1, seed)
         cut = people // 2 * 2
         rounds = [shuffle_people(people, seed, number)[:cut].reshape(-1, 2) for number in range(self.pairs_per_person)]
@@ -289,7 +294,15 @@ def _expand_seed(word_count: int, seed: bytes, name: str) -> Any:
 
 
 def _tournament_round(people: int, number: int) -> IntArray:
-    """Return the pairs of one round as positions of an order, by the circle method; one is fixed, or pauses."""
+    """Return the pairs of one round as positions of an order, by the circle method; one is fixed, or pauses.
+
+    Args:
+        people: Number of people.
+        number: Number of the round, counted from 0.
+
+    Returns:
+        Positions of both people of each pair, (pairs, 2).
+    """
     circle_size = (people - 1) | 1
     steps = np.arange(1, (circle_size + 1) // 2)
     round_pairs = np.stack([(number + steps) % circle_size, (number - steps) % circle_size], axis=1)

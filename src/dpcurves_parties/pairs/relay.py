@@ -459,7 +459,11 @@ class Relay:
         return answer if answer in response.answers else None
 
     def _load_bundle(self, person: int) -> KeyBundle:
-        """Return the verified key bundle of a person. Raises `ProtocolError` if the person has not entered."""
+        """Return the verified key bundle of a person.
+
+        Raises:
+            ProtocolError: the person has not entered.
+        """
         return KeyBundle.from_bytes(self.store.load_bundle(self.task.hash, person) or b"", self.terms_hash, person)
 
 

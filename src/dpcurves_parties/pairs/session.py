@@ -56,11 +56,17 @@ class Endpoint(Protocol):
     """Interface of an endpoint of a two-party connection, over any transport."""
 
     def send(self, message: bytes) -> None:
-        """Send one message to the other party. Raises `ProtocolError` if the connection is lost or times out."""
+        """Send one message to the other party.
+
+        Raises:
+            ProtocolError: the connection is lost or times out.
+        """
 
     def receive(self) -> bytes:
-        """Wait for the other party's next message and return it. Raises `ProtocolError` if the connection is lost or
-        times out.
+        """Wait for the other party's next message and return it.
+
+        Raises:
+            ProtocolError: the connection is lost or times out.
         """
 
 
@@ -276,12 +282,15 @@ class RunStore(Protocol):
         """Return the stored run of a job; without one: state NOTHING, an id of zeros, and an empty share."""
 
     def store_run(self, job: bytes, run: bytes, share: bytes) -> None:
-        """Store a share; replaces a share that was never confirmed. Raises `ProtocolError` if a run was confirmed.
+        """Store a share; replaces a share that was never confirmed.
 
         Args:
             job: Name of the job, 32 bytes.
             run: Id of the run, 16 bytes.
             share: This server's share of the result. SECRET.
+
+        Raises:
+            ProtocolError: a run of the job was confirmed.
         """
 
     def confirm_run(self, job: bytes, run: bytes) -> None:
@@ -413,7 +422,11 @@ def settle_run(
 
 
 def _parse_run_state(message: bytes) -> StoredRun:
-    """Parse the other server's message about its stored run, which has a nonce in place of a share."""
+    """Parse the other server's message about its stored run, which has a nonce instead of a share.
+
+    Raises:
+        ProtocolError: the message has another size, or an unknown state.
+    """
     if len(message) != 1 + 2 * RUN_SIZE or message[0] not in set(RunState):
         raise ProtocolError(
             "settlement", "must hold a state, a run id and a nonce; use the same version of dpcurves at both servers"

@@ -265,7 +265,11 @@ class Document(ABC):
     @classmethod
     @abstractmethod
     def from_json(cls, text: str) -> Self:
-        """Parse the output of `to_json`. Raises `ValueError`: the text is another document, or of another version."""
+        """Parse the output of `to_json`.
+
+        Raises:
+            ValueError: the text is another document, or of another version.
+        """
 
     @cached_property
     def hash(self) -> str:
@@ -276,7 +280,11 @@ class Document(ABC):
 
     @classmethod
     def load(cls, path: str | Path) -> Self:
-        """Load the document in a file. Raises `ValueError`: the file cannot be read, or is another document."""
+        """Load the document in a file.
+
+        Raises:
+            ValueError: the file cannot be read, or is another document.
+        """
         return cls.from_json(read_document_text(path))
 
     def write(self, path: str | Path) -> None:

@@ -276,7 +276,7 @@ class OwnProof(NamedTuple):
 
 
 def _noise_hash_field(proof: OwnProof | None) -> dict[str, str]:
-    """Return the message field with the noise hash to which this server is bound."""
+    """Return the message field with the noise hash to which this server is bound; no field without a proof."""
     return {} if proof is None else {"bound": proof.share_proof.hash}
 
 
@@ -325,7 +325,12 @@ class PlainCounting:
         )
 
     def make_cell_share(self, plan: Plan, post: Post | None) -> AnswerShare:
-        """SECRET: return this server's answer share for all cells. `post` is ignored: reports are not checked."""
+        """SECRET: return this server's answer share for all cells.
+
+        Args:
+            plan: Plan of the answer.
+            post: Ignored, because reports are not checked.
+        """
         return AnswerShare(self._compute_values(plan), 0)
 
     @property

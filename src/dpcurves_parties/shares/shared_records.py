@@ -106,7 +106,12 @@ class TreeEncoding(ShareEncoding):
         return list(zip(first, second, strict=True))
 
     def _make_words(self, places: NDArray[np.int64], seeds: Sequence[Words]) -> Words:
-        """SECRET: return the proof words of records, (records, analysts); zeros without a prover."""
+        """SECRET: return the proof words of records, (records, analysts); zeros without a prover.
+
+        Args:
+            places: Slot of each record.
+            seeds: Seeds of both servers for each record.
+        """
         if self.prover is None:
             return np.zeros((len(places), self.proof_words), np.uint64)
         first, second = map(_to_byte_rows, seeds)
@@ -187,7 +192,8 @@ class TreeEncoding(ShareEncoding):
     def _split_shares(self, shares: Sequence[bytes]) -> tuple[Words, Words]:
         """Return the public parts of shares without proof words, (reports, words), and the seeds, (reports, 2).
 
-        Raises `InvalidArgument` if a share has another size, or a proof word is invalid.
+        Raises:
+            InvalidArgument: a share has another size, or a proof word is invalid.
         """
         public, seeds = _split_shares(shares, self.public_size)
         size = public.shape[1] - self.proof_words
@@ -208,7 +214,13 @@ class CheckedTreeEncoding(TreeEncoding):
         return self.join_checked_keys(party, [shares], len(shares))
 
     def join_checked_keys(self, party: int, parts: Iterable[Sequence[bytes]], count: int) -> crypto.CheckedKeys:
-        """SECRET: parse the checked keys of reports whose shares arrive in parts, as `TreeEncoding.join_keys`."""
+        """SECRET: parse the checked keys of reports whose shares arrive in parts, as `TreeEncoding.join_keys`.
+
+        Args:
+            party: Number of the server, 0 or 1.
+            parts: Shares of some reports each, in order.
+            count: Number of reports of all parts.
+        """
         return crypto.CheckedKeys(*self._join_parts(party, parts, count))
 
     def warm(self) -> None:
@@ -465,7 +477,8 @@ def _to_byte_rows(words: Words) -> list[bytes]:
 def _split_shares(shares: Sequence[bytes], public_size: int) -> tuple[Words, Words]:
     """Return the public parts (reports, words) and the seeds (reports, 2) of shares.
 
-    Raises `InvalidArgument` if a share has another size.
+    Raises:
+        InvalidArgument: a share has another size.
     """
     if any(len(share) != public_size + SEED_BYTES for share in shares):
         raise InvalidArgument(

@@ -429,8 +429,16 @@ class Task(SharedTask):
 
     @classmethod
     def from_fields(cls, stored: Mapping[str, Any], tokens: Mapping[Role, Sequence[str]]) -> Self:
-        """Parse the task from the fields of its document. Raises `ValueError`, `KeyError` or `TypeError` if they are
-        invalid.
+        """Parse the task from the fields of its document.
+
+        Args:
+            stored: Fields of the document as JSON values.
+            tokens: Hashes of bearer tokens, by role.
+
+        Raises:
+            ValueError: a field is invalid.
+            KeyError: a field is missing.
+            TypeError: a field has another type.
         """
         reported = ReportKind.HISTOGRAM if "encoding" in stored else ReportKind.TREE
         return STORED.decode_fields(cls, stored, tokens=tokens, report_kind=reported)

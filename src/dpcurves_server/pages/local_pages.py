@@ -334,6 +334,10 @@ def _fill_declared(proposal: ProposedColumn, declared: Mapping[str, Declared]) -
     """Return a proposed column with the use, and the range or categories, that the dataset declares for it.
 
     A column that the dataset does not declare gets `ColumnUse.NONE`.
+
+    Args:
+        proposal: Column of a local table, as the page proposes it.
+        declared: Declared columns of the dataset by name.
     """
     column = declared.get(proposal.name)
     if column is None:

@@ -393,7 +393,11 @@ UNREADABLE = "send one file and at most 20 fields, from a page of this server"
 
 
 def parse_multipart(headers: Headers, body: bytes) -> tuple[str, bytes]:
-    """Return the fields of a multipart form, URL-encoded, and its file, or b"".
+    """Return the fields of a multipart form, URL-encoded, and the content of its file, or b"" without a file.
+
+    Args:
+        headers: Headers of the request; the content type names the boundary.
+        body: Body of the request.
 
     Raises:
         ProtocolError: The body is malformed.
@@ -450,7 +454,13 @@ class RefusableForm:
 
 
 def show_refused(visit: Visit, form: RefusableForm | None, error: ArgumentError) -> Response:
-    """Return the page of a refused form with the error, or the page of errors if it has none or may not be shown."""
+    """Return the page of a refused form with the error, or the page of errors if it has none or may not be shown.
+
+    Args:
+        visit: The request.
+        form: The form that was sent; None: the request had none.
+        error: Why it was refused; its status, or 400, is that of the response.
+    """
     status = getattr(error, "status", 400)
     sentence = capitalize_rule(error)
     place = None if form is None else form.fields.get(error.argument)

@@ -123,7 +123,14 @@ HELP: Mapping[str, str] = {
 
 
 def list_question_groups(forms: Mapping[str, Form]) -> list[dict[str, Any]]:
-    """Return the groups of these forms for the page, each question with its title; further ones in a group behind."""
+    """Return the groups of these forms for the page, each question with its title; further ones in a group behind.
+
+    Args:
+        forms: Forms of the questions, by command.
+
+    Returns:
+        For each group its title and its questions (form, icon and title).
+    """
     listed = {command for group in GROUPS for command in group.questions}
     others = {command: ("table", form.title) for command, form in forms.items() if command not in listed}
     groups = [*GROUPS, QuestionGroup("Other questions", others)]
@@ -194,7 +201,13 @@ def show_plan(visit: Visit) -> Response:
 
 
 def _is_complete(visit: Visit, project: Project, form: Form) -> bool:
-    """Return True if all required fields are filled in, correctly or not."""
+    """Return True if all required fields are filled in, correctly or not.
+
+    Args:
+        visit: The request, with the sent form.
+        project: Project that the question belongs to.
+        form: Form of the question.
+    """
     with suppress(InvalidArgument):
         typed, _ = complete_typed_fields(visit, project, form, visit.form)
         required = (*(field.name for field in form.fields if field.is_required), AMOUNT)
@@ -303,8 +316,10 @@ def complete_typed_fields(
 
 
 def _find_row_share(values: FieldValues) -> float | None:
-    """Return the typed share of rows that pass the filter; None if none was typed. Raises `ValueError` for other texts
-    than shares.
+    """Return the typed share of rows that pass the filter; None if none was typed.
+
+    Raises:
+        ValueError: the text is no share.
     """
     text = "".join(values.get(SHARE, ())).strip()
     return parse_row_share(text) if text else None
@@ -551,7 +566,13 @@ def _find_compared(visit: Visit) -> tuple[Answer, SyntheticTable]:
 
 
 def _find_or_submit_comparison(visit: Visit, answer: Answer, synthetic: SyntheticTable) -> Drawing | None:
-    """Return a cached comparison, or queue it and return None."""
+    """Return a cached comparison, or queue it and return None.
+
+    Args:
+        visit: The request, whose principal has a limit of waiting drawings.
+        answer: Answer that is compared.
+        synthetic: Public table to compare it with.
+    """
     inputs = collect_comparison_inputs(answer)
     studio = visit.services.studio
     drawing = studio.find(inputs, synthetic)
@@ -580,7 +601,14 @@ def export_release(visit: Visit) -> Response:
 
 
 def _export_drawing(visit: Visit, releases: Sequence[Answer], form: str, name: str = "") -> Response:
-    """Return a file that the renderer draws; the serving process itself does not draw."""
+    """Return a file that the renderer draws; the serving process itself does not draw.
+
+    Args:
+        visit: The request.
+        releases: Answers to draw.
+        form: Type of the file, such as ``svg``.
+        name: Name of the file; if empty, a default.
+    """
 
     def download_drawing(drawing: Drawing) -> Response:
         """Return a response with a rendered plot that browsers save as a file."""
@@ -666,7 +694,12 @@ def _find_chosen(visit: Visit) -> list[Answer]:
 
 
 def _respond_when_drawn(visit: Visit, respond: Callable[[Answer], Response]) -> Response:
-    """Respond with a drawn answer, or with status `NOT_DRAWN` if the client must try again."""
+    """Respond with a drawn answer, or with status `NOT_DRAWN` if the client must try again.
+
+    Args:
+        visit: The request; its path names the answer.
+        respond: Function that makes the response from a drawn answer.
+    """
     releases = visit.services.releases
     id = visit.path_params["release"]
     answer = (releases.get_with_drawing if visit.has_waited else releases.get)(visit.principal, id)
@@ -716,7 +749,12 @@ def _progress_context(visit: Visit, asked: AskedQuestion) -> dict[str, Any]:
 
 
 def _python_example(asked: AskedQuestion, host: str) -> str:
-    """Return Python code that asks this question again at no cost."""
+    """Return Python code that asks this question again at no cost.
+
+    Args:
+        asked: Question that was asked before.
+        host: Address of the server.
+    """
     code = write_question_code(question_from_json(asked.question), column=len("question = "))
     return "\n".join(
         [

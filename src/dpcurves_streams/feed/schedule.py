@@ -136,7 +136,12 @@ def _parse_time(text: str) -> datetime | Fraction | None:
 
 
 def _parse_number(name: str, value: Any) -> Fraction:
-    """Return a number as a fraction, a float as the decimal that it prints as."""
+    """Return a number as a fraction, a float as the decimal that it prints as.
+
+    Args:
+        name: Name of the argument, for the message of an error.
+        value: A number, or a text that spells one.
+    """
     if value in (0, "0"):
         return Fraction(0)
     is_below = isinstance(value, int | float | Fraction) and value < 0
@@ -198,7 +203,11 @@ class CellFinder:
         return self._filter is None or self._filter.evaluate(fields) == 1
 
     def find_cell(self, fields: Mapping[str, Any]) -> int | None:
-        """Return the index of a tuple's cell; None if the tuple is in no declared state."""
+        """Return the index of a tuple's cell; None if the tuple is in no declared state.
+
+        Args:
+            fields: Fields of the tuple (one record of the stream) by name.
+        """
         cell = 0
         for column, texts, numbers in zip(self._columns, self._texts, self._numbers, strict=True):
             slot = _find_slot(column.axis, texts, numbers, column.read_value(fields))
@@ -245,6 +254,9 @@ class StateColumn:
     def read_value(self, fields: Mapping[str, Any]) -> Any:
         """Return the value of a tuple: its field of this name, or else the value of the expression; None if both are
         missing.
+
+        Args:
+            fields: Fields of the tuple (one record of the stream) by name.
         """
         if self.expression is None or self.field in fields:
             return fields.get(self.field)

@@ -178,6 +178,11 @@ class TreeCounter(TimeStepMechanism):
     def _plan(self, query: TimeStepQuery, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
         """Return a plan of running totals; its error is the root mean variance over the windows, or over the first
         steps.
+
+        Args:
+            query: Keys, steps and windows that are counted.
+            loss: Privacy loss of the whole stream.
+            adjacency: Neighbouring streams.
         """
         whole = calibrate_noise(query, loss, adjacency)
         epochs = tuple(Epoch(blocks, _build_tree(shape, whole)) for blocks, shape in epoch_shapes(query, whole.family))

@@ -508,6 +508,11 @@ class TotalsReader:
         return totals if self.time_step > width else np.zeros_like(totals)
 
     def _noisy_values(self, values: FloatArray, width: int | None) -> NoisyValues:
-        """Return values with noise deviations; an aggregation's deviation grows as the root of its number of states."""
+        """Return values with noise deviations; an aggregation's deviation grows as the root of its number of states.
+
+        Args:
+            values: Estimates, one for each key.
+            width: Steps of the window; None: the values are totals since the start.
+        """
         deviations: FloatArray = sqrt(self._distribution.variance(self.time_step, width)) * self._sizes
         return NoisyValues(self._distribution.family, values, deviations)

@@ -94,7 +94,15 @@ class NoisyValues:
 
 @lru_cache(maxsize=64)
 def _noise_quantile(family: Family, level: float) -> float:
-    """Return the two-sided noise quantile in standard deviations."""
+    """Return the quantile that bounds noise on both sides with probability `level`, in standard deviations.
+
+    Args:
+        family: Family of the noise.
+        level: Probability, between 0 and 1.
+
+    Raises:
+        InvalidArgument: `level` is not between 0 and 1.
+    """
     if not 0 < level < 1:
         raise InvalidArgument("level", f"must be between 0 and 1, as in 0.95, got {level}")
     gaussian = NormalDist().inv_cdf((1 + level) / 2)

@@ -124,7 +124,11 @@ def double_literal(value: float) -> str:
 
 
 def slot_type(shape: Sequence[int]) -> str:
-    """Return the narrowest SQL type for the slots of a table. DuckDB counts a USMALLINT in an array."""
+    """Return the narrowest SQL type for the slots of a table. DuckDB counts a USMALLINT in an array.
+
+    Args:
+        shape: Number of slots along each axis.
+    """
     slots = prod(shape)
     if slots <= 2**16:
         return "USMALLINT"
@@ -379,7 +383,12 @@ def assign_subsets(names: Iterable[bytes], key: bytes, subsets: int) -> FloatArr
 
 
 def _slot_cells(bound: Sequence[engines.BoundAxis], slots: Sequence[str | None]) -> engines.SlotCells:
-    """Return the cells of a table; columns with SQL for the slot hold slots, the others numbers."""
+    """Return the cells of a table; columns with SQL for the slot hold slots, the others numbers.
+
+    Args:
+        bound: Axes of the query, matched to columns of the data.
+        slots: SQL of each axis's slot; None: NumPy finds it from numbers.
+    """
     return engines.SlotCells([bound_axis.axis for bound_axis in bound], [slot is not None for slot in slots])
 
 
@@ -535,7 +544,12 @@ def _edges_slot_sql(grid: Grid, number: str, slot: str) -> str:
     edges = grid.edges.tolist()
 
     def search(first: int, last: int) -> str:
-        """Return SQL for the cell, known to be one of these."""
+        """Return SQL for the cell, known to be one of these.
+
+        Args:
+            first: First slot that the value may be in.
+            last: Last slot that it may be in.
+        """
         if first == last:
             return f"{first}::{slot}"
         middle = (first + last + 1) // 2
@@ -809,7 +823,13 @@ class DuckEngine:
         return self._tally(tally, bound, slots).totals
 
     def _tally(self, tally: Tally, bound: Sequence[engines.BoundAxis], slots: Sequence[str | None]) -> Tally:
-        """SENSITIVE: add all batches of used rows to `tally` and return it."""
+        """SENSITIVE: add all batches of used rows to `tally` and return it.
+
+        Args:
+            tally: Tally that counts batches.
+            bound: Axes of the query, matched to columns of the data.
+            slots: SQL of each axis's slot; None: the tally finds it from numbers.
+        """
         for columns in _read_batches(self._engine.connection, self._used_rows(bound), bound, slots):
             tally.add(columns)
         return tally
@@ -963,7 +983,13 @@ class DuckEngine:
 
     def _scan(self, positions: Sequence[int], *, whole: bool = False, keeps_failing_rows: bool | None = None) -> str:
         """Return a FROM clause of all rows if each record is a unit: rows that fail the filter have no values, or are
-        left out; None: as the filter says."""
+        left out; None: as the filter says.
+
+        Args:
+            positions: Positions of the columns to read.
+            whole: If True, a column `whole` encodes all columns of a row.
+            keeps_failing_rows: Whether rows that fail the filter stay, without values; None: as the filter says.
+        """
         row_filter = self._filter
         extra = ", whole" if whole else ""
         if row_filter is None:
@@ -979,7 +1005,11 @@ class DuckEngine:
 
     def _scan_with_condition(self, positions: Sequence[int]) -> tuple[str, str]:
         """Return a FROM clause of whole rows, and the column of the condition by which they are ranked; empty without a
-        filter, or if rows that fail it are left out."""
+        filter, or if rows that fail it are left out.
+
+        Args:
+            positions: Positions of the columns to read.
+        """
         row_filter = self._filter
         rows = self._derived.scan(self._engine.connection, [*positions, *self._filter_positions], whole=True)
         if row_filter is None or row_filter.keeps_failing_rows:

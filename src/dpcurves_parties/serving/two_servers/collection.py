@@ -299,8 +299,15 @@ class Closing:
     ) -> Decision:
         """Return server 0's decision: the reports that both servers hold, and both commitments.
 
-        Raises `UnlistedParts` if more listings are needed; `ProtocolError` if there are no common reports, or an
-        earlier decision differs.
+        Args:
+            theirs: Server 1's message: commitments, and hashes of parts of its reports.
+            listed: Listings of server 1's reports, by part.
+            ours: This server's reports, in rising order.
+            stored: Number of this server's reports.
+
+        Raises:
+            UnlistedParts: more listings are needed.
+            ProtocolError: there are no common reports, or an earlier decision differs.
         """
         first, second = theirs.commitments
         if first not in (None, self.commitment):
@@ -384,7 +391,15 @@ class Closing:
     ) -> report_set.ReportSet:
         """Return the report set of server 0's decision, computed from this server's reports.
 
-        Raises `UnlistedParts` if more listings are needed, `ProtocolError` if the set differs.
+        Args:
+            closing: Server 0's message: hash of its report set, hashes of parts of its reports, and listings of some
+                parts.
+            ours: This server's reports, in rising order.
+            stored: Number of this server's reports.
+
+        Raises:
+            UnlistedParts: more listings are needed.
+            ProtocolError: the set differs.
         """
         agreed = report_set.intersect_reports(self.task, ours, stored, closing.summary, closing.listings)
         if agreed.name != closing.report_set:
@@ -847,8 +862,14 @@ class SharedTaskService(ABC, Generic[Of]):
         return status
 
     def _post_to_peer(self, endpoint: str, message: bytes) -> bytes:
-        """Send a request about this task to the peer server; return its response. Raises `ProtocolError` if it refuses
-        or cannot be reached.
+        """Send a request about this task to the peer server; return its response.
+
+        Args:
+            endpoint: Last part of the path of the URL.
+            message: Body of the request.
+
+        Raises:
+            ProtocolError: the peer refuses, or cannot be reached.
         """
         return self.peer.post(f"/tasks/{self.task.hash}/peer/{endpoint}", message)
 

@@ -118,7 +118,11 @@ class ReportError(IntEnum):
 
 
 def encode_integer(value: int, size: int) -> bytes:
-    """Return a nonnegative integer as `size` big-endian bytes. Raises `OverflowError` if it does not fit."""
+    """Return a nonnegative integer as `size` big-endian bytes.
+
+    Raises:
+        OverflowError: the integer does not fit.
+    """
     return value.to_bytes(size, "big")
 
 
@@ -156,14 +160,21 @@ class Reader:
         return content
 
     def read_integer(self, size: int) -> int:
-        """Return the next `size` bytes as a big-endian integer. Raises `ValueError` if fewer are left."""
+        """Return the next `size` bytes as a big-endian integer.
+
+        Raises:
+            ValueError: fewer bytes are left.
+        """
         return int.from_bytes(self.read_bytes(size), "big")
 
     def read_vector(self, size: int) -> bytes:
-        """Return the bytes of the next vector. Raises `ValueError` if it is truncated.
+        """Return the bytes of the next vector.
 
         Args:
             size: Bytes of its length prefix.
+
+        Raises:
+            ValueError: the vector is truncated.
         """
         return self.read_bytes(self.read_integer(size))
 
@@ -196,7 +207,11 @@ class Extension(NamedTuple):
 
     @classmethod
     def from_reader(cls, reader: Reader) -> Extension:
-        """Read an extension: type of 2 bytes, then its data. Raises `ValueError` if it is truncated."""
+        """Read an extension: type of 2 bytes, then its data.
+
+        Raises:
+            ValueError: it is truncated.
+        """
         return cls(reader.read_integer(2), reader.read_vector(2))
 
     def to_bytes(self) -> bytes:
@@ -267,7 +282,11 @@ class ReportShare(NamedTuple):
 
     @classmethod
     def from_reader(cls, reader: Reader) -> ReportShare:
-        """Read a report for one server. Raises `ValueError` if it is truncated."""
+        """Read a report for one server.
+
+        Raises:
+            ValueError: it is truncated.
+        """
         return cls(ReportMetadata.from_reader(reader), reader.read_vector(4), HpkeCiphertext.from_reader(reader))
 
     def to_bytes(self) -> bytes:
@@ -306,7 +325,11 @@ class Report(NamedTuple):
 
 
 def parse_upload_request(message: bytes) -> list[Report]:
-    """Parse the reports of an `UploadRequest`. Raises `ProtocolError`: it is invalid, or repeats a report id."""
+    """Parse the reports of an `UploadRequest`.
+
+    Raises:
+        ProtocolError: the message is invalid, or repeats a report id.
+    """
     return _decode_distinct_reports(message, Report.from_reader, "upload request")
 
 
@@ -388,7 +411,11 @@ class VerifyInit(NamedTuple):
 
     @classmethod
     def from_reader(cls, reader: Reader) -> VerifyInit:
-        """Read a report for the helper with the leader's proof message. Raises `ValueError` if it is truncated."""
+        """Read a report for the helper with the leader's proof message.
+
+        Raises:
+            ValueError: it is truncated.
+        """
         return cls(ReportShare.from_reader(reader), reader.read_vector(4))
 
     def to_bytes(self) -> bytes:
@@ -632,7 +659,11 @@ def hpke_seal(plaintext: bytes, key: bytes, info: bytes, aad: bytes) -> tuple[by
 
 @lru_cache(64)
 def _load_public_key(key: bytes) -> KEMKeyInterface:
-    """Return a pyhpke key from 32 bytes of an X25519 public key, cached. Raises `ValueError` if they are none."""
+    """Return a pyhpke key from 32 bytes of an X25519 public key, cached.
+
+    Raises:
+        ValueError: the bytes are no public key.
+    """
     return KEMKey.from_pyca_cryptography_key(X25519PublicKey.from_public_bytes(key))
 
 
