@@ -109,8 +109,9 @@ class QuantileQuantile(CompositeResult):
 
     @property
     def scopes(self) -> Mapping[str, bool]:
-        """Scopes of the intervals with their values of `population`: these records and, if each unit of both curves
-        is one record, the population.
+        """Names of the scopes that intervals may have, each with its value of `population`.
+
+        The scopes are these records and, if each unit of both curves is one record, the population.
         """
         curve_scopes = [interval_scopes(curve.privacy) for curve in (self.first, self.second)]
         return min(curve_scopes, key=len)

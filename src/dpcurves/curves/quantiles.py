@@ -211,7 +211,8 @@ class QuantilesQuestion(TableQuestion):
             cells, unless they are counted apart: a quantile there is only known to lie beyond an edge.
         probabilities: Shares between 0 and 1.
         measured_in: The measuring unit of the column, for the axis.
-        hint: See `CdfQuestion`.
+        hint: Public knowledge of the distribution, which must not come from the data: `PEAKED` in a small part of the
+            grid, `SPREAD` over much of it, or `ATOMS`, single cells with many records. None: the answers decide.
         search: The level of the intervals of the search. None: 0.95 on a grid of more than 2**20 slots; on other grids
             quantiles are computed from a distribution function.
 

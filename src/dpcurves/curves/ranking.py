@@ -172,7 +172,8 @@ class Ranking(SummaryByCategory):
         Args:
             level: Confidence level of the intervals.
             population: Whether intervals for the population are included.
-            suppress: See `to_csv`.
+            suppress: A number is left out if the width of its interval for these records exceeds this fraction of the
+                number; None: all numbers are shown. The rule spares readers noise, and adds no protection.
         """
         return [self.describe_table(level=level, population=population, suppress=suppress)]
 

@@ -8,14 +8,17 @@ neighbours,
 so a record counts as the nearest value, and as the larger of two equally near ones. If records only take declared
 values, a cell determines the value of its records, and estimates have no error of rounding.
 
-`Weights` names a column of survey weights. A weight is clipped at a public cap and rounded to a multiple of
-``cap / STEPS``. Sums of weights are then integers, so that exact integer noise can be added to them.
+`Weights` names a column of survey weights, which say how many units of the population a record stands for. Its
+`to_steps` maps each weight w to the integer nearest to ``STEPS * min(w, cap) / cap``, for a public cap. Sums of weights
+are then integers, so that exact integer noise can be added to them, and one record moves a sum by at most the cap.
 
 Formal guarantees: neighbouring tables stay neighbouring, because values and caps are public, and clipping and rounding
 are functions of one record.
 
 >>> Values((300, 350, 400)).edges.tolist()
 [275.0, 325.0, 375.0, 425.0]
+>>> Weights("w", 5).to_steps(np.array([0.0, 1.0, 99.0])).tolist()  # the last one is clipped at 5
+[0, 13107, 65536]
 """
 
 from __future__ import annotations
@@ -101,7 +104,7 @@ class Values(Grid):
         Values((300.0, 350.0, 500.0))
 
         Raises:
-            ValueError: the text has another form, or see the class.
+            ValueError: the text has another form; a value is repeated or infinite; or there are too many.
         """
         require_type("values", text, str, "a text as 0:120")
         try:
