@@ -225,7 +225,8 @@ def format_interval(lower: float, upper: float, known_to: float = 0.0) -> str:
     If the value inside is known to within some width, digits are at least a tenth of it.
 
     Args:
-        lower, upper: Endpoints.
+        lower: Lower endpoint.
+        upper: Upper endpoint.
         known_to: Width to which the value inside is known; 0: not known.
 
     >>> inf = float("inf")
