@@ -217,7 +217,16 @@ def _table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 def _describe_releases(
     statement: Statement, about: About, results_by_request: Mapping[str, tuple[str, ReleasedResult]]
 ) -> list[str]:
-    """Return the charges of a dataset, with who asked, the purpose and the loss, and their sums."""
+    """Return the charges of a dataset, with who asked, the purpose and the loss, and their sums.
+
+    Args:
+        statement: Statement of the account.
+        about: Facts that the ledger does not know.
+        results_by_request: Name and result by request id.
+
+    Returns:
+        Paragraphs and tables in Markdown.
+    """
     balance = BalanceReport.from_statement(statement)
     rows = [
         [

@@ -179,7 +179,7 @@ class SecondRound(Task):
     def from_first_round(
         cls, task: Task, curve: CDF, first_class: FirstClass, people: int, *, names: bytes | None = None
     ) -> SecondRound:
-        """Make the second round from the curve of a first round.
+        """Return the second round, in which the other class reports one bit each, from the curve of a first round.
 
         Args:
             task: The task of the first class, which asks for a distribution function.
@@ -304,14 +304,19 @@ class SecondRound(Task):
         )
 
     def _draw_answers(self, slots: IntArray, source: Randomness) -> IntArray:
-        """SECRET: return the slot `ONE` with the published probability of each score's slot, else `ZERO`."""
+        """SECRET: return the slot `ONE` with the published probability of each score's slot, else `ZERO`.
+
+        Args:
+            slots: Slot of each person's score.
+            source: Random numbers of the person's report.
+        """
         thresholds = np.array([*self.one_probabilities, PROBABILITY_PARTS // 2], dtype=np.uint64)
         words = np.frombuffer(source.random_bytes(4 * len(slots)), dtype="<u4").astype(np.uint64)
         return np.where(words < thresholds[slots], ONE, ZERO)
 
     @classmethod
     def from_json(cls, text: str) -> SecondRound:
-        """Parse the output of `to_json`.
+        """Return the second round that a JSON document describes, as `to_json` wrote it.
 
         Args:
             text: A JSON document; every statement in it is checked, because it comes from a server.
@@ -363,7 +368,17 @@ class SecondRound(Task):
 
 
 def _parse_first_round(stored: dict[str, Any]) -> dict[str, Any]:
-    """Return the names and the task of the first round, as far as a document has them."""
+    """Return the names and the task of the first round, as far as a document has them.
+
+    Args:
+        stored: Fields of the document.
+
+    Returns:
+        ``names``, the pseudonyms as bytes, and ``earlier``, the task as JSON; None where the document has none.
+
+    Raises:
+        InvalidArgument: the names are no Base64.
+    """
     names = stored.get("names")
     earlier = stored.get("earlier")
     try:
@@ -406,6 +421,11 @@ def _list_bit_ratios(chances: Sequence[int], starts: Sequence[int], bit: Fractio
 
     The ratio grows with the first value's probability and shrinks with the second's. So the two largest and the two
     smallest probabilities of intervals suffice.
+
+    Args:
+        chances: Probability of the answer 1 for each slot, in units of ``1 / PROBABILITY_PARTS``.
+        starts: First slot of each interval.
+        bit: Likelihood ratio of the randomised bit.
     """
     probabilities = np.array(chances, dtype=np.int64)
     largest = np.append(np.maximum.reduceat(probabilities, list(starts)), PROBABILITY_PARTS // 2)
@@ -449,7 +469,7 @@ def publish(collection: Collection, first_class: FirstClass, people: int, *, nam
 
 
 def read_task(path: str | Path) -> Task:
-    """Read the task of a file, of a single round or of a second round.
+    """Return the task in a file, of a single round or of a second round.
 
     Raises:
         ValueError: the file cannot be read, or does not contain a task.
@@ -555,7 +575,12 @@ def estimate_area(curve: CDF, first_class: FirstClass, bits: BitCounts) -> UStat
     """
 
     def find_ends(level: float, population: bool) -> tuple[float, float]:
-        """Return the endpoints of the interval at a level, for these people or for the population."""
+        """Return the endpoints of the interval at a level, for these people or for the population.
+
+        Args:
+            level: Confidence level, between 0 and 1.
+            population: If True, the interval is for the population.
+        """
         edge_errors = simulate_edge_errors(curve, population) * (1 if first_class is FirstClass.NEGATIVES else -1)
         lower, upper = (samples[:, None] for samples in bits.sample_means(len(edge_errors)))
         low = [basic_interval(0.0, column, level)[0] for column in (edge_errors - lower).T]
@@ -615,7 +640,15 @@ def _simulate_sampling_errors(curve: CDF, shares: FloatArray, people: int, draws
 
 
 def estimate_shares(curve: CDF) -> FloatArray:
-    """Return monotone shares below the boundaries of all slots: the isotonic regression of the unbiased shares."""
+    """Return monotone shares of records below the boundaries of all cells (slots): the isotonic regression of the
+    unbiased shares.
+
+    Args:
+        curve: Released distribution function.
+
+    Returns:
+        Shares from 0 to 1, (slots + 1,).
+    """
     slots = curve.prefixes.grid.slots
     bounds = np.asarray(curve.prefixes.evidence.sums.bounds)
     _, counts = counts_between(curve.prefixes, bounds)

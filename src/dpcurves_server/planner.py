@@ -294,7 +294,12 @@ class Planner:
         return future
 
     def _work(self) -> None:
-        """Make plans, one at a time: one of each person who waits, in turns. No outcome of a plan ends the thread."""
+        """Run in a thread without end: compute the plans of waiting requests one at a time, one for each waiting
+        person in turn.
+
+        Each outcome is stored, and waiting requests are answered; after an error they get a `ProtocolError` with status
+        503, and the thread goes on.
+        """
         while True:
             with self._changed:
                 while not self._waiting:
@@ -447,8 +452,10 @@ def has_numbers(declared: Declared) -> bool:
 
 
 def _require_numbers(declared: Declared, axis: Axis) -> None:
-    """Refuse a declared column that has no numbers, and no dates for an axis that reads them. Raises
-    `InvalidArgument`.
+    """Check that a declared column has numbers, or dates for an axis that reads them.
+
+    Raises:
+        InvalidArgument: the column has dates where numbers are needed, or categories.
     """
     if has_dates(declared) and not isinstance(axis, TypedAxis):
         name = str(declared.column)
@@ -473,7 +480,9 @@ def _is_declared(value: Category, declared: Declared) -> bool:
 
 # The process that plans: it reads jobs, and writes outcomes, until its standard input closes.
 def main() -> None:
-    """Read planning jobs from standard input, and write the outcome of each, until the input closes."""
+    """Run as the planning process: read questions from standard input, and write the plan of each, or the error, until
+    the input closes.
+    """
     import resource
 
     disable_core_dumps()

@@ -112,7 +112,12 @@ def question_from_row(row: Row[Any]) -> AskedQuestion:
 
 
 def loss_from_text(epsilon: str | None, rho: str | None) -> PrivacyLoss:
-    """Return the loss that was stored as exact texts of epsilon, else of rho."""
+    """Return the loss that was stored as exact texts of epsilon, else of rho.
+
+    Args:
+        epsilon: Exact text of epsilon; None: the loss has a rho.
+        rho: Exact text of rho; not read if epsilon is given.
+    """
     return parse_loss(epsilon, None) if epsilon is not None else parse_loss(None, rho)
 
 
@@ -290,6 +295,10 @@ class Questions:
     def get(self, who: Principal, id: str) -> AskedQuestion:
         """Return a question by its identifier, with its status at the last publication time (not the live one).
 
+        Args:
+            who: Caller, whose rights are checked.
+            id: Identifier of the question.
+
         Raises:
             ProtocolError: The question does not exist, or is hidden from the caller.
         """
@@ -314,6 +323,10 @@ class Questions:
 
         Formal guarantees: it is computed from the published states that every analyst of the project sees. It depends
         neither on counting times, which may depend on records, nor on other projects.
+
+        Args:
+            who: Caller, whose rights are checked.
+            asked: The question; 0 is returned if it does not wait.
 
         Raises:
             ProtocolError: The project's questions are hidden from the principal.

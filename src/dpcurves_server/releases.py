@@ -387,8 +387,10 @@ class Models:
         }  # fmt: skip
 
         def insert_model(connection: Connection) -> StoredModel:
-            """Store the model, or return the stored one. Raises `ProtocolError` if the name is in use or there are too
-            many models.
+            """Store the model; return the stored one if the project has it already.
+
+            Raises:
+                ProtocolError: the name is in use, or there are too many models (status 409).
             """
             stored = _find_model(connection, project, model.digest)
             if stored is not None:

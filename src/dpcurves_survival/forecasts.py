@@ -1,15 +1,15 @@
-"""Forecast the errors of survival questions before budget is spent.
+"""Forecast the errors of differentially private survival questions before budget is spent, by simulated releases.
 
-For each type of question, records are synthesised (`_time_columns` and others), answered with noise, and the result is
+For each type of question, records are synthesised, the question is answered on them with noise, and the result is
 compared with the estimate from exact counts of the same records. The error is
 
-- for curves (Kaplan-Meier, Turnbull, incidences), the root mean square difference over the edges of the grid;
-- for the area under a ROC curve, the absolute difference.
+    for curves (Kaplan-Meier, Turnbull, incidences)    the root mean square difference over the edges of the grid
+    for the area under a ROC curve                     the absolute difference
 
-`FORECASTS` registers one `ForecastKind` per type of question. Records may also be like those of a released curve
-(`distribution_from_curve`).
+`FORECASTS` has one `ForecastKind` per type of question: functions that synthesise its columns and measure its error.
+`distribution_from_curve` synthesises records like those of an already released curve instead.
 
-Formal guarantees: no confidential record is read, and no budget is spent.
+Formal guarantees: all records are synthetic, so no confidential record is read, and no budget is spent.
 """
 
 from __future__ import annotations
@@ -56,14 +56,18 @@ from .survival_models import HorizonCounts, SurvivalModel, SurvivalModelQuestion
 
 
 TIMES = MappingProxyType({name: censor_times(PLACES[name]) for name in ("a hill", "a long tail", "tied values")})
+"""Samplers of censored times, as fractions of the grid, by the name of the distribution of event times."""
 
 
 def _time_columns(question: SurvivalQuestion, sample: tuple[FloatArray, Bits]) -> Table:
     """Return synthetic columns for a question: times on its grid, and the value of its event column.
 
     Args:
-        question: The question.
+        question: The question, which names the columns.
         sample: Times as fractions of the grid, and event indicators, shape (records,) each.
+
+    Returns:
+        Arrays of shape (records,) by column name.
     """
     time, event = sample
     values = event_categories(question).values
@@ -99,7 +103,10 @@ SURVIVAL_FORECAST = ForecastKind(
 
 
 def _trace_curve(curve: Survival) -> rehearsals.Traced:
-    """Return the points of a curve past the end of follow-up, with its band, for a plot of the forecast."""
+    """Return edges, survival and the band's lower and upper limits of a curve, for a plot of the forecast.
+
+    The curve is extrapolated past the end of follow-up; all arrays have the shape (cells + 1,).
+    """
     return (curve.x, curve.extrapolated_survival, *curve.band(LEVEL))
 
 
@@ -135,6 +142,9 @@ def count_cells(records: Columns, *sides: tuple[str, Grid | Categories]) -> Floa
         records: Synthetic records by column.
         sides: For each axis, the name of the column and its categories or grid. Numbers outside a grid are counted in
             the first and the last place of its axis.
+
+    Returns:
+        Counts, with one axis for each of `sides`; a grid has two more places than cells.
     """
     places = []
     shape = []
@@ -153,7 +163,7 @@ def count_cells(records: Columns, *sides: tuple[str, Grid | Categories]) -> Floa
 
 
 def _cause_columns(question: Any, sample: Any) -> dict[str, Any]:
-    """Return synthetic columns of competing risks, in which the causes alternate among records with an event."""
+    """Return synthetic columns of competing risks: times, and causes that alternate among records with an event."""
     time, event = sample
     kinds = np.arange(len(event)) % len(question.causes) + 1
     values = np.array([question.censored_value, *question.causes], dtype=object)
@@ -242,7 +252,12 @@ def _model_columns(question: Any, sample: Any) -> dict[str, Any]:
 
 
 def _auc_half_width(model: SurvivalModel, population: bool) -> float:
-    """Return half the width of the interval of the area under the ROC curve at the confidence level of forecasts."""
+    """Return half the width of the interval of the area under the ROC curve at the confidence level of forecasts.
+
+    Args:
+        model: The released result.
+        population: Whether the interval is for the population, sampling error included.
+    """
     return rehearsals.mean_half_width(model.auc.interval(LEVEL, population=population))
 
 
@@ -302,11 +317,13 @@ PLAN_NOTES: Mapping[type[Any], Callable[..., tuple[str, ...]]] = MappingProxyTyp
 def distribution_from_curve(question: Any, curve: Survival) -> tuple[RecordDistribution, float] | None:
     """Return a sampler of records like those of a released survival curve, and their estimated number.
 
-    None is returned if the question has no columns of times and events.
-
     Args:
         question: The question to forecast.
         curve: A released survival curve.
+
+    Returns:
+        A function of a random generator and a number of records, which returns columns by name; and the number of
+        records of the curve. None if the question has no columns of times and events.
     """
     if not (hasattr(question, "time") and hasattr(question, "event_value")):
         return None
@@ -316,7 +333,12 @@ def distribution_from_curve(question: Any, curve: Survival) -> tuple[RecordDistr
 def _time_distribution_from_curve(question: Any, curve: Survival) -> RecordDistribution:
     """Return a sampler of records like those of a released survival curve.
 
-    Event times follow the curve. Censoring times follow the numbers at risk divided by the curve.
+    Event times follow the curve. Censoring times follow the numbers at risk divided by the curve: the share at risk is
+    the share without an event times the share that is not censored, if both are independent.
+
+    Args:
+        question: The question, which names the columns of times and events.
+        curve: The released curve.
     """
     names = np.array(event_categories(question).values)
     remaining = np.append(curve.at_risk[1:], 0.0) / max(float(curve.at_risk[0]), 1.0)
@@ -329,8 +351,7 @@ def _time_distribution_from_curve(question: Any, curve: Survival) -> RecordDistr
     )
 
     def sample_records(draw: Generator, size: int) -> Table:
-        """Return a table of `size` synthetic records: observed times, up to the end of the grid, and the value of
-        the event column."""
+        """Return `size` synthetic records: observed times up to the end of the grid, and values of the event column."""
         cell, until = (draw.choice(len(edges), size, p=masses) for masses in (happens, ends))
         placed = [
             sample_within_cells(edges, values, np.minimum(cells, len(edges) - 2), draw) for cells in (cell, until)

@@ -1,7 +1,8 @@
-"""Gray's test: do groups have the same cumulative incidence of a cause under competing risks?
+"""Gray's test under differential privacy: do groups have the same cumulative incidence of a cause (competing risks)?
 
-Let d_i be the events of the cause and Y_i the records at risk of group i in a cell of time, S_i the share without any
-event, and F_i the incidence of the cause before it. F, d and R are those of all groups together. Then
+`gray_test` takes released counts of events and of records at risk, by group, and returns the test statistic and its
+p-value. Let d_i be the events of the cause and Y_i the records at risk of group i in a cell of time, S_i the share
+without any event, and F_i the incidence of the cause before it. F, d and R are those of all groups together. Then
 
     at risk     R_i = Y_i * (1 - F_i) / S_i                         for the subdistribution hazard
     score       z_i = sum over cells of (1 - F)**rho * (d_i - d * R_i / R)
@@ -10,7 +11,8 @@ event, and F_i the incidence of the cause before it. F, d and R are those of all
 V is Gray's covariance under equal incidence, plus the covariance of the noise. The p-value is simulated with noise and
 normal sampling errors. Also called: test of equal subdistribution hazards, `cmprsk::cuminc` of R.
 
-Formal guarantees: post-processing of released counts, which costs no budget.
+Formal guarantees: results are functions of released counts and of simulated noise, and no record is read, so they cost
+no budget.
 
 Reference: Gray 1988, *A class of K-sample tests for comparing the cumulative incidence of a competing risk*.
 
@@ -44,7 +46,7 @@ from .competing_risks import CompetingRisks
 
 @dataclass(frozen=True, slots=True)
 class Tuning:
-    """Numbers that steer Gray's test."""
+    """Numbers that steer Gray's test. Privacy does not depend on them."""
 
     least_variance: float = (
         1e-9  # events squared; added to the covariance of groups, which is else singular if a group has no events
@@ -88,7 +90,9 @@ class GroupCounts(NamedTuple):
 
 
 class SubdistributionRisk(NamedTuple):
-    """What Gray's score and its covariance are computed from, each (..., groups, cells) unless stated.
+    """Intermediate numbers of Gray's test, from which its score and covariance are computed.
+
+    Shapes are (..., groups, cells) unless stated.
 
     Attributes:
         events: Events of the tested cause, 0 where a group is not at risk.
@@ -115,7 +119,7 @@ class SubdistributionRisk(NamedTuple):
 
     @classmethod
     def from_counts(cls, counts: GroupCounts, known: BoolArray, rho: float) -> SubdistributionRisk:
-        """Return the numbers of Gray's test from counts.
+        """Compute the intermediate numbers of Gray's test from counts.
 
         Without noise, the share without any event is at least the share at risk, because censoring takes the rest.
         Noise could make it smaller, and divide by almost nothing, so that it is raised to that share.
@@ -140,7 +144,7 @@ class SubdistributionRisk(NamedTuple):
         )
 
     def score(self) -> FloatArray:
-        """Return observed minus expected events of the cause in each group, (..., groups)."""
+        """Return weighted observed minus expected events of the cause in each group, (..., groups)."""
         died = self.events.sum(axis=-2)[..., None, :]
         fraction = _divide(self.at_risk, self.at_risk.sum(axis=-2)[..., None, :])
         return np.asarray((self.weight[..., None, :] * (self.events - died * fraction)).sum(axis=-1))
@@ -211,7 +215,13 @@ class _Comparison:
     def from_groups(
         cls, groups: Sequence[CompetingRisks], cause: Category, generator: np.random.Generator
     ) -> _Comparison:
-        """Return the comparison of one cause between groups, with newly simulated noise of every group."""
+        """Return the comparison of one cause between groups, with newly simulated noise of every group.
+
+        Args:
+            groups: Results with the same causes and grid.
+            cause: One of their causes.
+            generator: Random generator of the simulated noise.
+        """
         row = groups[0].causes.index(cause)
         tables = [group._risk_table for group in groups]
         noises = [group._sample_noise(generator) for group in groups]
@@ -239,16 +249,22 @@ class _Comparison:
         return cls(released, noise, censored, censored_noise, np.stack(known), np.stack(inner))
 
     def add_noise(self) -> GroupCounts:
-        """Return the released counts plus the simulated noise in `noise`, with a first axis of draws; equal at each
-        call.
-        """
+        """Return the released counts plus the simulated noise, (draws, groups, cells); equal at each call."""
         return GroupCounts(*(counts + noise for counts, noise in zip(self.released, self.noise, strict=True)))
 
     def estimate_bias(self, covariance: FloatArray, rho: float, tuning: Tuning) -> float:
-        """Return the largest shift of a score if records are censored evenly over cells, in its standard deviations.
+        """Return how far the test may be off because cells are wide.
 
-        Then half of the censored records of a cell are not at risk at its events. 0 if noise may have made the shift,
-        or it is small. See `dpcurves_survival.inference.estimate_log_rank_bias`.
+        The test takes all records censored in a cell for at risk at its events. If records are censored evenly over a
+        cell, half of them are not. The result is the largest shift of a score that this makes.
+
+        Args:
+            covariance: Covariance of the scores, (groups, groups).
+            rho: Power of one minus the pooled incidence in the weights.
+            tuning: Limits below which a shift is ignored.
+
+        Returns:
+            The shift in standard deviations of the score; 0 if noise may have made it, or it is small.
         """
         cells = self.known & self.inner.all(axis=0)
         if not cells.any():
@@ -288,20 +304,20 @@ def gray_test(
     Args:
         risks: Results of *different* records on one grid: `dp.CompetingRisksQuestion` with ``by=``, or a sequence.
         cause: The cause.
-        rho: Power of one minus the pooled incidence in the weights of times.
-        generator: Random numbers of the simulation.
+        rho: Power of one minus the pooled incidence in the weights of times, from 0; 0: equal weights.
+        generator: Random generator of the simulation; None: a fixed public seed, so that results can be repeated.
         tuning: Numbers that steer the test.
 
     Returns:
         The `statistic`, its `p_value` for the population, and `notes` if the test may be biased.
 
     Raises:
-        TypeError: an item is no `CompetingRisks`.
-        ValueError: there are fewer than two groups, causes or grids differ, the cause does not exist, units have
+        TypeError: An item is no `CompetingRisks`.
+        ValueError: There are fewer than two groups, causes or grids differ, the cause does not exist, units have
             several records, or `rho` is negative.
 
     Warns:
-        CurveWarning: each of its `notes`.
+        CurveWarning: Each of the result's `notes`.
 
     >>> import dpcurves as dp
     >>> table = {"t": [2, 4, 6, 9] * 600, "e": [1, 2, 1, 0] * 600, "arm": [1, 1, 2, 2] * 600}
@@ -352,7 +368,15 @@ def gray_test(
 
 
 def _parse_groups(risks: Any) -> list[CompetingRisks]:
-    """Return the groups. Raises `InvalidArgument` unless there are two or more with the same causes and cells."""
+    """Return the results of the compared groups as a list, after checking that they can be compared.
+
+    Args:
+        risks: A mapping of groups to results, or a sequence of results.
+
+    Raises:
+        TypeError: An item is no `CompetingRisks`.
+        InvalidArgument: There are fewer than two groups, causes or grids differ, or units have several records.
+    """
     groups: list[Any] = []
     if isinstance(risks, Mapping):
         groups = list(risks.values())

@@ -1,7 +1,8 @@
-"""Ask a survival question in one call, on arrays in memory.
+"""Differentially private Kaplan-Meier curves in one call, on arrays in memory.
 
-Each call makes its own ledger, so that the losses of several calls are not added up. Use a `Session` for several
-questions about the same records.
+`survival` takes times and event indicators, a public grid and a privacy loss, and returns a `Survival` curve. Each call
+makes its own ledger, so that the losses of several calls are not added up. Use a `Session` for several questions about
+the same records.
 """
 
 from __future__ import annotations

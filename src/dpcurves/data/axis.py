@@ -102,6 +102,12 @@ class Predictor(ABC):
     def predict(self, table: Any) -> FloatArray:
         """Return the values for a public table, a data frame or a mapping. Ask questions about confidential tables.
 
+        Args:
+            table: Public table with the model's columns.
+
+        Returns:
+            Predictions, (records,); NaN where a column is missing a value.
+
         Raises:
             ValueError: a column is missing.
         """
@@ -586,7 +592,11 @@ def _name_other(names: Sequence[Category]) -> str:
 
 
 def parse_category(name: str, declared: Any) -> Category:
-    """Return a declared category as Python text, number or truth value. `name` is the argument for error messages.
+    """Return a declared category as Python text, number or truth value.
+
+    Args:
+        name: Name of the argument, for the message.
+        declared: The category; scalars of NumPy are converted.
 
     Raises:
         TypeError: the category has another type, such as a date, bytes, an enum member or a tuple. No value equals it.

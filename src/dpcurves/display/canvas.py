@@ -46,6 +46,10 @@ SQUARE = (4.8, 5.4)
 def prepare_axes(ax: Axes | None, size: tuple[float, float]) -> Axes:
     """Return `ax`, or the axes of a new pyplot figure of `size` inches.
 
+    Args:
+        ax: Axes of the caller; None: a figure is made.
+        size: Width and height of a new figure in inches.
+
     Raises:
         ImportError: matplotlib is not installed.
         TypeError: `ax` is not a matplotlib Axes.
@@ -218,6 +222,15 @@ def hull_in_blocks(
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Return edges and bounds of a band over cells; beyond ``2 * finest`` cells, the hull over blocks of adjacent
     cells.
+
+    Args:
+        edges: Edges of the cells, (cells + 1,).
+        low: Lower bounds, (cells,).
+        high: Upper bounds, (cells,).
+        finest: Largest number of blocks.
+
+    Returns:
+        Edges, lower bounds and upper bounds of the blocks.
 
     >>> hull_in_blocks(np.arange(4.0), np.zeros(3), np.array([1.0, 5.0, 2.0]), finest=1)
     (array([0., 3.]), array([0.]), array([5.]))
@@ -427,7 +440,15 @@ class Picture:
     def shade_band(
         self, edges: ArrayLike, lower: ArrayLike, upper: ArrayLike, words: str, alpha: float | None = None
     ) -> None:
-        """Shade the area between two bounds, (cells,) each, over each cell, with the legend entry `words`."""
+        """Shade the area between two bounds, (cells,) each, over each cell, with the legend entry `words`.
+
+        Args:
+            edges: Edges of the cells, (cells + 1,).
+            lower: Lower bounds, (cells,).
+            upper: Upper bounds, (cells,).
+            words: Entry in the legend.
+            alpha: Opacity from 0 to 1; None: that of this kind of band.
+        """
         ends = (np.asarray(values, dtype=float) for values in (edges, lower, upper))
         dense = shade_opacity(words, self.ax) if alpha is None else alpha
         title = deduplicate_label(self.ax, words)
@@ -464,7 +485,13 @@ class Picture:
         self.ax.hlines(heights, *ends, color=self.style.color, alpha=alpha, linewidth=width, label=label)
 
     def draw_line(self, x: ArrayLike, y: ArrayLike, label: str | None) -> None:
-        """Draw a line through the points that are visible at the resolution of a plot."""
+        """Draw a line through the points that are visible at the resolution of a plot.
+
+        Args:
+            x: Positions of the points.
+            y: Heights of the points.
+            label: Name in the legend; None: the line has none.
+        """
         across = np.asarray(x, dtype=float)
         upwards = np.asarray(y, dtype=float)
         seen = select_visible_points(across, upwards)

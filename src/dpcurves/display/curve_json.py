@@ -417,7 +417,14 @@ def encode_curves(curves: Mapping[str, str], privacy: PrivacyStatement, evidence
 
 
 def parse_curve(text: str, kind: str) -> CurveDocument:
-    """Parse a released curve of the class `kind` from its JSON text.
+    """Return the parts of a released curve from its JSON text, after checking the text against the schema of its kind.
+
+    Args:
+        text: JSON that `to_json` wrote.
+        kind: Kind of curve that the text must have.
+
+    Returns:
+        Arrays by name, privacy statement with notes, and the released evidence.
 
     Raises:
         ValueError: the text is not a curve of this kind, or is damaged; the message has the path.
@@ -503,7 +510,11 @@ def _parse_integer(text: str) -> int:
 
 
 def _check_lengths(document: Mapping[str, Any]) -> None:
-    """Refuse a document whose arrays do not fit together in length. Raises `InvalidArgument`."""
+    """Check that the arrays of a curve's JSON, and of the curves inside, fit together in length.
+
+    Raises:
+        InvalidArgument: they do not; the message names the arrays.
+    """
     for curve in document["curves"].values() if document["kind"] == "curves" else ():
         _check_lengths(curve)
     arrays = extra_lengths(document["kind"])
@@ -537,7 +548,13 @@ def _to_plain(value: object) -> object:
 
 
 def _to_plain_scalar(value: object) -> object:
-    """Convert a scalar to the JSON type itself, also from a subclass, whose own text form may differ."""
+    """Return a scalar as a value of the JSON type itself, also from a subclass, whose own text form may differ.
+
+    Numbers that are not finite become None.
+
+    Raises:
+        WrongArgumentType: the value is of another type.
+    """
     if value is None or isinstance(value, bool):
         return value
     if isinstance(value, str):

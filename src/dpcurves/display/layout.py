@@ -192,8 +192,11 @@ class FittedLayout(ConstrainedLayoutEngine):
         """Write the legend of `ax` anew, after its entries were translated, with a title in the reader's language.
 
         Args:
-            ax: A plot whose legend this layout places. Raises `KeyError` for another one.
+            ax: A plot whose legend this layout places.
             reader: Translator of texts.
+
+        Raises:
+            KeyError: this layout places no legend of `ax`.
         """
         request = self._legends[ax]
         request.title = reader.translate(request.title)
@@ -268,7 +271,12 @@ class FittedLayout(ConstrainedLayoutEngine):
         self._grown_size = tuple(fig.get_size_inches().tolist())
 
     def _wrap_labels(self, fig: Figure, renderer: RendererBase) -> bool:
-        """Wrap titles and axis labels at the size of the figure; return whether a text changed."""
+        """Wrap titles and axis labels at the size of the figure; return whether a text changed.
+
+        Args:
+            fig: The figure.
+            renderer: Measures texts in pixels.
+        """
         margin = 0.03 * fig.bbox.width  # of the width, left free at both sides
         changed = False
         for text, room in self._labels_with_room(fig):
@@ -289,7 +297,11 @@ class FittedLayout(ConstrainedLayoutEngine):
         return whole if text.get_text() == last else text.get_text()
 
     def _labels_with_room(self, fig: Figure) -> Iterator[tuple[Text, float]]:
-        """Yield each title and axis label with text, with the pixels that one line of it may have."""
+        """Yield each title and axis label with text, with the pixels that one line of it may have.
+
+        Yields:
+            Pairs of a text and the pixels for a line, along its direction.
+        """
         width, height = fig.bbox.width, fig.bbox.height
         if fig._suptitle is not None and fig._suptitle.get_text():  # type: ignore[attr-defined]
             yield fig._suptitle, width  # type: ignore[attr-defined]
@@ -376,8 +388,17 @@ class FittedLayout(ConstrainedLayoutEngine):
         return True
 
     def _find_line_ends(self, ax: Axes, request: LegendRequest, fig: Figure) -> list[tuple[Line2D, float]]:
-        """Return the named lines of a plot with the heights of their right ends; empty unless they are few, reach the
-        right side, have short names and end apart."""
+        """Find the curves of a plot that can be labelled at their right ends, in place of a legend.
+
+        Args:
+            ax: The plot.
+            request: Settings of its legend, such as the size of letters.
+            fig: The figure.
+
+        Returns:
+            Lines with the heights of their right ends, in data units; empty unless they are few, reach the right side,
+            have short names and end apart.
+        """
         lines = [
             handle
             for handle, label in zip(*ax.get_legend_handles_labels(), strict=True)
@@ -588,7 +609,14 @@ def _row_growth(ax: Axes, fig: Figure, renderer: RendererBase) -> float:
 
 
 def _create_legend(ax: Axes, request: LegendRequest, columns: int, letters: int) -> Legend:
-    """Create the legend of `ax` with entries wrapped at `letters` characters, and return it."""
+    """Create the legend of `ax` with entries wrapped at `letters` characters, and return it.
+
+    Args:
+        ax: The plot.
+        request: Title, place, size and colour of the legend, and lines that are labelled already.
+        columns: Columns of a legend above the plot.
+        letters: Characters of a line of an entry.
+    """
     handles, labels = ax.get_legend_handles_labels()
     named = {label.get_text() for label in request.line_labels if label.get_gid() != LABEL_TITLE}
     unnamed = [place for place, label in enumerate(labels) if label not in named]
@@ -668,7 +696,13 @@ def fit_text(text: Text, whole: str, room: float, most_lines: int, renderer: Ren
 
 
 def _wrap_measured(text: str, room: float, measure: Callable[[str], float]) -> list[str]:
-    """Return the lines of `text`, broken at spaces, and within words that are wider than a line."""
+    """Return the lines of `text`, broken at spaces, and within words that are wider than a line.
+
+    Args:
+        text: Text, perhaps with line breaks, which stay.
+        room: Width of a line, in the unit of `measure`.
+        measure: Function that returns the width of a text.
+    """
     width = sum(measure(line) for line in text.splitlines())  # fonts have no sign for the end of a line
     letters = max(int(len(text) * room / max(width, 1.0)), 1)
     while letters > 1:

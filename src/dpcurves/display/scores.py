@@ -56,7 +56,15 @@ CURVE = "ROC curve"
 def _draw_rates(
     picture: Picture, curve: tuple[ArrayLike, ArrayLike], words: str, *, edges: ArrayLike, place: Place = "best"
 ) -> Axes:
-    """Draw one curve over its bands, whose bounds hold between edges."""
+    """Draw one curve over its bands, whose bounds hold between edges; return the axes.
+
+    Args:
+        picture: Plot with its bands.
+        curve: Values along the x axis and along the y axis.
+        words: Text of the legend's entry.
+        edges: Values of x between which the bounds of the bands hold, (bounds + 1,).
+        place: Place of the legend.
+    """
     for shade in picture.shades:
         picture.shade_band(edges, *shade)
     picture.draw_line(*curve, picture.legend_label(words))
@@ -413,7 +421,13 @@ def _bar_width(places: FloatArray) -> float:
 
 
 def _axis_limit(predicted: FloatArray, observed: FloatArray, picture: Picture) -> float:
-    """Return the upper limit of both axes: 1, or less if all points and intervals are below a quarter."""
+    """Return the upper limit of both axes: 1, or less if all points and intervals are below a quarter.
+
+    Args:
+        predicted: Predictions, along x.
+        observed: Observed shares, along y.
+        picture: Plot with the intervals.
+    """
     ends = [np.asarray(shade.upper, dtype=float) for shade in picture.shades]
     shares = np.concatenate([predicted, observed, *[end[end < 1] for end in ends]])
     largest = float(np.nanmax(np.append(shares[np.isfinite(shares)], 0.0)))

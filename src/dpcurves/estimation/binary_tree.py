@@ -182,7 +182,12 @@ class _LayoutBuilder:
         self.finest = nodes, begin, end
 
     def _add_nodes(self, begin: IntArray, end: IntArray) -> tuple[IntArray, IntArray, IntArray]:
-        """Add one node per interval of cells; return the indices of the new nodes, and `begin` and `end` unchanged."""
+        """Add one node per interval of cells; return the indices of the new nodes, and `begin` and `end` unchanged.
+
+        Args:
+            begin: First cell of each interval.
+            end: Cell after the last of each interval.
+        """
         self.begin.append(begin)
         self.end.append(end)
         self._size += len(begin)
@@ -398,11 +403,15 @@ class BoxTree:
 
 
 def _halve_boxes(lower: IntArray, upper: IntArray) -> tuple[IntArray, IntArray]:
-    """Return the boxes after each was halved along its longest side, both halves in turn; single cells stay.
+    """Return the boxes after each was halved along its longest side, the lower half before the upper one; single cells
+    stay.
 
     Arguments:
         lower: First cell of each box along each axis, (boxes, axes).
         upper: Cell behind the last one, of the same shape.
+
+    Returns:
+        First cells, and cells behind the last ones, (new boxes, axes) each.
     """
     sides = upper - lower
     is_divided = sides.max(axis=1) > 1

@@ -125,7 +125,12 @@ class _RehearsedReplies:
         return self._paid[part] if query == query.charged_query else self._run(query, allotment)
 
     def _run(self, query: Query, allotment: Allotment) -> Release:
-        """Return the release of a query under an allotment, counted from the public records."""
+        """Return the release of a query, counted from the public or simulated records with the planned noise.
+
+        Args:
+            query: The query.
+            allotment: Its part of the loss; nothing is charged for it.
+        """
         records, trust, adjacency, randomness = self._setting
         plan = trust.plan_query(query, allotment.loss, adjacency)
         return trust.run(plan, [Curator(records, self._memories[allotment.part])], allotment, randomness)

@@ -405,7 +405,13 @@ class TreeSums(FixedWidthMechanism, PrefixMechanism):
     display_name = "a tree of intervals"
 
     def _plan(self, query: CountQuery | WeightQuery, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
-        """Return a plan with the tree of `find_best_shape`, which depends on the exact noise if that is very small."""
+        """Return a plan with the tree of `find_best_shape`, which depends on the exact noise if that is very small.
+
+        Args:
+            query: Cells to count, or to sum weights in.
+            loss: Privacy loss of the query.
+            adjacency: Neighbouring data sets, with the public number of records if there is one.
+        """
         family = Family.from_loss(loss)
         total_is_public = adjacency.public_record_count is not None
         single_level = calibrate_noise(query, loss, adjacency) if loss.is_pure else None
@@ -479,7 +485,16 @@ class RegionSums(LinearMechanism):
 def _build_region_tree(
     regions: Places, loss: PrivacyLoss, adjacency: Adjacency
 ) -> tuple[tuple[Places, ...], tuple[Fraction, ...]]:
-    """Group regions into a tree, from coarse to fine; return the tilings and their budget fractions."""
+    """Group regions into a tree, from coarse to fine; return the tilings and their budget fractions.
+
+    Args:
+        regions: First cells of the regions, in order.
+        loss: Privacy loss of the query.
+        adjacency: Add-remove or replace-one.
+
+    Returns:
+        Tilings from coarse to fine, each by the first cells of its regions; and a budget fraction for each.
+    """
     # Rounding to a power of two limits the number of optimised shapes: optimising takes longer than a release.
     leaves = 1 << (len(regions) - 1).bit_length()
     shape = find_best_shape(
@@ -510,7 +525,13 @@ class SubsetCounts(LinearMechanism):
     display_name = "counts of subsets"
 
     def _plan(self, query: SubsetQuery, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
-        """Return a plan of one noisy number: how many subsets confirm the claim."""
+        """Return a plan of one noisy number: how many subsets confirm the claim.
+
+        Args:
+            query: Claim about subsets of the records.
+            loss: Privacy loss of the query.
+            adjacency: Neighbouring data sets.
+        """
         distance = Fraction(count_sensitivity(adjacency))
         noise = _calibrate_to_distances(distance, distance**2, loss)
         distribution = IntervalSums(1, 1, (Tier((0,), noise),), None)

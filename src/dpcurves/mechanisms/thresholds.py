@@ -97,6 +97,11 @@ class SparseVector(QueryMechanism):
     def _plan(self, query: ThresholdQuery | CoverageQuery, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
         """Return a plan with both noises. Its error is the standard deviation of the noise of a comparison, in
         records.
+
+        Args:
+            query: Sums that are compared with thresholds.
+            loss: Privacy loss of the query.
+            adjacency: Neighbouring data sets.
         """
         distribution = sparse_vector_distribution(query.comparison_matrix, loss, adjacency)
         error = round_error(
@@ -454,6 +459,9 @@ def calibrate_noise_and_decay(parts: int, height: int, loss: PrivacyLoss, adjace
         loss: Privacy budget of this query.
         adjacency: Neighbouring relation of the guarantee.
 
+    Returns:
+        Laplace noise, and the fall of the score (in records) for each level of the tree.
+
     Raises:
         UnsupportedQuery: the loss is zero, or scores with so much noise might exceed 64 bits.
     """
@@ -521,7 +529,16 @@ def _grow_partition(splitting: SplitRule, divides: Callable[[Boxes, int], BoolAr
 
 
 def _example_partition(growth: PrivTreeParameters, adjacency: Adjacency) -> tuple[int, ...]:
-    """Return the partition of evenly spread records without noise; a single box if their number is private."""
+    """Return the partition that evenly spread records would get without noise, for a plan's text; a single box if their
+    number is private.
+
+    Args:
+        growth: Box of all cells, threshold and decay of the scores.
+        adjacency: Adjacency, which may have the public number of records.
+
+    Returns:
+        The boxes, encoded like a released partition.
+    """
     shape = np.array(growth.splitting.shape, dtype=np.float64)
     records = float(adjacency.units * adjacency.unit.records) if isinstance(adjacency, ReplaceOne) else 0.0
 

@@ -25,7 +25,6 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from importlib.metadata import entry_points
 from typing import Any, ClassVar
 
 import numpy as np
@@ -33,6 +32,7 @@ import numpy as np
 from ..arguments import InvalidArgument, describe_value, require_type
 from ..arrays import FloatArray
 from ..data.axis import MOST_JSON, Input, Predictor
+from ..extensions import find_entry_points
 from .linear import Scorecard
 from .trees import TreeEnsemble
 
@@ -83,7 +83,7 @@ def predictor_from_object(stored: Any) -> Predictor:
     kinds = {kind.KIND: kind for kind in KINDS}
     word = stored.get("dpcurves") if isinstance(stored, Mapping) else None
     is_own = isinstance(word, str) and word in {*kinds, Residual.KIND}
-    entry_classes = [] if is_own else [entry_point.load() for entry_point in entry_points(group=GROUP, name=str(word))]
+    entry_classes = [] if is_own else [entry_point.load() for entry_point in find_entry_points(GROUP, str(word))]
     if not is_own and not entry_classes:
         raise InvalidArgument(
             "model",

@@ -199,7 +199,11 @@ def _find_root(rising: Callable[[float], float], upper: float) -> float:
 
 
 def _require_probability(delta: float) -> float:
-    """Return delta as a number. Raises `InvalidArgument` unless it lies strictly between 0 and 1."""
+    """Return delta as a float if it lies strictly between 0 and 1.
+
+    Raises:
+        InvalidArgument: it does not.
+    """
     probability = require_number("delta", delta)
     if not 0 < probability < 1:
         raise InvalidArgument("delta", f"must be a probability strictly between 0 and 1, as in 1e-6, got {delta}")

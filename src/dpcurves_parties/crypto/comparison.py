@@ -112,8 +112,18 @@ def _add_leaf_sums(engine: Engine, public: PublicShare, nodes: Words, level: int
 def _draw_seeds(
     cells: Words, domain: Domain, randomness: RandomByteSource
 ) -> tuple[Words, tuple[SeedShare, SeedShare]]:
-    """SECRET: return the cells as 64-bit words, and new seeds of both servers. Raises `InvalidArgument` for a cell
-    outside.
+    """SECRET: return the cells as 64-bit words, and new random seeds for the keys of both servers.
+
+    Args:
+        cells: Cells to share, (count,).
+        domain: Public range of the cells.
+        randomness: Source of 32 bytes per key.
+
+    Returns:
+        Cells, (count,), and the seeds of server 0 and of server 1.
+
+    Raises:
+        InvalidArgument: a cell is outside the domain.
     """
     cells = np.ascontiguousarray(cells, dtype=np.uint64)
     domain.require(cells)
@@ -138,6 +148,9 @@ def share_cells(
     Args:
         cells: SECRET. ``(count,)``, below ``2**domain.bits``.
         randomness: Source of 32 bytes per key.
+
+    Returns:
+        Seeds of both servers and the correction words, which both get; `keys(party)` gives one server's keys.
 
     Raises:
         ValueError: a cell is outside the domain.
@@ -211,8 +224,15 @@ def evaluate_keys(keys: ComparisonKeys, thresholds: Sequence[int], engine: Engin
 def _evaluate_chunks(
     keys: ComparisonKeys, thresholds: Sequence[int], engine: Engine
 ) -> Iterator[tuple[int, slice, Words]]:
-    """Yield, chunk by chunk, the position of a threshold, the slice of keys, and their unsigned values (keys,
-    words).
+    """Evaluate all keys at all thresholds, in chunks of keys that fit in the cache.
+
+    Args:
+        keys: Keys of one server.
+        thresholds: Cells of the domain, in any order.
+        engine: Engine that computes AES.
+
+    Yields:
+        Position of a threshold in `thresholds`, slice of keys, and their shares as unsigned integers, (keys, words).
     """
     ring = keys.domain.ring
     walk = _Walk(keys.domain, keys.domain.sort_thresholds(thresholds), engine)
@@ -234,10 +254,17 @@ class _Walk:
     def visit(
         self, public: PublicShare, state: PathState, level: int, first: int, last: int
     ) -> Iterator[tuple[int, Words]]:
-        """Yield the position and the unsigned values (keys, words) of the sorted thresholds from number `first` to
-        below `last`.
+        """Evaluate keys at some thresholds in one walk down the binary tree, in which common parts of paths are
+        computed once.
 
-        Their paths agree down to `level`. The state is used up.
+        Args:
+            public: Correction words of the keys.
+            state: Seeds and values of the keys at the node where the paths still agree; changed.
+            level: Level of this node, 0 at the root.
+            first, last: First sorted threshold, and the one after the last.
+
+        Yields:
+            Position of a threshold as it was given, and the shares as unsigned integers, (keys, words).
         """
         if first == last:
             return
@@ -339,6 +366,9 @@ def share_checked_cells(
     Args:
         cells: SECRET. ``(count,)``, below ``2**domain.bits``.
         randomness: Source of 32 bytes per key.
+
+    Returns:
+        Seeds of both servers and the correction words, which both get; `keys(party)` gives one server's keys.
 
     Raises:
         ValueError: a cell is outside the domain.
@@ -461,6 +491,15 @@ class _CheckedWalk:
         the node.
 
         The hashes of all expanded nodes are added to the transcript.
+
+        Args:
+            public: Correction words of the keys.
+            node: Node with the seeds and weights of all keys.
+            among: First sorted threshold in the node, and the one after the last.
+            transcript: Hash of all that the servers compare.
+
+        Yields:
+            Position of a threshold as it was given, and shares as unsigned integers, (keys, words).
         """
         (first, last), begin = among, node.index << self.domain.bits - node.level
         while first < last and self.thresholds[first][0] + 1 == begin:
@@ -478,6 +517,11 @@ class _CheckedWalk:
         """SECRET: return the left and the right child of a node, and add what the servers compare to the transcript.
 
         The servers compare both corrected hashes, and the children's weights minus the node's weight.
+
+        Args:
+            public: Correction words of the keys.
+            node: Node with the seeds and weights of all keys.
+            transcript: Hash of all that the servers compare.
         """
         ring, children, proofs, weights = (
             self.domain.ring,
@@ -686,6 +730,10 @@ class NodeWalk:
     def _evaluate_node(self, node: Node, seeds: Words) -> tuple[Words, Words]:
         """Return the sum over all keys of the left child's unsigned weights, ``(words,)``, and the marks of all keys at
         the node, ``(keys, 2)``.
+
+        Args:
+            node: Level and index of the node.
+            seeds: Seeds of all keys at the node, (keys, 2).
         """
         public = self.keys.public
         ring = self.keys.domain.ring

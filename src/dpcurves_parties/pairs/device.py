@@ -414,7 +414,12 @@ class Device:
         return loss_per_meeting * self.meeting_count
 
     def enter_meeting(self, meeting: Meeting, values: Sequence[int]) -> None:
-        """Enter a meeting with a value, or resume it with the same value; see `compute_messages`.
+        """Record that this device takes part in a meeting (a two-party computation with one partner) with these values;
+        entering again with equal values changes nothing.
+
+        Args:
+            meeting: The meeting.
+            values: This person's values. SECRET.
 
         Raises:
             ProtocolError: the meeting is of another task, was entered with another value, was dropped, or exceeds
@@ -482,6 +487,12 @@ class Device:
             own_values: This person's inputs, in order. Every value is coerced to an unsigned integer of the declared
                 width, since taking part must not depend on values: too large values become the largest, non-numbers 0.
                 Further inputs of the job are uniform and drawn here.
+            meeting: The meeting.
+            person: Number of this person.
+
+        Returns:
+            All messages of this person that can be sent so far, in order; and the output share as packed bits, or None
+            while a message of the partner is missing.
 
         Raises:
             ProtocolError: a stored message is not the next message of the protocol. The meeting is dropped.
@@ -523,7 +534,11 @@ class Device:
         )
 
     def _require_open(self, meeting: Meeting) -> None:
-        """Refuse a meeting that was not entered, or was dropped. Raises `ProtocolError`."""
+        """Check that a meeting was entered and was not dropped.
+
+        Raises:
+            ProtocolError: it was not entered yet, or was dropped.
+        """
         with self._open_transaction() as connection:
             row = connection.execute("SELECT dropped FROM meetings WHERE name = ?", (meeting.name,)).fetchone()
         if row is None or row[0]:
@@ -549,6 +564,13 @@ def _input_widths(job: Job, role: InputOwner) -> list[int]:
 def _replay_protocol(protocol: Talk[list[Bits]], received: Sequence[bytes]) -> tuple[list[bytes], list[Bits] | None]:
     """Replay a protocol on the received messages; return all messages that it sends, and this party's output share, or
     None if it waits for a further message.
+
+    Args:
+        protocol: One party's side of a two-party computation, as a generator of messages.
+        received: Messages of the other party so far.
+
+    Returns:
+        Sent messages, and the output share; None while a further message is needed.
     """
     sent: list[bytes] = []
     inbox = iter(received)
@@ -599,7 +621,8 @@ class Person:
 
         Args:
             meeting: Meeting of the agreement.
-            values: This person's values, in the order of the kernel's columns; see `Device.compute_messages`.
+            values: This person's values, in the order of the kernel's columns; each is coerced to the declared number
+                of bits.
 
         Raises:
             ProtocolError: the meeting is not this person's, or the number of values differs from the agreement:

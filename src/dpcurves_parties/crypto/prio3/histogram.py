@@ -288,14 +288,16 @@ class Prio3Histogram:
     def find_accepted(
         self, party: int, own: NDArray[np.uint8], seeds: NDArray[np.uint8], others: NDArray[np.uint8]
     ) -> NDArray[np.bool_]:
-        """Return a mask of the reports that pass: both messages add up to a valid proof, and both servers used the same
-        seed.
+        """Return which reports pass: both messages add up to a valid proof, and both servers used the same seed.
 
         Args:
             party: Number of the server that decides.
             own: Messages of this server, ``(reports, message_size)``.
             seeds: Joint randomness seeds that it used, ``(reports, 32)``.
             others: Messages of the other server.
+
+        Returns:
+            True where a report passes, ``(reports,)``.
 
         Raises:
             ValueError: the number of messages differs.

@@ -31,7 +31,11 @@ _SUITE = hpke.Suite(hpke.KEM.X25519, hpke.KDF.HKDF_SHA256, hpke.AEAD.AES_128_GCM
 
 
 def load_public_key(digits: str) -> X25519PublicKey:
-    """Parse the public key in a task document. Raises `ValueError`: it is invalid."""
+    """Return the X25519 public key that a task document states in hexadecimal digits.
+
+    Raises:
+        ValueError: the digits are no such key.
+    """
     try:
         return X25519PublicKey.from_public_bytes(bytes.fromhex(digits))
     except ValueError:

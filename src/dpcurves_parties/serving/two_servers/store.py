@@ -555,6 +555,10 @@ class Store:
         """Store the peer server's noise hash, unless one is stored; return the stored one.
 
         A known hash is only read. So a server whose disk is full repeats its answers.
+
+        Args:
+            task: Hash of the task.
+            noise_hash: Hash by which the peer server commits to its noise.
         """
         query = select(BOUND.c.bound).where(BOUND.c.task == task)
 
@@ -703,7 +707,17 @@ def _select_page(connection: Connection, task: str, last: bytes, size: int) -> S
 def _iterate_digests(
     connection: Connection, task: str, first: bytes = b"", page_size: int = DIGESTS_PER_PAGE
 ) -> Iterator[tuple[bytes, bytes]]:
-    """Iterate over the ids and digests of all reports from the `first` id, in rising order, in pages."""
+    """Iterate over the ids and digests of all reports from the `first` id, in rising order, in pages.
+
+    Args:
+        connection: Open transaction of the database.
+        task: Hash of the task.
+        first: Smallest id; empty: all reports.
+        page_size: Reports per query.
+
+    Yields:
+        Pairs of an id and a digest.
+    """
     columns = (REPORTS.c.id, REPORTS.c.digest)
     from_first = REPORTS.c.id >= first
     while True:
@@ -722,8 +736,15 @@ def _select_listing(connection: Connection, task: str) -> Listing:
 
 
 def _read_dropped_bits(connection: Connection, task: str, size: int) -> bytes | None:
-    """Return the `size` bytes of flags of reports that failed the check; None before the check. Raises `ProtocolError`
-    if they were damaged.
+    """Return the stored flags of reports that failed the check; None before the check.
+
+    Args:
+        connection: Open transaction of the database.
+        task: Hash of the task.
+        size: Number of bytes of the flags.
+
+    Raises:
+        ProtocolError: the flags were damaged (status 500).
     """
     stored = connection.execute(select(TASKS.c.dropped).where(TASKS.c.task == task)).scalar_one()
     if stored is None:
