@@ -166,7 +166,7 @@ class TreeEnsemble(Predictor):
 
     @property
     def linear(self) -> TreeEnsemble:
-        """The same trees without the link function: an ensemble that predicts the linear predictor, as log-odds."""
+        """This ensemble without its link function. Its predictions are linear predictors, such as log-odds."""
         return TreeEnsemble(self.name, self.columns, self.trees, self.base, self.factor)
 
     def compute_values(self, columns: Sequence[FloatArray]) -> FloatArray:
