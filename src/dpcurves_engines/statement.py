@@ -130,7 +130,8 @@ class SqlQuestion:
         (`dpcurves.expressions`) are sent to an engine, in the same way as for questions from files.
 
         Raises:
-            ValueError: The text does not match the grammar; the message quotes the part.
+            ValueError: The text is no statement of the form `FORM`; the message names the rule, and quotes the part
+                that broke it where there is one.
             MissingPackage: sqlglot is not installed.
         """
         return _StatementReader(text).read_statement()
