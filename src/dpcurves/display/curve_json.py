@@ -190,7 +190,9 @@ def _resolve_reference(name: str, value: Any) -> JsonSchema:
 
 
 def extra_lengths(kind: str) -> Mapping[str, int]:
-    """Return by how many items each array of a kind is longer than its shortest array."""
+    """Return by how many items each array of a kind of curve is longer than the kind's shortest array, by name of the
+    array.
+    """
     properties = (_find_form(kind) or {}).get("properties", {})
     return {name: property_rule[LONGER] for name, property_rule in properties.items() if LONGER in property_rule}
 

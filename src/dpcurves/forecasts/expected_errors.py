@@ -970,8 +970,8 @@ def _build_distribution(
 
     Args:
         question: The question.
-        kind: How its columns are filled from positions.
-        distribution: Function of random numbers and a number of records that returns positions from 0 to 1.
+        kind: How its columns are filled from the draws.
+        distribution: Function of random numbers and a number of records that returns draws, one for each record.
     """
     return lambda draw, size: kind.fill_columns(question, distribution(draw, size))
 
