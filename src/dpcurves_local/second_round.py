@@ -288,6 +288,11 @@ class SecondRound(Task):
     def _add_losses(self, statistic: UStatistic, people: tuple[int, int], repeats_refused: bool) -> TwoRoundArea:
         """Return the estimate with the numbers of people, the losses of one and of both rounds, and the privacy
         statement.
+
+        Args:
+            statistic: The estimate.
+            people: Numbers of people of both rounds.
+            repeats_refused: If True, nobody reported in both rounds.
         """
         losses: dict[str, Any] = {"loss_in_one_round": self.loss, "loss_in_both_rounds": self.loss_in_both_rounds}
         losses["is_exact"] = self.earlier is not None and self.loss.is_pure
@@ -631,7 +636,15 @@ def simulate_edge_errors(curve: CDF, population: bool) -> FloatArray:
 
 
 def _simulate_sampling_errors(curve: CDF, shares: FloatArray, people: int, draws: int) -> FloatArray:
-    """Simulate sampling errors of sample shares, from a population with `Tuning.unseen_people` further people."""
+    """Return simulated sampling errors of sample shares, (draws, edges), from a population with `Tuning.unseen_people`
+    further people.
+
+    Args:
+        curve: Curve of the first round, whose units must be single records.
+        shares: Shares below the edges, (edges,).
+        people: Number of people in the sample.
+        draws: Number of draws.
+    """
     require_independent(curve.privacy)
     cells = np.diff(shares) * people + TUNING.unseen_people / (len(shares) - 1)
     cells /= cells.sum()

@@ -134,6 +134,11 @@ def draw_cdf_of_values(
 def _finish_shares(picture: Picture, label: str, upwards: str) -> Axes:
     """Set the limits of an axis of shares for the first curve; label the axes, add the privacy statement, and return
     the axes.
+
+    Args:
+        picture: Plot of a curve.
+        label: Title of the x axis.
+        upwards: Title of the y axis.
     """
     if picture.is_first:
         picture.ax.set(ylim=SHARE_LIMITS, xmargin=0.01)

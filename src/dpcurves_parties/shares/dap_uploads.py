@@ -528,7 +528,13 @@ class LeaderUpload:
         return b"".join(encoded)
 
     def _encode_report(self, metadata: dap.ReportMetadata, public: bytes, shares: Sequence[bytes]) -> bytes:
-        """Return one report as the owner sends it: metadata, public share, and an input share sealed to each server."""
+        """Return one report as the owner sends it: metadata, public share, and an input share sealed to each server.
+
+        Args:
+            metadata: Id, time and extensions of the report.
+            public: Public share.
+            shares: SECRET. Input share for each server.
+        """
         bound = self._task.configuration.encode_input_share_aad(metadata, public)
         ciphertexts = []
         extensions = (), (dap.Extension(dap.TICKET_EXTENSION, self.ticket.derive_bearer_token(1).encode()),)

@@ -347,7 +347,14 @@ class Prio3Histogram:
     def _joint_rand_parts(
         self, party: int, blinds: Sequence[bytes], nonces: Sequence[bytes], cells: field.Words
     ) -> list[bytes]:
-        """Return a server's parts of the joint randomness seeds: hashes of its shares."""
+        """Return a server's parts of the joint randomness seeds: hashes of its shares.
+
+        Args:
+            party: Number of the server.
+            blinds: Blind of each report.
+            nonces: Nonce of each report.
+            cells: The server's share of each report's cells.
+        """
         tag = self._tag(JOINT_PART)
         rows = zip(blinds, nonces, field.encode_rows(cells), strict=True)
         return [

@@ -339,7 +339,13 @@ Named = TypeVar("Named", "Report", "VerifyInit")
 def _decode_distinct_reports(message: bytes, decode_one: Callable[[Reader], Named], message_name: str) -> list[Named]:
     """Return the reports of a message.
 
-    Raises `InvalidMessage`, which names the message, if it is truncated or empty, or repeats an id.
+    Args:
+        message: The message.
+        decode_one: Function that reads one report.
+        message_name: Name of the message, for the error.
+
+    Raises:
+        InvalidMessage: the message is truncated or empty, or repeats an id; names the message.
     """
     try:
         reports = decode_all(message, decode_one)
