@@ -85,9 +85,10 @@ def create_app(
 
 
 async def _handle_refusal(request: Request, error: Exception) -> Response:
-    """Return a refusal as JSON: status 409 if the budget is exceeded, the error's own status, or else 400.
+    """Return the response to a request that was refused: the error message as JSON.
 
-    A fault of the server itself is also logged for its operator.
+    The status is that of a `ProtocolError`, 409 if the budget is exceeded, else 400. A fault of the server itself is
+    also logged for its operator.
     """
     status = 400
     if isinstance(error, ProtocolError):

@@ -108,6 +108,10 @@ def _is_same_origin(scope: Scope, headers: Headers) -> bool:
 
     Such pages cannot set a bearer token. For other requests, browsers state the origin of the page (``Origin``), or
     that it is the same (``Sec-Fetch-Site``).
+
+    Args:
+        scope: ASGI scope of the request, with its scheme.
+        headers: Headers of the request.
     """
     if headers.get("authorization", "").lower().startswith("bearer "):
         return True

@@ -271,7 +271,11 @@ class _GroupConsumer:
                 raise
 
     def acquire_lease(self) -> bool:
-        """Acquire or renew the lease of the group; return False if another process holds it."""
+        """Acquire or renew the lease of the group for `LEASE_SECONDS` seconds.
+
+        Returns:
+            True if this process holds the lease; False if another process does.
+        """
         lease = int(LEASE_SECONDS * 1000)
         return bool(_call_server(lambda: self._client.eval(_HOLD, 1, self._reader, self._name, lease)))
 
