@@ -177,7 +177,9 @@ READING_SECONDS = 60
 REFUSED_STATUS = 3
 """Exit status with an error message on standard output; other non-zero statuses mean an unreadable file."""
 NO_TABLE = "upload a valid CSV or Parquet file"
+"""Error message for a file that cannot be parsed within the limits."""
 _TURN = BoundedSemaphore(1)
+"""Semaphore by which one table is parsed at a time, so that uploads cannot exhaust the memory."""
 
 
 def pack_table(table: bytes, columns: Sequence[Declared]) -> bytes:

@@ -24,6 +24,7 @@ from dpcurves.privacy import EACH_RECORD, Unit
 from dpcurves.records import Records
 
 Axes = Sequence[Axis | Categories]
+"""Axes of a question: columns with their grids or categories."""
 
 
 class ColumnKind(Enum):

@@ -56,6 +56,7 @@ class Tuning:
 
 
 TUNING = Tuning()
+"""The default tuning."""
 ARM = Categories("arm", (0, 1))
 """Column of the two arms, in the question whose errors are forecast."""
 

@@ -329,9 +329,11 @@ OF_MODELS = ForecastKind(
     half_width=_auc_half_width, interval_label="the area", uninformative_width=quarter_of_shares,
     rehearsals=AREA_REHEARSALS,
 )  # fmt: skip
+"""Forecast of models at a horizon: the error of the area under the ROC curve."""
 
 
 OF_EDGES = SURVIVAL_FORECAST._replace(half_width=interval_half_width)
+"""Forecast of curves whose width is measured by intervals instead of a simultaneous band."""
 FORECASTS: Mapping[type[Any], ForecastKind] = MappingProxyType({
     SurvivalQuestion: SURVIVAL_FORECAST._replace(
         trace_curve=_trace_curve, axis_labels=("time", "share without an event")
@@ -350,9 +352,11 @@ FORECASTS: Mapping[type[Any], ForecastKind] = MappingProxyType({
     ),
     SurvivalModelQuestion: OF_MODELS,
 })  # fmt: skip
+"""How the errors of each type of question are forecast."""
 
 
 PLAN_NOTES: Mapping[type[Any], Callable[..., tuple[str, ...]]] = MappingProxyType({SurvivalQuestion: describe_plan})
+"""Functions that write further lines of a plan, by type of question."""
 
 
 def distribution_from_curve(question: Any, curve: Survival) -> tuple[RecordDistribution, float] | None:
@@ -410,3 +414,4 @@ def _time_distribution_from_curve(question: Any, curve: Survival) -> RecordDistr
 LIKE: Mapping[type[Any], Callable[[Any, Any], tuple[RecordDistribution, float] | None]] = MappingProxyType(
     {Survival: distribution_from_curve}
 )
+"""Functions that synthesise records like those of a released curve, by type of the curve."""

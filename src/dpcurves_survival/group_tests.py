@@ -64,6 +64,7 @@ class Tuning:
 
 
 TUNING = Tuning()
+"""The default tuning."""
 
 
 class GroupScores(NamedTuple):

@@ -56,6 +56,7 @@ class Tuning:
 
 
 TUNING = Tuning()
+"""The default tuning."""
 
 
 class GrayTest(NamedTuple):

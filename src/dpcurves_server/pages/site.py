@@ -116,6 +116,7 @@ PAGES = (
     Page("GET", "/people", account_pages.show_people),
     Page("POST", "/people/change", account_pages.change_person),
 )
+"""Routes of all pages."""
 
 
 class Upload(NamedTuple):
@@ -133,6 +134,7 @@ class Upload(NamedTuple):
 
 
 UPLOADS = (Upload("/manage/{dataset}/synthetic", account_pages.check_upload_right, account_pages.upload_table),)
+"""Routes of all uploads: synthetic tables of a dataset."""
 
 
 def build_routes(site: Site, pages: Sequence[Page] = PAGES, uploads: Sequence[Upload] = UPLOADS) -> list[BaseRoute]:

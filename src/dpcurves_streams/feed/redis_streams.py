@@ -49,6 +49,7 @@ _LEAVE = "if redis.call('get', KEYS[1]) == ARGV[1] then return redis.call('del',
 
 Result = TypeVar("Result")
 Entry = tuple[bytes, Mapping[bytes, bytes] | None]
+"""Id and fields of a stream entry; None instead of fields if the entry was deleted."""
 
 
 class RedisStream:
