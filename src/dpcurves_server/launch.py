@@ -172,7 +172,10 @@ class Workers:
         ]
 
     def start(self) -> None:
-        """Start all workers, after returning the leases of an earlier server."""
+        """Start all workers and the publication schedule.
+
+        First, questions that workers of an earlier server had leased are returned to the queue.
+        """
         self._queue.return_leases()
         for role in self._roles:
             self._start_worker(role)
@@ -216,7 +219,10 @@ class Workers:
         self._running[name] = (role, process)  # after its first line was sent, so that `notify` cannot come first
 
     def _restart_ended(self) -> None:
-        """Restart workers that end, after returning their leases, until the server stops; runs in a thread."""
+        """Replace workers that end, and return their leased questions to the queue, until the server stops.
+
+        It runs in a thread, and looks every half second.
+        """
         while not self._ended.wait(0.5):  # seconds
             for name, (does, process) in list(self._running.items()):
                 if process.poll() is not None:

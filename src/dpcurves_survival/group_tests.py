@@ -314,7 +314,7 @@ def _bias_notes(
         return ()
 
     def split(parts: Sequence[EventTable], group: int) -> list[EventTable]:
-        """Return the table of one group and the sum of the tables of all others, both in the `inner` cells."""
+        """Return two tables, of one group and of all others together, both cut to the `inner` cells."""
         cut = [part.select_subset((..., inner)) for part in parts]
         others = [part for number, part in enumerate(cut) if number != group]
         rest = EventTable(

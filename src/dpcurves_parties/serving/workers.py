@@ -143,7 +143,7 @@ class Processes(Workers):
             return self._pool
 
     def _discard_pool(self, pool: ProcessPoolExecutor) -> None:
-        """Forget a broken pool, so that the next call starts another, and stop its processes."""
+        """Stop the processes of a broken pool, and forget it, so that the next call starts another."""
         with self._lock:
             if self._pool is pool:
                 self._pool = None

@@ -157,7 +157,11 @@ class RedisWindows:
         self._entries.acknowledge(settled)
 
     def _iterate_windows(self, time_step: int) -> Iterator[Sequence[Window]]:
-        """SECRET: yield windows as they close by the server's clock; unacknowledged entries are counted first."""
+        """SECRET: yield windows as they close by the server's clock; unacknowledged entries are counted first.
+
+        Args:
+            time_step: Number of the last stored step; 0: none.
+        """
         schedule = self._intake.schedule
         windows = self._intake.open_windows(time_step)
         for batch in self._entries.read_pending():
