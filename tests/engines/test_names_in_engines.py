@@ -40,7 +40,8 @@ def table_of(columns: tuple[str, ...]) -> dict[str, pa.Array]:
 def require_names(found: Any) -> None:
     """Check the counts of all labels, and that the JSON and the CSV of the result have the labels."""
     expected = {name: number + 1 for number, name in enumerate(NAMES)}
-    for result in (found, result_from_json(found.to_json())):
+    results: tuple[Any, ...] = found, result_from_json(found.to_json())
+    for result in results:
         assert {name: round(each.count) for name, each in result.items()} == expected
     rows = csv.reader(StringIO(found.to_csv_text(), newline=""), strict=True)
     assert set(NAMES) <= {display.unescape_formula(row[0]) for row in rows}
