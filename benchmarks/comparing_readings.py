@@ -660,7 +660,7 @@ def area_of(columns: Mapping[str, FloatArray], rows: NDArray[np.bool_]) -> float
 
 
 def several(release: Release) -> Iterator[Reading]:
-    """Tests of several groups, and differences of three models that are counted together."""
+    """The log-rank test of three groups, and Gray's test."""
     setting = release.setting
     alike, people = (people_of_a_trial(setting, effect) for effect in (1.0, setting.effect))
     samples = {ALIKE: release.sample_alike(alike), DIFFERENT: release.sample(people)}
@@ -676,36 +676,6 @@ def several(release: Release) -> Iterator[Reading]:
             ):
                 found = read(release.answer(question, of, 8 + place)), read(noiseless(question, of))
                 yield test(f"several: {name}", whom, *found)
-    scored = release.sample(people_with_scores(setting))
-    columns = {**scored, "v": np.where(lots == 1, scored["s"], scored["z"])}  # either of the other two, by lot
-    question = dp.ModelComparisonQuestion("y", ("s", "z", "v"), grid_of_scores(setting))
-    private, exact = release.answer(question, columns, 10), noiseless(question, columns)
-    signs = [private._find_difference(*pair) for pair in PAIRS]
-    truths = [np.array([sign * number_of(found, name) for name, sign in signs]) for found in (exact, mixed_of(setting))]
-    values = np.array([private.difference(*pair) for pair in PAIRS])
-    yield from release.interval("several: auc differences, at once", values, pairs_of(private), (truths[0], truths[1]))
-
-
-PAIRS = ("s", "z"), ("s", "v"), ("z", "v")
-
-
-def pairs_of(found: Any) -> Callable[..., FloatArray]:
-    """The intervals of the differences of all pairs of models, which hold at once."""
-    return lambda level, *, population: np.array(
-        [found.difference_interval(*pair, level, population=population) for pair in PAIRS]
-    )
-
-
-def mixed_of(setting: Setting) -> Any:
-    """Three models of the population, of which the third is either of the other two, by lot."""
-    return _mixed_of_population(setting._replace(records=0))
-
-
-@lru_cache
-def _mixed_of_population(setting: Setting) -> Any:
-    people, lots = people_with_scores(setting), np.arange(SIZE) % 2
-    columns = {**people, "v": np.where(lots == 1, people["s"], people["z"])}
-    return noiseless(dp.ModelComparisonQuestion("y", ("s", "z", "v"), grid_of_scores(setting)), columns)
 
 
 def pvalue_of_groups(found: Any) -> float:
