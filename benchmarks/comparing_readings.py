@@ -659,6 +659,35 @@ def area_of(columns: Mapping[str, FloatArray], rows: NDArray[np.bool_]) -> float
     return chance_of_larger(score[label == 0], score[label == 1])
 
 
+def several(release: Release) -> Iterator[Reading]:
+    """The log-rank test of three groups, and Gray's test."""
+    setting = release.setting
+    alike, people = (people_of_a_trial(setting, effect) for effect in (1.0, setting.effect))
+    samples = {ALIKE: release.sample_alike(alike), DIFFERENT: release.sample(people)}
+    lots = release.generator(3).integers(2, size=setting.records)  # the first arm falls into two groups by lot
+    curves = SurvivalQuestion("t", "e", setting.grid, by=dp.Categories("arm", (0, 1, 2)))
+    risks = dp.CompetingRisksQuestion("first", "cause", setting.grid, (1, 2), by=BY_ARM)
+    with warnings.catch_warnings(action="ignore"):
+        for place, (whom, columns) in enumerate(samples.items()):
+            in_three = {**columns, "arm": np.where((columns["arm"] == 0) & (lots == 1), 2, columns["arm"])}
+            for name, question, of, read in (
+                ("log-rank test of three groups", curves, in_three, pvalue_of_groups),
+                ("Gray's test", risks, columns, pvalue_of_gray),
+            ):
+                found = read(release.answer(question, of, 8 + place)), read(noiseless(question, of))
+                yield test(f"several: {name}", whom, *found)
+
+
+def pvalue_of_groups(found: Any) -> float:
+    """The p-value of the log-rank test of all groups."""
+    return float(dp.multivariate_log_rank_test(list(found.values())).p_value)
+
+
+def pvalue_of_gray(found: Any) -> float:
+    """The p-value of Gray's test of the first cause."""
+    return float(dp.gray_test(list(found.values()), 1).p_value)
+
+
 def uplift(release: Release) -> Iterator[Reading]:
     """The areas of the uplift and Qini curves, and the effect of the treatment."""
     setting = release.setting
@@ -679,6 +708,7 @@ def name_of(found: Any, number: str) -> Callable[..., FloatArray]:
 FAMILIES: Mapping[str, Callable[[Release], Iterator[Reading]]] = {
     "survival": survival, "late-entry": late_entry, "weighted": weighted, "competing-risks": competing,
     "distributions": distributions, "groups": groups, "models": models, "uplift": uplift,
+    "several": several,
 }  # fmt: skip
 
 

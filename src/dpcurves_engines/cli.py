@@ -197,8 +197,8 @@ def sql(
     """Ask a question by a statement of SQL.
 
     Functions are dp_cdf, dp_quantile, dp_quantiles, dp_median, dp_histogram, dp_bar_chart, dp_count, dp_sum, dp_mean,
-    dp_variance, dp_summary, dp_survival, dp_scores, dp_roc, dp_calibration and dp_hosmer_lemeshow. WHERE takes column
-    = value and column IN (values), joined by AND; GROUP BY takes columns whose values are declared, there or by --by.
+    dp_variance, dp_summary, dp_survival, dp_scores, dp_roc, dp_calibration and dp_hosmer_lemeshow. WHERE selects the
+    records; GROUP BY takes columns whose values are declared, by column IN (values) joined by AND in WHERE, or by --by.
     All else is refused before anything is charged; a query can be asked as a view. FROM can also name a view of the
     ledger's account if DATA is a CSV or Parquet file.
 
@@ -217,7 +217,10 @@ def sql(
         view = replace(QuartilesView.from_output(output), levels=sql_question.quantile_levels)
     # A quantile search on a grid too fine to lay out needs its confidence level in advance.
     question = getattr(question, "with_level_of_search", lambda _: question)(view.settings.level)
-    Terms(source, price, promise, units, payer).answer(question, view, output)
+    from .statement import write_hints_as_fields
+
+    with write_hints_as_fields():
+        Terms(source, price, promise, units, payer).answer(question, view, output)
 
 
 def plan(*, statement: STATEMENT, listed: GroupOptions, terms: DryRunTerms) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, fields
 from math import inf, isfinite
 from types import MappingProxyType
@@ -222,8 +222,9 @@ class SqlQuestion:
                 keys.append(UnlistedCategories(column))
             else:
                 _refuse(
-                    f"GROUP BY {column}: declare its values, as in WHERE {column} IN ('a', 'b'), or beside the"
-                    " statement; or give a loss with a delta, which finds those of many units"
+                    f"GROUP BY {column}: declare its values, as in WHERE {column} IN ('a', 'b'), or beside the "
+                    f"statement (--by {column}=a,b); or give a loss with a delta (--delta), which finds those of many "
+                    "units"
                 )
         if len(keys) > 1:
             return tuple(keys)
@@ -891,11 +892,24 @@ def sql(
     if view is not None:
         question = find_view(view, views).apply(question)
     table = find_table(connection, table_name)
-    with Session(
+    session = Session(
         table, budget=_choose_cap(budget, loss, open_ledger, dataset), adjacency=adjacency, unit=unit,
         rows_per_unit=rows_per_unit, ledger=open_ledger, dataset=dataset, units=units, randomness=randomness,
-    ) as session:  # fmt: skip
+    )  # fmt: skip
+    with session, write_hints_as_fields():
         return session.ask(question, loss, request)
+
+
+@contextmanager
+def write_hints_as_fields() -> Iterator[None]:
+    """Write the hint of an error that suggests arguments and options as fields of a function: event_value => 'yes'."""
+    try:
+        yield
+    except InvalidArgument as error:
+        rule, suggested = re.subn(r'(\w+)="(\w+)"', r"\1 => '\2'", re.sub(r" \(--[^()]+\)$", "", error.rule))
+        if not suggested:
+            raise
+        raise InvalidArgument("statement", rule) from None
 
 
 def is_view_of_single_table(name: Sequence[str], tables: Collection[str], views: Collection[str]) -> bool:
@@ -946,7 +960,9 @@ def find_table(connection: Any, name: Sequence[str]) -> Any:
     if isinstance(connection, Mapping):
         if len(name) > 1 or name[0] not in connection:
             raise InvalidArgument(
-                "statement", f"FROM {'.'.join(name)}: there are {', '.join(map(str, connection)) or 'none'}"
+                "statement",
+                f"FROM {'.'.join(name)}: there is no such table, by this spelling; FROM can name "
+                f"{', '.join(map(str, connection)) or 'none'}",
             )
         return connection[name[0]]
     if isinstance(connection, DuckDBPyConnection):

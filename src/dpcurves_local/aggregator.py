@@ -61,14 +61,15 @@ takes about a megabyte.
 """
 
 
-def aggregate(reports: Iterable[bytes] | str | Path, task: Task) -> Any:
+def aggregate(reports: Iterable[bytes] | bytes | str | Path, task: Task) -> Any:
     """Return the curve of a task, estimated from the reports of people.
 
     A person counts once. Damaged reports and those of another task are left out. Use `Collection` to see how many these
     were, or to read several files.
 
     Args:
-        reports: Results of `Task.randomize`, one per item or concatenated; or the path of a file of them.
+        reports: Results of `Task.randomize`, one per item or concatenated; the bytes that `Task.randomize_table`
+            returns; or the path of a file of them.
         task: The task of the reports.
 
     Returns:
@@ -86,7 +87,7 @@ def aggregate(reports: Iterable[bytes] | str | Path, task: Task) -> Any:
     if isinstance(reports, str | Path):
         collection.add_file(reports)
     else:
-        collection.add_each(reports)
+        collection.add_each([reports] if isinstance(reports, bytes) else reports)
     return collection.curve()
 
 

@@ -78,7 +78,8 @@ def loader(url: str) -> Load:
         import psycopg
 
         name = f"rows_{secrets.token_hex(8)}"
-        declared = ", ".join(f'"{column}" {TYPES[array.type]}' for column, array in columns.items())
+        quoted = {column: '"{}"'.format(column.replace('"', '""')) for column in columns}
+        declared = ", ".join(f"{quoted[column]} {TYPES[array.type]}" for column, array in columns.items())
         with psycopg.connect(url, autocommit=True) as connection, connection.cursor() as cursor:
             cursor.execute(f"CREATE TABLE {name} ({declared})")
             with cursor.copy(f"COPY {name} FROM STDIN") as copy:

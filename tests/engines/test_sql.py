@@ -375,5 +375,5 @@ def test_a_connection_of_another_kind_is_refused() -> None:
     statement = "SELECT dp_count(wage) FROM people"
     with pytest.raises(TypeError, match="connection: a connection of DuckDB, .* is needed, got list"):
         asked([1], statement)
-    with pytest.raises(InvalidArgument, match="FROM people: there are visits"):
+    with pytest.raises(InvalidArgument, match="FROM people: there is no such table, .*; FROM can name visits"):
         asked({"visits": {"wage": [1.0]}}, statement)

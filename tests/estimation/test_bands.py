@@ -179,6 +179,14 @@ def test_a_number_between_two_ends_is_missed_no_oftener_than_where_it_lies_at_on
         assert held.min() <= max(level, 0.51) + 1e-9
 
 
+def test_the_largest_number_is_at_most_what_its_own_error_allows() -> None:
+    """Before, the largest error of any number was added to the largest estimate."""
+    errors = np.random.default_rng(8).normal(size=(4000, 2)) * [0.1, 3.0]
+    own = np.array([99.0, 97.0]) + np.quantile(errors, 0.975, axis=0)
+    _, high = largest_absolute_interval(np.array([99.0, 97.0]), errors, 0.95)
+    assert own.max() - 0.1 < high < own.max() + 0.6 < 99 + np.quantile(errors[:, 1], 0.975)
+
+
 @pytest.mark.reproduction
 @pytest.mark.parametrize("level", [0.5, 0.9])
 @pytest.mark.parametrize("shape", ["flat", "one", "few", "none"])

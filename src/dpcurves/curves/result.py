@@ -371,7 +371,10 @@ def notes_on_reasons(release: Release) -> tuple[str, ...]:
         return ()
     fact = f"of the missing records, by released counts: {'; '.join(reasons)}"
     has_text = any(MissingReason.NO_NUMBER.description in reason for reason in reasons)
-    advice = "of text instead of a number see --decimal and --dates; 34% or 5 kg is text: write the number alone"
+    advice = (
+        "of text instead of a number see --decimal and --dates; 34% or 5 kg is text: write the number alone; "
+        "labels are counted with dp.bar_chart (dpcurves bars)"
+    )
     return (add_advice(fact, advice) if has_text else fact,)
 
 

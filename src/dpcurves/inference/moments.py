@@ -800,11 +800,11 @@ def difference_p_value(estimate: IntervalEstimate) -> float:
 def largest_absolute_interval(estimates: FloatArray, errors: FloatArray, level: float) -> tuple[float, float]:
     """Return an interval of the largest absolute value of several numbers, with coverage `level` at least.
 
-    The largest absolute estimate is below the true largest value by at most the error of the number that is truly
-    largest, and above it by at most the largest error of all numbers that could seem largest. So the excess that noise
-    alone produces is removed. A tenth of the error probability is spent on a simultaneous band:
-    numbers that it excludes as the largest do not count, and where it determines the sign of a number only errors to
-    that side count (Andrews and Soares 2010). At levels that need more draws all numbers count.
+    The number that is truly largest is at most its own estimate plus its own error, and the largest estimate is above
+    the true largest value by at most the largest error of all numbers that could seem largest. So the excess that noise
+    alone produces is removed. A tenth of the error probability is spent on a simultaneous band: numbers that it
+    excludes as the largest do not count, and where it determines the sign of a number only errors to that side count
+    (Andrews and Soares 2010). At levels that need more draws all numbers count.
 
     Args:
         estimates: The noisy numbers, (numbers,).
@@ -844,9 +844,9 @@ def largest_absolute_interval(estimates: FloatArray, errors: FloatArray, level: 
         sign_known[may_seem_largest], signed_errors[:, may_seem_largest], np.abs(errors[:, may_seem_largest])
     )
     excess = upper_quantile(errors_above.max(axis=1), coverage)
-    return max(largest - max(excess, 0.0), 0.0), largest + max(
-        float(upper_quantiles(errors_below, coverage).max()), 0.0
-    )
+    # the largest number is at most its own estimate plus the quantile of its own error, and it is one of these
+    highest = float((size[may_be_largest] + upper_quantiles(errors_below, coverage)).max())
+    return max(largest - max(excess, 0.0), 0.0), max(highest, largest)
 
 
 def absolute_sum_interval(estimates: FloatArray, errors: FloatArray, level: float) -> tuple[float, float]:

@@ -246,9 +246,10 @@ class StateColumn:
         argument = "column" if isinstance(axis, Axis) else "state"
         try:
             return cls(axis, column, FieldExpression(text, kind, argument))
-        except InvalidArgument:
-            if re.search("[()+*/<>=]", column):
-                raise
+        except InvalidArgument as error:
+            if re.search("[()+*/<>=]", column) and column.isprintable():  # no expression has other characters
+                quoted = '"{}"'.format(column.replace('"', '""'))
+                raise InvalidArgument(argument, f"{error.rule}; a field of this name is written {quoted}") from error
         return cls(axis, column, None)  # a name, as in ap:2
 
     def read_value(self, fields: Mapping[str, Any]) -> Any:

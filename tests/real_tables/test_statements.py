@@ -1,0 +1,94 @@
+"""Real tables asked in SQL: labels survive, what is wrong costs nothing, and hints are written as SQL."""
+
+from __future__ import annotations
+
+import csv
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from click.testing import CliRunner, Result
+
+import dpcurves as dp
+from dpcurves import display
+from dpcurves.arguments import InvalidArgument
+from dpcurves.cli.app import build
+from dpcurves.ledger import Ledger
+
+TEAMS = ("@home", "-away", "+1 (US)", "=cmd|'/C'!A0")
+PLACES = np.arange(1200)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A Parquet file of teams, and a CSV file of the time until an event."""
+    made = tmp_path_factory.mktemp("statements")
+    table = {"team": np.array(TEAMS)[PLACES % 4], "Δ wage": PLACES % 100, "w": np.where(PLACES % 4 == 0, -1.0, 2.0)}
+    pq.write_table(pa.table(table), made / "teams.parquet")
+    rows = "\n".join(f"{place % 9},{place % 2},{'AB'[place % 2]}" for place in PLACES)
+    (made / "trial.csv").write_text(f"days,died,arm\n{rows}\n")
+    return made
+
+
+def ask(file: Path, statement: str, *more: str) -> Result:
+    words = ["sql", str(file), statement, "--adjacency", "add-remove", *more]
+    return CliRunner().invoke(build(words), words)
+
+
+def test_groups_that_look_like_formulas_are_found_and_written(folder: Path) -> None:
+    statement = 'SELECT team, dp_mean("Δ wage", 0, 100) FROM teams GROUP BY team'
+    more = "--epsilon", "200", "--delta", "1e-6", "--csv", str(folder / "o.csv")
+    done = ask(folder / "teams.parquet", statement, *more)
+    assert done.exit_code == 0, done.output
+    rows = list(csv.DictReader((folder / "o.csv").read_text(encoding="utf-8").splitlines()))
+    counts = {display.unescape_formula(row["team"]): float(row["value"]) for row in rows if row["statistic"] == "count"}
+    assert counts == pytest.approx({**dict.fromkeys(TEAMS, 300), "other": 0}, abs=2)
+    assert all(row["team"][0] not in "=+-@" for row in rows)
+
+
+def test_the_share_of_bad_weights_is_said(folder: Path) -> None:
+    statement = 'SELECT dp_mean("Δ wage", 0, 100, weight => w, weight_cap => 4) FROM teams'
+    done = ask(folder / "teams.parquet", statement, "--epsilon", "50")
+    assert "about 25% of the records are left out, because their weight is missing" in " ".join(done.output.split())
+
+
+def test_classes_are_named_as_fields_of_the_function(folder: Path) -> None:
+    """Before, the hint was of options that this command does not have."""
+    hint = "name both classes, as in event_value => 'yes', censored_value => 'no'"
+    statement = "SELECT dp_survival(days, died, 0, 9, 9) FROM trial"
+    done = ask(folder / "trial.csv", statement, "--epsilon", "1")
+    assert done.exit_code == 2
+    assert done.output.strip().endswith(hint)
+    with pytest.raises(InvalidArgument, match=f"^statement: .*; {hint}$"):
+        dp.sql({"trial": folder / "trial.csv"}, statement, loss=dp.PrivacyLoss.pure(1), adjacency=dp.ADD_REMOVE)
+    named = statement.replace("0, 9, 9", "0, 9, 9, event_value => '1', censored_value => '0'")
+    assert ask(folder / "trial.csv", named, "--epsilon", "1").exit_code == 0
+
+
+WRONG = (
+    ("trial.csv", "SELECT dp_median(dais, 0, 9, 9) FROM trial", "1", "the nearest is 'days'"),
+    ("trial.csv", "SELECT dp_median(days, 0, 9, 9) FROM trails", "1", "FROM can name trial"),
+    ("trial.csv", "SELECT dp_median(days, 9, 0, 9) FROM trial", "1", "lower"),
+    ("trial.csv", "SELECT dp_median(days, 0, 9, 9) FROM trial", "0", "above zero"),
+    ("trial.csv", "SELECT dp_median(days, 0, 9, 9) FROM trial", "1 --level 95", "as in 0.95"),
+    ("trial.csv", "SELECT dp_median(days, 0, 9, 9) FROM trial", "1 --delimiter ;", "'days,died,arm'; give ','"),
+    ("none.csv", "SELECT dp_median(days, 0, 9, 9) FROM none", "1", "there is no file 'none.csv'"),
+    ("teams.parquet", "SELECT dp_count(team) FROM teams", "1", "dpcurves bars"),
+    ("teams.parquet", "SELECT dp_roc(team, w) FROM teams", "1", "pos_label => 'yes', neg_label => 'no'"),
+    ("teams.parquet", "SELECT team, dp_mean(w, 0, 4) FROM teams GROUP BY team", "1", "(--by team=a,b)"),
+)
+
+
+def test_what_is_wrong_is_said_in_one_line_and_costs_nothing(folder: Path, tmp_path: Path) -> None:
+    ledger = f"sqlite:///{tmp_path / 'budget.db'}"
+    opened = ["ledger", "create", ledger, "--dataset", "d", "--epsilon", "2", "--adjacency", "add-remove"]
+    assert CliRunner().invoke(build(opened), opened).exit_code == 0
+    for file, statement, more, rule in WRONG:
+        words = ["sql", str(folder / file), statement, "--ledger", ledger, "--epsilon", *more.split()]
+        done = CliRunner().invoke(build(words), words)
+        assert done.exit_code in {2, 4}, done.output
+        assert rule in done.output, done.output
+        assert len(done.output.splitlines()) == 1
+    assert not Ledger.open_existing(ledger).statement("d").grants
