@@ -34,7 +34,7 @@ from .targets import POISSON_RECORDS
 TABLE_MARKS = {KS: 1.03, W1: 1.0, RMSE: 1.0}
 """Ratio of the mean error to that of the best method in hindsight, geometric mean over the tables."""
 WORST_TABLE = 1.4
-"""The same ratio of the worst table."""
+"""Largest ratio of a single table."""
 TABLES_BEFORE = {KS: "1.09", W1: "1.02", RMSE: "1.04"}
 MIDDLE, MIDDLE_BEFORE = (1_000, 30_000), {KS: "1.19", W1: "1.12", RMSE: "1.12"}
 """Records times epsilon of most users, and the ratios of these tables where the work began."""
