@@ -35,6 +35,14 @@ import simple_methods
 import unknown
 from accuracy.command_cost import measure_command, measure_query, write_doubles
 from accuracy.data import FloatArray
+from accuracy.further_marks import (
+    TABLE_TASKS,
+    measure_cdf_cost,
+    measure_endless_streams,
+    measure_first_paper,
+    measure_means_without_bounds,
+    measure_worst_prefix,
+)
 from accuracy.interval_rows import ROWS, IntervalRow, draw_releases, measure_width
 from accuracy.mark_rows import MarkRow, show_rows
 from accuracy.public_cells import KNOWN_CELLS, REGIME_CELLS, PublicCell
@@ -305,29 +313,44 @@ COSTS: Mapping[str, tuple[str, float, Callable[[int], None]]] = {
 """Seconds where the work began, mark, and what is asked, by name."""
 
 
+FEW_ROWS = 10_000
+"""Rows of the file with which a command starts: enough for an ordinary estimate and its bands, which do not grow."""
+
+
 def command(effort: Effort) -> Iterator[MarkRow]:
     """Measure the command line over many rows above its start, over DuckDB's own counts above theirs."""
     with tempfile.TemporaryDirectory() as folder:
-        few, many = (write_doubles(Path(folder), rows) for rows in (10, effort.rows))
+        few, many = (write_doubles(Path(folder), rows) for rows in (FEW_ROWS, effort.rows))
         ours, theirs = (
             [[measure(file) for file in (few, many)] for _ in range(effort.repeats)]
             for measure in (measure_command, measure_query)
         )
     start, whole = np.median(ours, axis=0)
     theirs_start, theirs_whole = np.median(theirs, axis=0)
-    beside = f"start {start:.2f} s, rows {whole - start:.2f} s; DuckDB {theirs_whole - theirs_start:.2f} s"
+    beside = f"start and estimate {start:.2f} s, rows {whole - start:.2f} s; DuckDB {theirs_whole - theirs_start:.2f} s"
     ratio = float((whole - start) / max(theirs_whole - theirs_start, 0.01))
     yield MarkRow("D", f"command line over {effort.rows:,} rows", "CPU over DuckDB's", "3.1", ratio, 0.0, 1.5,
                   effort.repeats, beside)  # fmt: skip
 
 
+MOST_ANSWERS = 5
+"""Answers to each of the 96 questions whose cost is compared with an earlier revision, at most."""
 Task = Callable[[Effort], Iterator[MarkRow]]
 TASKS: Mapping[str, Mapping[str, Task]] = {
-    "A": {"simple methods": beside_simple_methods, "same edges": same_edges},
-    "B": {"strategies": strategies},
+    "A": {
+        "simple methods": beside_simple_methods, "same edges": same_edges, **TABLE_TASKS,
+        "first paper": lambda effort: measure_first_paper(effort.releases),
+    },
+    "B": {
+        "strategies": strategies, "endless streams": lambda _: measure_endless_streams(),
+        "worst prefix": lambda _: measure_worst_prefix(),
+    },
     "C": {row.name: partial(measure_interval_row, row) for row in ROWS},
     "D": {
-        "without a range": without_range, **{name: partial(measure_cost, name) for name in COSTS},
+        "without a range": without_range,
+        "means without bounds": lambda effort: measure_means_without_bounds(effort.releases),
+        "cost of dp.cdf": lambda effort: measure_cdf_cost(min(effort.releases, MOST_ANSWERS)),
+        **{name: partial(measure_cost, name) for name in COSTS},
         "command line": command,
     },
 }  # fmt: skip

@@ -96,8 +96,24 @@ def distribution_of_file(file: Path, counted: bool) -> Distribution:
     return Distribution(lambda draw, size: draw.choice(values, size), float(values.mean()))
 
 
-def row(name: str, distribution: Distribution, records: int, releases: int, epsilon: float) -> str:
-    """One line of the table."""
+class Column(NamedTuple):
+    """Measurements of one column.
+
+    Attributes:
+        shares: Shares of releases whose interval holds the mean, the sum, the population's mean, or is finite, (4,).
+        width: Median width of the interval of the mean.
+        error: Median error of the mean.
+        clipped: Median number of records above the upper and below the lower bound, (2,).
+    """
+
+    shares: FloatArray
+    width: float
+    error: float
+    clipped: FloatArray
+
+
+def measure_column(distribution: Distribution, records: int, releases: int, epsilon: float) -> Column:
+    """Ask for means of so many samples of a distribution."""
     held, widths, errors, clipped = [], [], [], []
     for seed in range(releases):
         values = distribution.draw(np.random.default_rng([seed, records]), records)
@@ -114,12 +130,16 @@ def row(name: str, distribution: Distribution, records: int, releases: int, epsi
         widths.append(mean[1] - mean[0])
         errors.append(abs(found.mean - true))
         clipped.append([np.count_nonzero(values > found.upper), np.count_nonzero(values < found.lower)])
-    shares = np.mean(held, axis=0)
-    width, above_below = float(np.median(widths)), np.median(clipped, axis=0)
+    return Column(np.mean(held, axis=0), float(np.median(widths)), float(np.median(errors)), np.median(clipped, axis=0))
+
+
+def row(name: str, distribution: Distribution, records: int, releases: int, epsilon: float) -> str:
+    """One line of the table."""
+    shares, width, error, above_below = measure_column(distribution, records, releases, epsilon)
     marked = "yes" if shares[0] >= HELD and shares[3] >= FINITE else "no"
     return (
         f"| {name} | {shares[0]:.3f} | {shares[1]:.3f} | {shares[2]:.3f} | {shares[3]:.2f} | "
-        f"{width / float(np.median(errors)):.1f} | {width / abs(distribution.mean):.2f} | "
+        f"{width / error:.1f} | {width / abs(distribution.mean):.2f} | "
         f"{above_below[0]:.0f}, {above_below[1]:.0f} | {marked} |"
     )
 

@@ -196,7 +196,7 @@ def _groups(regime: Regime, run: Run) -> Iterator[list[Setup]]:
     ]
     if not terms:
         return
-    tasks = [task for task in regime.tasks if half_of(task) in run.halves and _is_there(task, run)]
+    tasks = [task for task in regime.tasks if half_of(task) in run.halves and is_there(task, run)]
     alike = list(product(tasks, regime.records, regime.epsilons))
     if len(alike) > run.effort.setups:
         alike = alike[:: len(alike) // run.effort.setups][: run.effort.setups]
@@ -205,7 +205,8 @@ def _groups(regime: Regime, run: Run) -> Iterator[list[Setup]]:
             yield [Setup(regime, *each, neighbours, kind) for each in alike]
 
 
-def _is_there(task: str, run: Run) -> bool:
+def is_there(task: str, run: Run) -> bool:
+    """Return whether the records of a task are drawn, or their file exists."""
     if task in TABLES:
         return sample_of(task, run.effort.cells, run.data, np.random.default_rng(0)) is not None
     return task in SHAPES or real_counts(task, run.data) is not None

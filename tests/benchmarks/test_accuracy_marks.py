@@ -21,13 +21,14 @@ def benchmark() -> SimpleNamespace:
     folders = [str(FOLDER), str(FOLDER.parent / "papers"), str(FOLDER.parent / "tests" / "curves")]
     sys.path[:0] = folders
     try:
-        command, intervals, rows = (
-            import_module(name) for name in ("accuracy_marks", "accuracy.interval_rows", "accuracy.mark_rows")
+        command, intervals, rows, further = map(
+            import_module,
+            ("accuracy_marks", "accuracy.interval_rows", "accuracy.mark_rows", "accuracy.further_marks"),
         )
     finally:
         for folder in folders:
             sys.path.remove(folder)
-    return SimpleNamespace(command=command, intervals=intervals, rows=rows)
+    return SimpleNamespace(command=command, intervals=intervals, rows=rows, further=further)
 
 
 @pytest.mark.parametrize(
@@ -86,6 +87,20 @@ def test_file_keeps_rows_that_are_not_measured_again(
     printed = capsys.readouterr().out
     assert printed.index("B. ") < printed.index("other") < printed.index("D. ") < printed.index("one ")
     assert printed.count("Of 1 rows 1 are at their mark") == 2
+
+
+def test_tables_are_summarised_by_their_geometric_mean_and_the_worst(benchmark: SimpleNamespace) -> None:
+    further, ones = benchmark.further, np.ones((4, 3))
+    found = [
+        further.Found(
+            SimpleNamespace(regime=SimpleNamespace(marks={}), task=name), {"dpcurves": ratio * ones, "flat": ones}
+        )
+        for name, ratio in (("even", 1.0), ("heaps", 4.0))
+    ]
+    rows = {row.figure: row for row in further.summarise_tables("two tables", found, further.TABLES_BEFORE, 4)}
+    assert rows["KS: geometric mean"].today == pytest.approx(2.0)
+    assert (rows["W1: worst"].today, rows["W1: worst"].beside) == (pytest.approx(4.0), "heaps")
+    assert {row.verdict for row in rows.values()} == {"no"}
 
 
 def test_text_that_no_task_contains_is_refused_before_anything_is_measured(

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from dpcurves.data import Grid, Outside
 from dpcurves.data.grid import split_at_zero
 from dpcurves.records.engines.duckdb import category_slot_sql, double_literal, grid_slot_sql, slot_type
-from dpcurves.records.engines.engine import find_formula
+from dpcurves.records.engines.engine import find_even_grid, find_formula
 from dpcurves.records.value_names import parse_number
 from dpcurves_engines.slots import find_clipped_formula
 
@@ -76,6 +76,27 @@ def test_grids_that_separate_zero_are_counted_in_sql() -> None:
         assert grid_slot_sql(grid, "x", "USMALLINT") is not None
         tried = np.concatenate([edge_values(grid.edges), [np.nan, np.inf, -np.inf, -0.0, 1e308]])
         assert slots_of(grid, tried) == grid.cell_of(tried).tolist()
+
+
+@pytest.mark.parametrize(
+    ("grid", "branches"),
+    [
+        (split_at_zero(Grid(0, 1, cells=500)), 1),
+        (split_at_zero(Grid(-1, 1, cells=500)), 2),
+        (split_at_zero(Grid(-7, 0, cells=600)), 1),
+        (split_at_zero(Grid(-0.1, 0.7, cells=700)), 1),
+        (split_at_zero(Grid(-100, 1300, cells=4096)), 1),
+    ],
+)
+def test_values_between_distant_further_edges_are_compared_with_none_of_them(grid: Grid, branches: int) -> None:
+    sql = grid_slot_sql(grid, "x", "USMALLINT")
+    _, further_edges = find_even_grid(grid)
+    assert sql is not None
+    fast_sql = sql.split(" ELSE (CASE ")[0]
+    assert fast_sql.count("WHEN ") == branches
+    assert sql.count("ELSE 0::USMALLINT") == len(further_edges) > 0
+    tried = np.concatenate([edge_values(grid.edges), (grid.edges[1:] + grid.edges[:-1]) / 2, [np.nan, np.inf, -np.inf]])
+    assert slots_of(grid, tried) == grid.cell_of(tried).tolist()
 
 
 @pytest.mark.parametrize(

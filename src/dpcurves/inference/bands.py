@@ -430,10 +430,17 @@ class Sample(NamedTuple):
         cell_shares = np.diff(self.likely, prepend=0.0, append=1.0)
         if self.variance_factors is not None:
             cell_shares = cell_shares * self.variance_factors
-        walk = np.cumsum(
-            self.generator.standard_normal((draws, len(cell_shares))) * np.sqrt(np.maximum(cell_shares, 0)), axis=1
-        )
-        return np.asarray((walk[:, :-1] - self.likely * walk[:, -1:]) / np.sqrt(self.units))
+        deviations = np.sqrt(np.maximum(cell_shares, 0))
+        root = np.sqrt(self.units)
+        errors = np.empty((draws, len(self.likely)))
+        for rows in split_into_blocks(errors):  # in the cache of the processor
+            walk = self.generator.standard_normal((len(rows), len(cell_shares)))
+            walk *= deviations
+            np.cumsum(walk, axis=1, out=walk)
+            np.multiply(self.likely, walk[:, -1:], out=rows)
+            np.subtract(walk[:, :-1], rows, out=rows)
+            np.divide(rows, root, out=rows)
+        return errors
 
 
 def clip_unseen_shares(likely: FloatArray, units: float) -> FloatArray:
