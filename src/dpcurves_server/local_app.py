@@ -221,7 +221,7 @@ def _serve_locked(
     """
     # seconds between publication times. One local user owns the table, so they reveal counting times to nobody else.
     publish_seconds = 0.2
-    patience = 0.5  # seconds: on a busy machine the worker, of low priority, needs long for a picture that nobody awaits
+    patience = 0.5  # seconds: on a busy machine the worker, of low priority, needs long for a picture
     workers = Workers(table.ledger_url, (WorkerRole.ALL,), publish_seconds, patience)
     services = Services(table.ledger_url, workers.notify)
     listening = _open_socket(port)

@@ -105,9 +105,8 @@ def open_table(path: Path, *, stop_by: signal.Signals = signal.SIGTERM) -> Itera
 def find_worker(process: Any) -> int:
     """Return the process id of the worker of a command."""
     children = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text(encoding="ascii").split()
-    (worker,) = (
-        child for child in map(int, children) if b"dpcurves_server.worker" in Path(f"/proc/{child}/cmdline").read_bytes()
-    )
+    commands = {int(child): Path(f"/proc/{child}/cmdline").read_bytes() for child in children}
+    (worker,) = (child for child, command in commands.items() if b"dpcurves_server.worker" in command)
     return worker
 
 
