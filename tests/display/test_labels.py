@@ -353,7 +353,7 @@ def test_narrow_small_multiples_keep_the_size_of_their_texts() -> None:
 
 
 def test_statements_and_legends_of_plots_side_by_side_stay_in_their_columns() -> None:
-    """Before, each was as wide as the figure, which grew to three times its width and left the plots small."""
+    """Statements as wide as the figure would make it grow, and leave its plots small."""
     result = dp.roc_curve([0, 1] * 500, np.linspace(0, 1, 1000), epsilon=1, adjacency=dp.REPLACE_ONE)
     figure = Figure(figsize=(10, 5), layout=FittedLayout())
     panels = figure.subplots(1, 2)

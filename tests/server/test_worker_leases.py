@@ -5,6 +5,7 @@ from __future__ import annotations
 import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 from threading import Thread
 from typing import Any
@@ -160,7 +161,7 @@ def test_workers_that_do_not_end_are_killed_when_the_patience_of_all_together_is
     halted.start()
     halted._running = {name: (WorkerRole.ALL, Endless()) for name in "abc"}  # type: ignore[misc]
     halted._ended.set()
-    monkeypatch.setattr(workers.time, "monotonic", lambda: clock[0])
+    monkeypatch.setattr(time, "monotonic", lambda: clock[0])
     halted.stop()
     assert waited == [3.0, 0.0, 0.0]
     assert len(killed) == 3
