@@ -427,6 +427,8 @@ NUMBER = "states a released number, or how it was found, whatever it is"
 SITES: Mapping[str, str | tuple[str, ...]] = {
     "dpcurves.conversation.release:PrivacyStatement.with_notes": PASSED,
     "dpcurves.curves.bar_chart:BarChart.from_counts": ("bars of noise alone",),
+    "dpcurves.curves.bounds:BoundsQuestion.steps": FACT,
+    "dpcurves.curves.bounds:PlaneBoundsQuestion.steps": FACT,
     "dpcurves.curves.by_category:ByCategory.privacy": PASSED,
     "dpcurves.curves.calibration:Calibration.from_counts": ("intervals of a calibration",),
     "dpcurves.curves.calibration:HosmerLemeshow.from_counts": PASSED,

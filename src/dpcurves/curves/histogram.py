@@ -81,6 +81,10 @@ Places = NDArray[np.int64] | None
 """Indices of edges between which counts are summed; None: each cell singly."""
 
 
+NO_CELLS = f"no cells hold more records than noise alone may give: {NEXT_TO_NOTHING} of them"
+"""Note on counts of which neither single ones nor sums stand out from the noise."""
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class Histogram(IntervalResult):
     """Counts of records in each cell of a grid.
@@ -344,10 +348,6 @@ class HistogramQuestion(TableQuestion):
 
     def __str__(self) -> str:
         return describe_question("histogram", self.column, self.by)
-
-
-NO_CELLS = f"no cells hold more records than noise alone may give: {NEXT_TO_NOTHING} of them"
-"""Note on counts of which neither single ones nor sums stand out from the noise."""
 
 
 def is_noise_alone(counts: FloatArray, error: float) -> bool:
