@@ -53,7 +53,7 @@ checked: $(READY)
 	$(MAKE) --no-print-directory lint
 	$(MAKE) --no-print-directory types TYPED=src
 	$(MAKE) --no-print-directory contracts
-	$(MAKE) --no-print-directory examples
+	$(MAKE) --no-print-directory examples EXAMPLES=--quick
 	$(MAKE) --no-print-directory docs
 	$(MAKE) --no-print-directory seen
 	$(MAKE) --no-print-directory self-audit EFFORT=0.4
@@ -73,9 +73,9 @@ contracts: $(READY)
 	$(BIN)/lint-imports
 
 # Runs each example as a notebook, and holds its picture against the kept one. Processes are copies of one that has imported
-# libraries; tests hold that these do what fresh ones do.
+# libraries; tests hold that these do what fresh ones do. `make test` leaves out the eight longest (EXAMPLES=--quick).
 examples: $(READY)
-	$(BIN)/python docs/examples.py --copies
+	$(BIN)/python docs/examples.py --copies $(EXAMPLES)
 
 # Not --quiet: what is not said is not counted either, and no warning would be an error.
 docs: $(READY)

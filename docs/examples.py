@@ -1,10 +1,11 @@
 """Runs every example and every long notebook in a fresh process, holds each picture against the kept one.
 
-`python docs/examples.py [NAME ...] [--keep] [--copies]`. Notebooks with outputs are written to `build/examples`. Noise
-comes from seeds here, and rows of units from one key, so that pictures are the same each time; each says that it is
-seeded. One that is unlike the one in `examples/pictures` fails, and both are laid side by side; `--keep` makes today's
-pictures those that are kept. With `--copies` processes are not fresh, but copies of one that has imported libraries and
-run nothing: each example still has one of its own, in less than half of the time.
+`python docs/examples.py [NAME ...] [--keep] [--copies] [--quick]`. Notebooks with outputs are written to
+`build/examples`. Noise comes from seeds here, and rows of units from one key, so that pictures are the same each time;
+each says that it is seeded. One that is unlike the one in `examples/pictures` fails, and both are laid side by side;
+`--keep` makes today's pictures those that are kept. With `--copies` processes are not fresh, but copies of one that has
+imported libraries and run nothing: each example still has one of its own, in less than half of the time. With
+`--quick`, as in `make test`, the eight examples that take longest are left out; `make examples` runs them.
 """
 
 from __future__ import annotations
@@ -44,8 +45,11 @@ TOLERANCE = 12.0
 TOLERANCES = {"two_servers": 20.0}
 """Where noise comes from secrets of processes of their own, which moved the picture by 7 to 10 in three runs."""
 SECONDS = 600
-LONGEST = "people_at_home", "two_servers", "risk_model", "incomes", "coverage_study"
-"""What begins first, so that no core waits for it in the end."""
+LONGEST = (
+    "people_at_home", "two_servers", "risk_model", "credit_audit", "flights_report", "incomes", "coverage_study",
+    "trial_report",
+)  # fmt: skip
+"""What begins first, so that no core waits for it in the end: two fifths of the time of all."""
 SEEDED = """
 import itertools
 import os
@@ -203,9 +207,11 @@ def main() -> int:
     parser.add_argument("names", nargs="*", help="examples by name; all, if there is none")
     parser.add_argument("--keep", action="store_true", help="keep today's pictures")
     parser.add_argument("--copies", action="store_true", help="copy one process; without it, each starts afresh")
+    parser.add_argument("--quick", action="store_true", help="leave out the examples that take longest")
     given = parser.parse_args()
     console = Console()
     examples = sorted(found(given.names), key=lambda example: example.name not in LONGEST)
+    examples = [example for example in examples if not (given.quick and example.name in LONGEST)]
     for folder in (OUT, KEPT):
         folder.mkdir(parents=True, exist_ok=True)
     with copied() if given.copies else nullcontext(), ThreadPoolExecutor(2 + given.copies) as pool:

@@ -96,6 +96,7 @@ def test_one_bound_is_for_all_questions_where_it_was_stated() -> None:
         _ = opened.adjacency
 
 
+@pytest.mark.quick_share(3)
 @pytest.mark.parametrize("question", [
     dp.AutoRangeCdfQuestion("x"), dp.MeanQuestion("x", 0, 100), dp.QuantilesQuestion("x", GRID, (0.5,)),
     dp.BoundsQuestion("x", 1, "0.9"), dp.CdfQuestion("x", GRID, by=dp.Categories("half", (0, 1))),

@@ -87,6 +87,7 @@ def test_a_look_opens_one_block_of_each_level_and_the_missing_cell_is_noted_once
     assert notes(tmp_path) == before
 
 
+@pytest.mark.reproduction
 def test_a_quantile_in_2_to_the_32_cells_is_found_in_32_looks(tmp_path: Path) -> None:
     question = quantiles(0.5)
     plans = plan_question(question, ONE, dp.REPLACE_ONE.to_adjacency(dp.EACH_RECORD, 2000))

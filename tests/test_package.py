@@ -101,7 +101,7 @@ def test_names_of_packages_beside_the_core_are_declared_with_the_extras_that_the
 
 
 def test_a_name_of_a_package_that_is_not_installed_says_which_extra_is_needed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("importlib.metadata.entry_points", lambda **_: ())
+    monkeypatch.setattr("dpcurves.extensions._entry_points_of_group", lambda _: ())
     with pytest.raises(ImportError, match=r"^streams: more packages are needed: pip install dpcurves\[streams\]$"):
         _ = dpcurves.streams
 

@@ -60,7 +60,8 @@ WIDTH, NARROW = 1200, 360
 MODES = tuple((scheme, width) for scheme in ("light", "dark") for width in (WIDTH, NARROW))
 A4 = 794
 """Its width in pixels, as browsers print."""
-MOST_BYTES, MOST_OF_SEARCH = 300_000, 400_000
+MOST_BYTES, MOST_OF_SEARCH = 300_000, 450_000
+"""Bytes of a page, and of the compressed index of all pages, which is loaded at the first search."""
 PAINTED = "performance.getEntriesByName('first-contentful-paint').map(each => each.startTime)"
 HIDDEN = ".md-header, .md-tabs, .md-sidebar, .md-footer, .md-search, .headerlink"
 SHOWN = "(all) => all.filter(each => each.getClientRects().length > 0).map(each => each.className)"

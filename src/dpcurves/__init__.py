@@ -129,12 +129,11 @@ def _load_extension(name: str) -> Any:
     Raises:
         MissingPackage: the package, or one of its dependencies, is not installed.
     """
-    from importlib.metadata import entry_points
-
     from .arguments import MissingPackage
+    from .extensions import find_entry_points
 
     rule = f"more packages are needed: pip install dpcurves[{_EXTENSION_NAMES[name]}]"
-    for entry_point in entry_points(group="dpcurves.wings", name=name):
+    for entry_point in find_entry_points("dpcurves.wings", name):
         try:
             return entry_point.load()
         except ModuleNotFoundError as error:

@@ -208,7 +208,10 @@ def require_plain_digits(text: str) -> None:
 
 
 def parse_float(text: str) -> float:
-    """Return the double of a text in plain digits (`require_plain_digits`). Raises `ValueError` for other texts.
+    """Return the double of a text in plain digits (`require_plain_digits`).
+
+    Raises:
+        ValueError: the text has another form.
 
     >>> parse_float("1e3")
     1000.0

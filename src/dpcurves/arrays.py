@@ -1,10 +1,11 @@
-"""Types of arrays, and loops over arrays that numba compiles just in time where it is installed.
+"""Compile loops over arrays just in time with numba, where it is installed; and short names of array types.
 
-    compile_loop          for a loop over arrays and numbers, compiled at its first call
-    compile_with_numba    for loops that other compiled loops call
+    compile_loop          decorator of a loop over arrays and numbers; compiles it at its first call
+    compile_with_numba    the same at once, for loops that other compiled loops call
+    loops_are_compiled    whether numba is installed; callers then choose loops, otherwise NumPy
+    multiples_of          integer multiples of a decimal step, without the rounding errors of floats
 
-Without numba the same loops run in Python and give equal results. `loops_are_compiled` tells callers where NumPy is
-nearly as fast.
+Without numba the same loops run in Python and give equal results.
 
 >>> multiples_of(0.1, np.array([1, 3])).tolist()  # doubles nearest to the decimal products: 3 * 0.1 is another one
 [0.1, 0.3]
@@ -23,12 +24,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 FloatArray = NDArray[np.float64]
+"""Array of 64-bit floats."""
 IntArray = NDArray[np.int64]
+"""Array of 64-bit integers."""
 BoolArray = NDArray[np.bool_]
+"""Array of truth values, such as masks."""
 
 
 P = ParamSpec("P")
+"""Arguments of a loop."""
 R = TypeVar("R")
+"""Result of a loop."""
 
 
 def compile_loop(loop: Callable[P, R]) -> Callable[P, R]:
@@ -39,6 +45,12 @@ def compile_loop(loop: Callable[P, R]) -> Callable[P, R]:
 
     Machine code of dpcurves packages is cached on disk. Loops of other modules are not cached: numba binds the cache to
     the module name, and a script imported under two names could not read its cache.
+
+    Args:
+        loop: Function of arrays and numbers, in the part of Python that numba compiles.
+
+    Returns:
+        A function with the same arguments and results.
     """
 
     @wraps(loop)
@@ -58,10 +70,14 @@ def loops_are_compiled() -> bool:
 
 @cache
 def compile_with_numba(loop: Callable[..., Any], inline: str = "never") -> Callable[..., Any]:
-    """Return the numba dispatcher of the loop, which other compiled loops may call; without numba the loop itself, with
-    NumPy's warnings of divisions switched off.
+    """Return the numba dispatcher of a loop, which other compiled loops may call.
 
-    With `inline` "always" its code is repeated in each loop that calls it.
+    Args:
+        loop: Function of arrays and numbers, in the part of Python that numba compiles.
+        inline: ``always``: the code is repeated in each loop that calls it. ``never``: it is called.
+
+    Returns:
+        The dispatcher; without numba the loop itself, with NumPy's warnings of divisions switched off.
     """
     try:
         from numba import njit
@@ -81,15 +97,18 @@ def compile_with_numba(loop: Callable[..., Any], inline: str = "never") -> Calla
 
 
 def _make_cache_robust(compiled: Any) -> None:
-    """Give each file of the numba cache a random name instead of numba's serial number, and let a loop run if its cache
-    cannot be read or written.
+    """Make numba's disk cache safe for several processes, and let a loop run if its cache cannot be read or written.
 
-    numba writes the index of the cache before the files. Two processes that compile a loop for different array types at
-    the same time would choose the same number, and one would overwrite the other's file; a later reader would then load
-    the loop for the wrong types and fail. Random names also avoid reading code of an older version of a loop.
+    Each file of the cache gets a random name instead of numba's serial number. *Why*: numba writes the index of the
+    cache before the files. Two processes that compile a loop for different array types at the same time would choose
+    the same number, and one would overwrite the other's file; a later reader would then load the loop for the wrong
+    types and fail. Random names also avoid reading code of an older version of a loop.
 
     A disk that is full, a file that was cut off, or a file system on which two processes may not rename a file at the
     same time would otherwise end the call.
+
+    Args:
+        compiled: Dispatcher of numba. It is changed in place; without a cache of the expected form nothing is changed.
     """
     kept = getattr(compiled, "_cache", None)
     cache_file = getattr(kept, "_cache_file", None)
@@ -102,9 +121,10 @@ def _make_cache_robust(compiled: Any) -> None:
 
 
 def _return_none_on_error(method: Callable[P, R]) -> Callable[P, R | None]:
-    """Return the method of a cache, which returns None instead of raising: nothing is in the cache."""
+    """Return the method of a cache, changed to return None instead of raising; numba reads None as a missing entry."""
 
     def call_or_none(*arguments: P.args, **keywords: P.kwargs) -> R | None:
+        """Call the method; return None if it raises any error."""
         with suppress(Exception):
             return method(*arguments, **keywords)
         return None
@@ -113,10 +133,16 @@ def _return_none_on_error(method: Callable[P, R]) -> Callable[P, R | None]:
 
 
 def multiples_of(step: float, numbers: NDArray[Any]) -> FloatArray:
-    """Return `numbers` times `step` as the doubles nearest to the decimal products; the array has the shape of
-    `numbers`.
+    """Return `numbers` times `step` as the doubles nearest to the decimal products.
 
-    `step` is rounded to one significant digit. Multiplying doubles would give 0.30000000000000004 for 3 * 0.1.
+    Multiplying doubles would give 0.30000000000000004 for 3 * 0.1.
+
+    Args:
+        step: The step, which is rounded to one significant digit.
+        numbers: Whole numbers, of any shape.
+
+    Returns:
+        An array of the shape of `numbers`.
 
     >>> multiples_of(0.1, np.array([3.0, -7.0])).tolist()
     [0.3, -0.7]

@@ -1,13 +1,17 @@
-"""Conformance checks that every question must pass, built in or from other packages, as scikit-learn checks estimators.
+"""Conformance checks of questions and results, built in or from other packages, as scikit-learn checks estimators.
 
-`check_question` tests a new question without further code. It uses the question as a session does:
+    check_question    a question, a synthetic table that fits it -> whether each trust model answers it
+    check_result      a result -> nothing
 
-    every trust model    a plan under all losses and adjacencies, repeated alike; or a refusal of all of them
+Both raise a `Failure`, whose message states the violated property. A *question* asks for a private curve or number;
+a *trust model* says who adds the noise. `check_question` uses the question as a session does:
+
+    every trust model    a plan under all losses and adjacencies, equal when repeated; or a refusal of all of them
     absurd answers       zeros, extreme and erratic integers end in a valid result
     a session            one charge; a repeated request is free; two answers without noise agree
     the result           one line, notes, HTML, plot, data frame, JSON there and back
 
-A violation is a `Failure`, whose message states the property.
+The checks ask the synthetic table alone, so they protect nobody and spend no real budget.
 """
 
 from __future__ import annotations
@@ -16,12 +20,12 @@ import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import is_dataclass, replace
 from fractions import Fraction
-from importlib.metadata import entry_points
 from typing import Any, NamedTuple
 
 from .conversation import Release, Step, UnsupportedQuery
 from .curves.question import find_charged_query
 from .curves.result import CurveWarning, result_from_json
+from .extensions import find_entry_points
 from .ledger import QuestionBudget
 from .noise.randomness import Randomness
 from .privacy import EACH_RECORD, AddRemove, Adjacency, Neighbours, PrivacyLoss, ReplaceOne
@@ -31,6 +35,7 @@ from .trust import Central, TrustModel, run_conversation
 PLANNED_LOSS = PrivacyLoss.pure(1)
 """Privacy loss of the planned conversations in the checks, pure epsilon 1: any value would do."""
 LOSSES = PLANNED_LOSS, PrivacyLoss.zcdp(Fraction(1, 2))
+"""Losses under which plans are made: one of pure differential privacy and one of zCDP."""
 NOISELESS_LOSS = PrivacyLoss.pure(10**9)
 """Privacy loss, pure epsilon: noise at it is 0 with all but negligible probability, so that answers can be compared
 with the records. Only for synthetic records."""
@@ -84,7 +89,7 @@ def check_question(question: Any, columns: Mapping[str, Any]) -> tuple[TrustMode
     """
     _require(is_dataclass(question) and not isinstance(question, type), "the question is a dataclass")
     _require("\n" not in str(question) and str(question).strip() != "", "the question prints in one line")
-    installed = (entry.load()() for entry in entry_points(group="dpcurves.trust_models"))
+    installed = (entry.load()() for entry in find_entry_points("dpcurves.trust_models"))
     offers = tuple(_check_trust_model(question, trust) for trust in (Central(), *installed))
     _require(any(offer.refusal is None for offer in offers), "some trust model answers it")
     _check_absurd_answers(question)
@@ -115,8 +120,18 @@ def check_result(result: Any, *, draw: bool = True) -> None:
 
 
 def _check_trust_model(question: Any, trust: TrustModel[Any]) -> TrustModelCheck:
-    """Return whether a trust model answers the question: it is planned under all losses and adjacencies, and refused
-    only if all of them are. Raises `Failure` for a plan without queries, or one that differs when repeated."""
+    """Plan a question under one trust model, for all losses and adjacencies, and return whether it is answered.
+
+    Args:
+        question: The question.
+        trust: The trust model.
+
+    Returns:
+        A refusal only if every plan was refused. If some were made, the trust model counts as answering.
+
+    Raises:
+        Failure: a plan has no query, differs when repeated, or a refusal is not one line that names an argument.
+    """
     refusal: UnsupportedQuery | None = None
     answered = False
     for adjacency in (AddRemove(EACH_RECORD), ReplaceOne(EACH_RECORD, UNITS)):
@@ -136,7 +151,13 @@ def _check_trust_model(question: Any, trust: TrustModel[Any]) -> TrustModelCheck
 
 
 def _check_absurd_answers(question: Any) -> None:
-    """Raise `Failure` unless the question ends in a valid result for zeros, extreme and erratic integers as answers."""
+    """Answer a question with zeros, extreme and erratic integers, and check the results with `check_result`.
+
+    Answers that the question refuses under an adjacency are skipped.
+
+    Raises:
+        Failure: some answers lead to an invalid result. The message names the answers and the adjacency.
+    """
     senders: dict[str, Callable[[int], list[int]]] = {
         "zeros": lambda size: [0] * size,
         "huge counts": lambda size: [ABSURD] * size,
@@ -156,14 +177,20 @@ def _check_absurd_answers(question: Any) -> None:
 
 
 def _answer_synthetically(question: Any, adjacency: Adjacency, send: Callable[[int], list[int]]) -> Any:
-    """Return the result of the question if each query is answered with the integers that `send` returns for its
-    size."""
+    """Run a question with made-up answers in place of releases, and return its result.
+
+    Args:
+        question: The question.
+        adjacency: Neighbouring relation under which it is planned.
+        send: Function from the number of integers of an answer to these integers.
+    """
     trust = Central()
     budget = QuestionBudget.for_planning(PLANNED_LOSS)
 
     def send_reply(step: Step) -> Release:
-        """Return the release of a step with these integers, or with blank values if its distribution does not allow any
-        integers."""
+        """Return the release of a step with the made-up integers, or a blank release if its distribution allows only
+        some integers.
+        """
         allotment = budget.pay(step.query.charged_query, step.budget_fraction)
         plan = trust.plan_query(step.query, allotment.loss, adjacency)
         blank = Release.make_placeholder(plan)
@@ -175,8 +202,16 @@ def _answer_synthetically(question: Any, adjacency: Adjacency, send: Callable[[i
 
 
 def _check_session(question: Any, columns: Mapping[str, Any]) -> None:
-    """Raise `Failure` unless asking in a session charges once, repeats for free, and two answers without noise
-    agree."""
+    """Ask a question in sessions on a table, under both adjacencies, and check charges and agreement.
+
+    Args:
+        question: The question.
+        columns: The synthetic table, by column.
+
+    Raises:
+        Failure: asking does not charge exactly once; a repeated request costs something or has another result; two
+            answers without noise differ; or a result is invalid.
+    """
     is_drawn = False
     for neighbours in Neighbours:
         with Session(columns, budget=PLANNED_LOSS, adjacency=neighbours, randomness=Randomness.from_seed(1)) as session:
@@ -200,7 +235,14 @@ def _check_session(question: Any, columns: Mapping[str, Any]) -> None:
 
 
 def _ask_without_noise(question: Any, columns: Mapping[str, Any], neighbours: Neighbours, seed: int) -> Any:
-    """Return the answer at a loss so large that the noise is 0, with noise from this seed."""
+    """Return the answer at a loss so large that the noise is 0 with all but negligible probability.
+
+    Args:
+        question: The question.
+        columns: The synthetic table, by column.
+        neighbours: Kind of adjacency.
+        seed: Seed of the noise.
+    """
     open_session = Session(columns, budget=NOISELESS_LOSS, adjacency=neighbours, randomness=Randomness.from_seed(seed))
     with open_session as session, _ignore_curve_warnings():
         return session.ask(question, NOISELESS_LOSS)
@@ -212,6 +254,14 @@ def _ignore_curve_warnings() -> warnings.catch_warnings[None]:
 
 
 def _require(holds: bool, property_text: str) -> None:
-    """Raise `Failure`, which states a property of all questions and results, unless `holds` is true."""
+    """Check one property of a question or result.
+
+    Args:
+        holds: Whether the property holds.
+        property_text: The property as a sentence, for the message.
+
+    Raises:
+        Failure: `holds` is false.
+    """
     if not holds:
         raise Failure(f"a property of all questions and results is violated: {property_text}")

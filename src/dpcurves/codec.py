@@ -1,15 +1,13 @@
-"""Codec between dataclasses and plain JSON objects, with their JSON Schema; both follow from the types of the fields.
+"""JSON codec of dataclasses: encode to plain objects, decode by the types of the fields, and derive the JSON Schema.
 
-    value            JSON
-    Fraction         text, as "1/3"
-    bytes            hexadecimal text
-    dataclass        object of its fields, by JSON name
-    other types      as registered by `Codec.add`
+    Codec.encode     value -> JSON value: Fraction as text "1/3", bytes as hexadecimal text, a dataclass as object
+    Codec.decode     type, JSON value -> value; the inverse of `encode`
+    Codec.schema     type -> JSON Schema of the encoded values
+    Codec.add        registers a further type
 
-`Codec.decode` reads, by the type of the field, what `Codec.encode` wrote.
-
-Stored formats are frozen, and JSON names may differ from field names or be inlined into the enclosing object. That is
-why no library is used: msgspec renames fields of its own structs only, and cattrs needs a hook for each inlined class.
+`STORED` is the codec of stored documents. Their formats are frozen, and JSON names may differ from field names or be
+inlined into the enclosing object. That is why no library is used: msgspec renames fields of its own structs only, and
+cattrs needs a hook for each inlined class. The module converts what it is given, and reads no files and no records.
 
 >>> STORED.encode(Fraction(1, 3)), STORED.decode(Fraction, "1/3")
 ('1/3', Fraction(1, 3))
@@ -30,14 +28,19 @@ from typing import Annotated, Any, TypeAlias, TypeVar, Union, cast, get_args, ge
 import numpy as np
 
 Kind = TypeVar("Kind")
+"""The dataclass that is decoded."""
 PLAIN = frozenset({bool, int, float, str, NoneType})
+"""Types that JSON has, so that they are written as they are."""
 INSIDE = ""
 """The key in ``FIELDS`` of a field whose own fields are inlined into the enclosing JSON object."""
 JsonSchema: TypeAlias = Mapping[str, Any]
 """A JSON Schema, draft 2020-12."""
 Count: TypeAlias = Annotated[int, ("minimum", 1)]
+"""Integer of at least 1, in the schema."""
 Natural: TypeAlias = Annotated[int, ("minimum", 0)]
+"""Integer of at least 0, in the schema."""
 INTEGERS = {"type": "array", "items": {"type": "integer"}}
+"""JSON Schema of a list of integers."""
 
 
 @dataclass(frozen=True)
@@ -79,20 +82,22 @@ class Codec:
         read: Callable[[Any], Any],
         schema: JsonSchema = MappingProxyType({}),
     ) -> None:
-        """Register how values of a type are written and read, for types of a higher layer. Without `schema`, the
-        JSON Schema accepts anything.
+        """Register how values of a type are written and read, for types of a higher layer.
 
         Args:
             kind: The type.
             write: Function from a value of the type to JSON.
             read: Function from JSON to such a value.
-            schema: JSON Schema of what `write` returns.
+            schema: JSON Schema of what `write` returns; empty: the schema accepts anything.
         """
         self.writers[kind], self.readers[kind], self.schemas[kind] = write, read, schema
 
     def encode(self, value: Any, hint: Any = None) -> Any:
-        """Return `value` as JSON values; `hint`, the annotation of its field, selects the writer if its type has
-        none.
+        """Return a value as JSON values.
+
+        Args:
+            value: A value of a registered type, a dataclass, a tuple or mapping of such, or a value that JSON has.
+            hint: Annotation of its field, whose writer is used if the type of the value has none; None: no annotation.
         """
         for kind in (*type(value).__mro__, hint):
             if kind in self.writers:
@@ -105,7 +110,12 @@ class Codec:
         return self.encode_fields(value) if is_dataclass(value) else value
 
     def encode_fields(self, instance: Any, exclude: Collection[str] = ()) -> dict[str, Any]:
-        """Return the fields of a dataclass as JSON values by JSON name, except the names in `exclude`."""
+        """Return the fields of a dataclass as JSON values by JSON name. Fields with their default are left out.
+
+        Args:
+            instance: Object of a dataclass.
+            exclude: JSON names that are left out, too.
+        """
         encoded: dict[str, Any] = {}
         for name, (member, hint) in _json_fields(cast(Any, type(instance))).items():
             value = getattr(instance, member.name)
@@ -116,7 +126,11 @@ class Codec:
         return encoded
 
     def decode(self, hint: Any, stored: Any) -> Any:
-        """Return the value of type `hint` from the JSON values that `encode` made.
+        """Return the value of a type from the JSON values that `encode` made.
+
+        Args:
+            hint: The type, as an annotation.
+            stored: The JSON values.
 
         Raises:
             LookupError, TypeError, ValueError: `stored` does not have the form of the type.
@@ -137,7 +151,12 @@ class Codec:
         return hint(stored) if issubclass(hint, Enum) else self.decode_fields(hint, stored)
 
     def decode_fields(self, kind: type[Kind], stored: Mapping[str, Any], **values: Any) -> Kind:
-        """Return an instance of a dataclass from what `encode_fields` made; `values` overrides fields.
+        """Return an instance of a dataclass from what `encode_fields` made.
+
+        Args:
+            kind: The dataclass.
+            stored: JSON values by JSON name. Unknown names are ignored.
+            values: Values by field name, which take precedence over `stored`.
 
         Raises:
             LookupError, TypeError, ValueError: a field without a default is missing, or a field has the wrong form.
@@ -151,6 +170,9 @@ class Codec:
         """Return the JSON Schema of the encoded values of a type; docstrings of dataclasses become descriptions.
 
         Unknown JSON names are allowed, because another version of the package may write more fields.
+
+        Args:
+            hint: The type, as an annotation. Schemas of dataclasses are added to `definitions` and referred to.
         """
         origin = get_origin(hint)
         kinds = get_args(hint)
@@ -181,7 +203,11 @@ class Codec:
         return {"$ref": f"#/$defs/{name}"}
 
     def schema_of_fields(self, kind: type[Any]) -> JsonSchema:
-        """Return the JSON Schema of the object that `encode_fields` writes for a dataclass."""
+        """Return the JSON Schema of the object that `encode_fields` writes for a dataclass.
+
+        Args:
+            kind: The dataclass, whose docstring describes its attributes (`parse_attribute_docs`).
+        """
         members = _json_fields(cast(Any, kind))
         descriptions = parse_attribute_docs(kind)
         named = {name: member for name, member in members.items() if name != INSIDE}
@@ -201,7 +227,15 @@ class Codec:
 
 
 def parse_attribute_docs(kind: type[Any]) -> dict[str, str]:
-    """Return the descriptions of attributes in a class docstring, by name, and the text before them under ``""``."""
+    """Return the descriptions of a class's attributes from its docstring.
+
+    Args:
+        kind: A class with a docstring in Google style.
+
+    Returns:
+        The description of each attribute by name, and the text before the section ``Attributes`` under the name ``""``;
+        empty without a docstring.
+    """
     head, _, rest = cleandoc(vars(kind).get("__doc__") or "").partition("\nAttributes:\n")
     head = re.split(r"\n(?:Raises:|>>> )", head)[0]
     entries = re.findall(r"^    ([\w, ]+): (.*(?:\n {5,}.*)*)", rest.partition("\n\n")[0], re.MULTILINE)
@@ -211,7 +245,10 @@ def parse_attribute_docs(kind: type[Any]) -> dict[str, str]:
 
 @cache
 def _json_fields(kind: Any) -> Mapping[str, tuple[Field[Any], Any]]:
-    """Return by JSON name the fields of a dataclass, each with its type."""
+    """Return the fields of a dataclass with their types, by JSON name.
+
+    Names are those of the class attribute ``FIELDS``; without it, the names of the fields.
+    """
     hints = get_type_hints(kind, include_extras=True)
     members = {member.name: member for member in fields(kind) if member.init}
     names: Mapping[str, str] = getattr(kind, "FIELDS", None) or {name: name for name in members}

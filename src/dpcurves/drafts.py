@@ -1,4 +1,8 @@
-"""Atomic writes of files by a draft that is renamed when complete, and scratch folders; stale ones are swept.
+"""Atomic file writes by write-then-rename, and private scratch folders that are removed after a crash.
+
+    write_whole      path, content -> the file, written as a whole or not at all
+    hold_draft       context manager: yields a temporary file (*draft*) beside the file, for the caller to rename
+    ScratchFolder    a private folder for temporary files of this process
 
 A write has four steps, each of which may be interrupted:
 
@@ -7,9 +11,9 @@ A write has four steps, each of which may be interrupted:
 3. rename the draft to the file, which is atomic: readers see the old file or the new one, never a part;
 4. unlock.
 
-A draft is locked while its writer lives. So the next writer's sweep removes drafts of ended processes alone, also those
-of other machines. Where the system lacks ``flock``, nothing is swept. Scratch folders hold a locked file for the same
-reason.
+A draft is locked while its writer lives. So the next writer can remove the unlocked drafts, those of ended processes,
+even if they ran on other machines. Where the system lacks ``flock``, nothing is removed. Scratch folders have a locked
+file for the same reason.
 
 Reference: POSIX.1-2017, ``rename``.
 
@@ -49,9 +53,13 @@ BESIDE = ("-wal", "-shm", "-journal")
 
 @contextmanager
 def hold_draft(path: Path, mode: int = 0o666) -> Iterator[Path]:
-    """Yield a new empty draft in the folder of `path`, with its ending. It is removed at the end, if it still exists.
+    """Yield the path of a new empty draft beside a file. It is removed at the end, if it still exists.
 
-    Drafts of killed processes in the folder are removed first.
+    The draft has the ending of the file. Drafts of killed processes in the folder are removed first.
+
+    Args:
+        path: The file that the caller will write, by renaming the draft.
+        mode: Permissions of the draft, before the process's mask.
 
     Raises:
         OSError: the folder accepts no file.
@@ -67,8 +75,10 @@ def hold_draft(path: Path, mode: int = 0o666) -> Iterator[Path]:
 
 
 def write_whole(path: str | os.PathLike[str], content: str | bytes, mode: int = 0o666) -> None:
-    """Write a file in place of an earlier one: a reader sees the earlier file or the new one, also if the writer is
-    killed. A link stays, and so do the permissions of an earlier file; a device or pipe is written directly.
+    """Write a file in place of an earlier one: a reader sees the earlier file or the new one, never a part of either.
+
+    That also holds if the writer is killed. A link stays, and so do the permissions of an earlier file; a device or
+    pipe is written directly.
 
     Args:
         path: The file.
@@ -91,8 +101,18 @@ def write_whole(path: str | os.PathLike[str], content: str | bytes, mode: int = 
 
 
 def _lock_new_file(folder: Path, names: Iterator[str], mode: int) -> tuple[Path, int]:
-    """Return the path of a new empty file, of the first free name, and the descriptor that locks it until it is
-    closed.
+    """Create an empty file under the first free name, and lock it.
+
+    Args:
+        folder: Folder of the file.
+        names: Names that are tried, without end.
+        mode: Permissions of the file.
+
+    Returns:
+        The path, and the descriptor that holds the lock until it is closed.
+
+    Raises:
+        OSError: the folder accepts no file.
     """
     while True:
         path = folder / next(names)
@@ -108,7 +128,13 @@ def _lock_new_file(folder: Path, names: Iterator[str], mode: int) -> tuple[Path,
 
 
 def sweep_drafts(folder: Path) -> int:
-    """Remove draft files that ended processes left in a folder; return the number of removed files."""
+    """Remove draft files that ended processes left in a folder.
+
+    At most 1,000 entries of the folder are looked at. A folder that cannot be read is left alone.
+
+    Returns:
+        The number of removed files; 0 where files cannot be locked.
+    """
     if fcntl is None:
         return 0
     removed = 0
@@ -121,8 +147,15 @@ def sweep_drafts(folder: Path) -> int:
 
 
 def _remove_unlocked(path: str, folder: str | None = None) -> bool:
-    """Remove a draft, or a lock and the folder that it locks, which no process holds. Returns False if one holds it, or
-    it cannot be removed."""
+    """Remove a draft, or a lock with the folder that it locks, if no process holds it.
+
+    Args:
+        path: The draft, or the lock file.
+        folder: Folder that is removed with the lock; None: the file is a draft.
+
+    Returns:
+        True if it was removed; False if a process holds it, or it cannot be removed.
+    """
     try:
         descriptor = os.open(path, os.O_RDWR | os.O_NOFOLLOW)
     except OSError:
@@ -167,6 +200,14 @@ class ScratchFolder:
     __slots__ = ("__weakref__", "path", "remove")
 
     def __init__(self, temporary: Path | None = None) -> None:
+        """Make the folder with a locked file beside it, and first remove folders of ended processes.
+
+        Args:
+            temporary: The folder of temporary files; None: the system's.
+
+        Raises:
+            OSError: the folder of temporary files accepts no file.
+        """
         parent = _find_scratch_parent(temporary or Path(tempfile.gettempdir()))
         if parent not in SWEPT:
             SWEPT.add(parent)
@@ -179,7 +220,14 @@ class ScratchFolder:
 
 
 def sweep_scratch_folders(parent: Path) -> int:
-    """Remove the scratch folders of ended processes. Returns their number."""
+    """Remove the scratch folders of ended processes.
+
+    Args:
+        parent: Folder of this user's scratch folders.
+
+    Returns:
+        The number of removed folders; 0 where files cannot be locked.
+    """
     if fcntl is None:
         return 0
     locks = sorted(parent.glob(f"*{LOCK}"))
@@ -187,8 +235,14 @@ def sweep_scratch_folders(parent: Path) -> int:
 
 
 def _find_scratch_parent(temporary: Path) -> Path:
-    """Return the folder of this user's scratch folders among the temporary files, made if missing; a new one if
-    another user owns, or may enter, the folder of this name.
+    """Return the folder of this user's scratch folders, which is made if it is missing.
+
+    Args:
+        temporary: Folder of temporary files.
+
+    Returns:
+        A folder that nobody else can enter. If another user owns, or may enter, the folder of the usual name, a new
+        one.
     """
     parent = temporary / f"dpcurves-{USER}"
     with suppress(OSError):
@@ -200,7 +254,12 @@ def _find_scratch_parent(temporary: Path) -> Path:
 
 
 def _remove_scratch_folder(lock: Path, descriptor: int) -> None:
-    """Remove a scratch folder of this process, and its lock."""
+    """Remove a scratch folder of this process, and its lock.
+
+    Args:
+        lock: The lock file; the folder has its name without the ending.
+        descriptor: Descriptor that holds the lock; it is closed.
+    """
     shutil.rmtree(lock.with_suffix(""), ignore_errors=True)
     with suppress(OSError):
         lock.unlink()

@@ -1,17 +1,24 @@
-"""Extension packages: how the core finds questions and results of other packages, without importing any of them.
+"""Discovery of extension packages by entry points: the core finds their questions and results without importing them.
 
-An extension states its entry points; it is imported when one of its names is needed.
+An extension declares entry points (names in the metadata of an installed package that point to its objects). It is
+imported when one of its names is needed.
 
-    find_packages        packages of the group `PACKAGE_GROUP`, imported
-    load_results         the class of a stored kind of result, by `RESULT_GROUP`
-    load_field_object    a public object of one of the packages, by its name
+    find_entry_points    group -> its entry points, read once in a process
+    find_packages        all packages of the entry point group `PACKAGE_GROUP`, imported
+    load_field_object    name -> the public object of this name in one of these packages
+    load_results         kind of a stored result -> its class is imported, so that the result can be parsed
+
+The module imports packages that are installed, and reads no records.
+
+>>> find_entry_points("dpcurves.a_group_that_nobody_declares")
+[]
 """
 
 from __future__ import annotations
 
 from functools import cache
 from importlib import import_module
-from importlib.metadata import entry_points
+from importlib.metadata import EntryPoint, entry_points
 from types import ModuleType
 from typing import Any
 
@@ -22,10 +29,28 @@ RESULT_GROUP = "dpcurves.results"
 
 
 @cache
+def _entry_points_of_group(group: str) -> tuple[EntryPoint, ...]:
+    """Return the entry points of a group, sorted by name; cached, as reading the files of all packages takes 30 ms."""
+    return tuple(sorted(entry_points(group=group), key=lambda entry: entry.name))
+
+
+def find_entry_points(group: str, name: str | None = None) -> list[EntryPoint]:
+    """Return the entry points of a group, sorted by name. Packages that are installed later are not found.
+
+    Args:
+        group: Name of the group, as in `pyproject.toml` of the packages that declare entry points.
+        name: The name to find; None for all entry points of the group.
+
+    Returns:
+        The entry points, not loaded; empty if no installed package declares one.
+    """
+    return [entry for entry in _entry_points_of_group(group) if name in {None, entry.name}]
+
+
+@cache
 def find_packages() -> tuple[ModuleType, ...]:
     """Return the installed extension packages, imported, in the order of their entry point names."""
-    entries = sorted(entry_points(group=PACKAGE_GROUP), key=lambda entry: entry.name)
-    return tuple(entry.load() for entry in entries)
+    return tuple(entry.load() for entry in find_entry_points(PACKAGE_GROUP))
 
 
 def load_field_object(name: str) -> Any:
@@ -52,7 +77,7 @@ def load_results(kind: str) -> None:
     modules = (import_module(f"{__package__}.curves"), *find_packages())
     classes = [(module, name) for module in modules for name in module.__all__ if name[:1].isupper()]
     named = [(module, name) for module, name in classes if name.lower() == class_name]
-    entries = [] if named else list(entry_points(group=RESULT_GROUP, name=kind))
+    entries = [] if named else find_entry_points(RESULT_GROUP, kind)
     for entry in entries:
         entry.load()
     for module, name in named if named or entries else classes:

@@ -154,7 +154,7 @@ def flatten_label(text: object) -> str:
 
 
 def _replace_unstorable(text: str) -> str:
-    """Return `text` with U+FFFD in place of characters that no page or font can hold and of forced directions."""
+    """Return `text` with U+FFFD in place of characters that no page or font can hold, and of forced directions."""
     if text.isascii() and text.isprintable():
         return text
     return "".join(
@@ -166,7 +166,9 @@ def _replace_unstorable(text: str) -> str:
 
 
 def _end_directions(line: str) -> str:
-    """Return the characters that end all open directions of a line, the innermost first."""
+    """Return the characters that end all open directions of writing in a line, the innermost first; empty if none is
+    open.
+    """
     open_ends: list[str] = []
     for character in line:
         if character in CLOSING:
@@ -179,6 +181,9 @@ def _end_directions(line: str) -> str:
 
 def visible_form(text: str) -> str:
     r"""Return the visible characters of `text`. Two texts with equal visible forms look the same to a reader.
+
+    Args:
+        text: Any text. Characters without a glyph are left out; all others keep their order.
 
     >>> visible_form("a\u200bb")
     'ab'

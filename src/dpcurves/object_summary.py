@@ -1,7 +1,7 @@
-"""Summaries of small objects, such as grids and losses, for notebooks and terminals: a title and rows of facts.
+"""Display of small objects, such as grids and losses, in notebooks (HTML) and terminals: a title and rows of facts.
 
-A notebook shows `to_html`, a fragment with its own style sheet (`STYLE`); a terminal shows the table `to_rich`. Names
-and texts may come from the user, so both forms escape them.
+`ObjectSummary.to_html` returns a fragment with its own style sheet (`STYLE`), which notebooks show; `to_rich` returns a
+table for terminals. Names and texts may come from the user, so both forms escape them.
 
 >>> grid = ObjectSummary("grid", [("column", "age"), ("cells", "64")])
 >>> grid.to_rich().row_count

@@ -115,7 +115,7 @@ def publish(
         level: Confidence level of bands and intervals.
         population: Whether intervals for the population are shown too.
         suppress: Relative width of an interval above which a count or sum is written as ``..`` on the page and in CSV
-            files; see `ReleasedResult.to_csv`. JSON and plots always have all numbers with their intervals.
+            files. None: none is. JSON and plots always have all numbers with their intervals.
         about: TOML file with what results do not know and the entry needs: curators, region, intended use and more.
             ``dpcurves publish --about-template FILE`` writes one to fill in. None: the entry lacks these fields.
         date: Date of the publication, as in ``"2026-11-29"``. None: today, in UTC.
@@ -179,7 +179,7 @@ def publish(
 def _name_results(
     results: ReleasedResult | Sequence[ReleasedResult] | Mapping[str, ReleasedResult],
 ) -> dict[str, ReleasedResult]:
-    """Return the results by file name.
+    """Return the results by the name of their files, without ending; results without a name get one by their kind.
 
     Raises:
         ValueError: there is no result, or a file name is invalid.
@@ -208,6 +208,12 @@ def assign_file_names(results: Iterable[tuple[str, ReleasedResult]]) -> list[tup
 
     Names are lower-case, for file systems that ignore case, and short enough for every suffix. ``con`` is a device name
     of Windows, and becomes ``con-result``.
+
+    Args:
+        results: Pairs of a title and a result.
+
+    Returns:
+        Pairs of a file name without ending and a result, in order.
     """
     named_results: dict[str, ReleasedResult] = {}
     for title, result in results:
@@ -319,7 +325,12 @@ def _describe_total_loss(results: Sequence[ReleasedResult]) -> str:
 
 
 def methods_paragraph(statements: Mapping[str, PrivacyStatement], level: float) -> str:
-    """Return a paragraph of at most 60 words on privacy, to be cited in a methods section, in the reader's language."""
+    """Return a paragraph of at most 60 words on privacy, to be cited in a methods section, in the reader's language.
+
+    Args:
+        statements: Privacy statement of each result, by file name.
+        level: Confidence level of the intervals.
+    """
     protected = [privacy for privacy in statements.values() if privacy.trust != OPEN]
     if not protected:
         return translate(f"Results are exact counts of public records, made with dpcurves {version('dpcurves')}.")
@@ -432,7 +443,11 @@ def stack_columns(
         results: Results with the same columns, by name.
         level: The confidence level of bands and intervals.
         population: Whether ends for the population are included.
-        suppress: See `to_csv`.
+        suppress: Largest width of an interval as a fraction of its number; wider ones are written as ``..``. None: all
+            are written.
+
+    Returns:
+        Columns by name; ``result`` is the first.
 
     Raises:
         ValueError: the results have different columns.

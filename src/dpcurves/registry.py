@@ -414,6 +414,9 @@ def make_entry(results: Mapping[str, ReleasedResult], about: About, title: str =
         results: The results by name.
         about: Facts that the results do not know.
         title: Title of the publication, for an entry without a name of its own; empty: none.
+
+    Returns:
+        The entry as YAML values: slug, status, tier, and fields by section.
     """
     statements = {name: result.privacy for name, result in results.items()}
     losses = select_protected(list(results.values()))
@@ -454,7 +457,13 @@ def _find_tier(deployment: Mapping[str, Mapping[str, Any]]) -> int:
 
 
 def _describe_product(results: Mapping[str, ReleasedResult], about: About, title: str) -> dict[str, str]:
-    """Return the facts of the product that the results have: their list and its title, unless stated."""
+    """Return the facts of the product that the results have: their list and its title, unless stated.
+
+    Args:
+        results: Results by name of their files.
+        about: What the office has stated.
+        title: Title of the product; empty: none.
+    """
     listed = "\n".join(f"- {name}: {escape_for_markdown(result._title())}." for name, result in results.items())
     facts = {} if about.description else {"description": f"Results under differential privacy:\n{listed}"}
     if title and not about.name:
@@ -465,7 +474,15 @@ def _describe_product(results: Mapping[str, ReleasedResult], about: About, title
 def _describe_guarantee(
     statements: Mapping[str, PrivacyStatement], losses: Sequence[PrivacyStatement]
 ) -> dict[str, Any]:
-    """Return the facts on variant, loss, unit and trust. A result with reproducible noise has no guarantee."""
+    """Return the facts on variant, loss, unit and trust. A result with reproducible noise has no guarantee.
+
+    Args:
+        statements: Privacy statements by name of the result.
+        losses: Statements of the protected results, one per release.
+
+    Returns:
+        Values by field of the registry.
+    """
     facts: dict[str, Any] = {}
     public = [name for name, privacy in statements.items() if privacy.trust == OPEN]
     unprotected = [f"- {name}: exact counts of public records." for name in public]
@@ -511,7 +528,11 @@ def _describe_statement(privacy: PrivacyStatement) -> str:
 
 
 def _name_variant(total: TotalLoss | None) -> str:
-    """Return the registry's name of the variant; Custom for losses of several kinds, and for rho with delta."""
+    """Return the registry's name of the variant; Custom for losses of several kinds, and for rho with delta.
+
+    Args:
+        total: Loss of all releases; None: the losses are of several kinds.
+    """
     if total is None or (total.rho is not None and total.delta):
         return "Custom"
     if total.rho is not None:
@@ -534,7 +555,14 @@ def _describe_neighbours(privacy: PrivacyStatement) -> str:
 
 
 def _describe_model(losses: Sequence[PrivacyStatement]) -> dict[str, str]:
-    """Return deployment model, its details and its actors by the trust models of the results."""
+    """Return deployment model, its details and its actors by the trust models of the results.
+
+    Args:
+        losses: Statements of the protected results, one per release.
+
+    Returns:
+        Values by field of the registry.
+    """
     trusts = dict.fromkeys(privacy.trust for privacy in losses)
     matches: dict[tuple[str, str], None] = {}
     for trust in trusts:
@@ -550,7 +578,15 @@ def _describe_model(losses: Sequence[PrivacyStatement]) -> dict[str, str]:
 def _describe_accounting(
     statements: Mapping[str, PrivacyStatement], losses: Sequence[PrivacyStatement]
 ) -> dict[str, str]:
-    """Return the facts on composition, post-processing and mechanisms."""
+    """Return the facts on composition, post-processing and mechanisms.
+
+    Args:
+        statements: Privacy statements by name of the result.
+        losses: Statements of the protected results, one per release; empty: no field.
+
+    Returns:
+        Texts by field of the registry.
+    """
     if not losses:
         return {}
     total = None if any(privacy.seeded for privacy in losses) else add_losses(losses)
@@ -621,7 +657,13 @@ OUTER: Mapping[str, tuple[Any, ...]] = MappingProxyType({"status": STATUSES, "ti
 
 
 def _is_of(entry: Mapping[str, Any], key: str, choices: tuple[Any, ...]) -> bool:
-    """Return whether an entry has one of these choices, of the same type: True is not 1."""
+    """Return whether an entry has one of these choices, of the same type: True is not 1.
+
+    Args:
+        entry: Entry of the registry's form.
+        key: Name of one of its fields.
+        choices: Accepted values.
+    """
     return any(type(choice) is type(entry.get(key)) and choice == entry[key] for choice in choices)
 
 

@@ -345,6 +345,15 @@ def _largest_feasible_groups(
     are left out if the question has a second column of categories, where they could print like a combination.
 
     Formal guarantees: post-processing of the selected names and their noisy counts, and of public facts.
+
+    Args:
+        question: The question with unlisted categories.
+        unlisted: Its column of unlisted categories.
+        selection: Release of the selected names and their noisy counts.
+        plan: Function that plans a question, or raises `ArgumentError` if its table is too large.
+
+    Returns:
+        Names in the order of the selection.
     """
     names = parse_names(selection)
     if isinstance(getattr(question, "by", None), tuple):
@@ -687,8 +696,12 @@ class Session:
         return self._neighbours.to_adjacency(self._unit, self._count_units())
 
     def _count_units(self) -> int | None:
-        """Return the public number of units under replace-one, counted at the first call if it was not given; None
-        under add-remove. Raises `InvalidArgument` for an empty table."""
+        """Return the public number of units under replace-one; None under add-remove. It is counted at the first call
+        if the session was not given it.
+
+        Raises:
+            InvalidArgument: the table is empty.
+        """
         if self._neighbours.has_public_units and self._units is None:
             self._units = self._open_records(self._unit).units()
             if self._units == 0:
@@ -698,7 +711,15 @@ class Session:
         return self._public_units
 
     def _question_adjacency(self, rows_per_unit: int | None) -> Adjacency | AdjacencyWithoutBound:
-        """Return the adjacency of one question; `rows_per_unit` is its contribution bound if the session has none."""
+        """Return the adjacency of one question, with its contribution bound.
+
+        Args:
+            rows_per_unit: Bound of this question, if the session has none. None: the session's bound, or a bound to be
+                found.
+
+        Raises:
+            InvalidArgument: `rows_per_unit` is given although the session has a bound.
+        """
         if self._unit.is_bounded:
             if rows_per_unit is not None:
                 raise InvalidArgument(
@@ -838,7 +859,7 @@ class Session:
             question: The question.
             loss: The loss to charge.
             about: Distinguishes otherwise equal questions, for example by the version of the data.
-            only_if: A further condition of the charge; see `Ledger.charge_for`. None: no condition.
+            only_if: A further condition, checked in the transaction of the charge. None: no condition.
 
         Raises:
             UnsupportedQuery, BudgetExceeded, ValueError, TypeError: as in `ask`; nothing was charged.
@@ -914,18 +935,30 @@ class Session:
 
     def _run(self, plan: Plan, grant: Grant, allotment: Allotment) -> Release:
         """Return the release of a plan, run on the records by the trust model. Charged before; the noise is drawn
-        here."""
+        here.
+
+        Args:
+            plan: Plan of a round.
+            grant: Grant that was charged for the question.
+            allotment: Part of it that pays for the round.
+        """
         records = self._open_records(plan.adjacency.unit)
         self._require_same_snapshot(records, grant)
         curator = Curator(records, self._ledger.memory_of(grant, allotment.part))
         return self._trust.run(plan, [curator], allotment, self._randomness)
 
     def _require_same_snapshot(self, records: Records, grant: Grant) -> None:
-        """Raise `InvalidArgument` unless all rounds of one question read one version of the data, if the engine has
-        versions.
+        """Check that all rounds of one question read one version of the data, if the engine has versions.
 
         The version of the table itself is compared only for requests with a name of the caller's, which may continue on
         another day: some engines read the whole table for it. A request that began without it continues without it.
+
+        Args:
+            records: The opened records.
+            grant: Charge of the question, with which the version is stored at the first round.
+
+        Raises:
+            InvalidArgument: the data have changed, or may have changed, since the first round.
         """
         moment = records.moment
         if moment is None:
@@ -942,7 +975,11 @@ class Session:
             )
 
     def _open_records(self, unit: Unit | None = None) -> Records:
-        """Return the records under a contribution bound, which is 1 as long as none is known."""
+        """Return the opened records with a contribution bound. All rounds read one snapshot of the rows.
+
+        Args:
+            unit: Privacy unit; None: that of the session. Without a bound, 1 is used, as long as none is known.
+        """
         unit = unit or self._unit
         unit = unit if unit.is_bounded else Unit(unit.column, 1)
         if unit not in self._records:
@@ -985,8 +1022,17 @@ class Session:
 
 
 def _resolve_trust(trust: TrustModel[Curator] | None, table: object) -> TrustModel[Curator]:
-    """Return the trust model, by default `Central`, completed with the engine that counts, which reads all records
-    and so is trusted like the curator. Raises for a model that needs other parties than one curator."""
+    """Return the trust model of a session, completed with facts of the table: an outside engine that reads all records
+    is trusted like the curator, and a CSV file releases reasons for missing values.
+
+    Args:
+        trust: Trust model of one curator; None: `Central`.
+        table: The records.
+
+    Raises:
+        WrongArgumentType: `trust` is no trust model.
+        UnsupportedQuery: the model needs other parties than one curator.
+    """
     engine = getattr(table, "engine", None)
     trust = Central() if trust is None else trust
     if isinstance(trust, type) or not all(
@@ -1018,8 +1064,15 @@ def _require_version_suffix(dataset: str, table: Any) -> str:
 
 
 def _resolve_unit(column: str | None, rows: int | None) -> Unit:
-    """Return the privacy unit of these arguments: single records, or a column with a known or unknown contribution
-    bound."""
+    """Return the privacy unit that two arguments state.
+
+    Args:
+        column: Column that identifies a unit, such as a person; None: each record is a unit.
+        rows: Contribution bound; None: not known yet.
+
+    Raises:
+        InvalidArgument: a bound without a column, or an empty column name.
+    """
     if column is None:
         if rows is not None:
             raise InvalidArgument(

@@ -149,6 +149,13 @@ def _ask_with_loss(
     """Return the result of one question at this loss, in a session with a ledger in memory.
 
     `_parsed` takes arguments of a call that are in `loss` and `table` already, and ignores them.
+
+    Args:
+        question: The question; its filter is that of a `ColumnOfTable`, if one is given.
+        table: Columns by name, or a `ColumnOfTable`.
+        loss: Privacy loss, which is the whole budget of the session.
+        adjacency: Add-remove or replace-one.
+        randomness: Source of noise; None: secure random numbers of the operating system.
     """
     if isinstance(table, ColumnOfTable):
         question = replace(cast("Any", question), where=table.where)
@@ -164,6 +171,12 @@ def add_privacy_arguments(function: Call) -> Call:
 
     If the first parameter of the function is `values`, it also gets `column` and `where`, by which a column of a table
     can be passed in place of values. The decorated function raises `TypeError` for an unknown or a missing argument.
+
+    Args:
+        function: Function with `values` or a table first, and the privacy arguments among its ``**paid``.
+
+    Returns:
+        The function with a full signature: required arguments first, then privacy arguments, then the rest.
     """
     parameters: Iterable[Parameter] = (
         parameter
@@ -190,7 +203,12 @@ def add_privacy_arguments(function: Call) -> Call:
 
     @wraps(function)
     def call_function(*args: Any, **keywords: Any) -> Any:
-        """Check the arguments, put a column of a table in place of values, and call the function."""
+        """Check the arguments, replace `column` and `where` by a column of the table that is passed as values, and call
+        the function.
+
+        Raises:
+            TypeError: an argument is unknown or missing.
+        """
         unknown = next((name for name in keywords if name not in full_signature.parameters), None)
         if unknown is not None:
             hint = BOTH_BOUNDS if unknown in ("lower", "upper") and "bounds" in full_signature.parameters else ""
@@ -232,7 +250,7 @@ class ColumnOfTable(dict[str, Any]):
 
 
 def _select_column(args: tuple[Any, ...], keywords: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
-    """Return both kinds of arguments with a `ColumnOfTable` as the first of `args`, or else as the keyword `values`.
+    """Return both kinds of arguments, with a `ColumnOfTable` as the first of `args`, or else as the keyword `values`.
 
     Raises:
         ValueError: `where` is given without `column`, or `label` is given besides `column`.
@@ -266,7 +284,13 @@ EXAMPLES = {
 def _require_arguments(
     function: str, full_signature: Signature, args: Sequence[Any], passed_by_name: Mapping[str, Any]
 ) -> None:
-    """Raise `TypeError` for a call that lacks arguments; the message shows a complete call.
+    """Check that a call has all required arguments; the message of the error shows a complete call.
+
+    Args:
+        function: Name of the function.
+        full_signature: Its signature.
+        args: Positional arguments.
+        passed_by_name: Keyword arguments.
 
     Raises:
         TypeError: an argument without a default is missing.
@@ -372,6 +396,9 @@ def make_pair_table(
             names of the arguments.
         columns: Exactly two columns of equal length, by argument name.
 
+    Returns:
+        The two names, then the columns by name.
+
     Raises:
         ValueError: `labels` is not two different texts, or the columns are not one-dimensional or differ in length.
     """
@@ -405,6 +432,9 @@ def add_weights(
         weight: Weights of the records, (records,); for a `ColumnOfTable` the name of a column. None: no weights.
         weight_cap: Public upper bound of a weight; None only without weights.
 
+    Returns:
+        The table, and the arguments `weight` and `weight_cap` by name.
+
     Raises:
         ValueError: `weight` is not a column of the same length, or `weight_cap` is passed without `weight`.
     """
@@ -426,14 +456,28 @@ def add_weights(
 
 
 def require_grid(grid: Grid | None) -> Grid:
-    """Return the public grid along which weights are summed. Raises `InvalidArgument` if there is none."""
+    """Return the public grid along which weights are summed.
+
+    Args:
+        grid: The grid; None if the user gave none.
+
+    Raises:
+        InvalidArgument: `grid` is None; weighted questions have no range search here.
+    """
     if grid is None:
         raise InvalidArgument("grid", NO_RANGE)
     return grid
 
 
 def refuse_hint(hint: Hint | None) -> None:
-    """Raise `InvalidArgument` if there is a hint, because weighted questions use none."""
+    """Check that no hint is given, because weighted questions use none.
+
+    Args:
+        hint: The hint; None: none is given.
+
+    Raises:
+        InvalidArgument: there is a hint.
+    """
     if hint is not None:
         raise InvalidArgument("hint", WEIGHTED_HINT)
 
@@ -546,6 +590,9 @@ def cdf(
     Returns:
         The curve: edges `x` and shares of records below them `y`, of shape ``(cells + 1,)``, with bands and quantiles.
 
+    Raises:
+        ValueError: an argument is out of its range, or `hint` is given without a grid.
+
     Formal guarantees: pure `epsilon`-DP, or `rho`-zCDP, under `adjacency`, with one record as the privacy unit. The
     ledger is in memory: losses of other calls are not added up.
 
@@ -613,6 +660,9 @@ def quantiles(
     Returns:
         The probabilities `p` and the values `x`, of shape ``(len(probabilities),)``, with intervals, and the curve that
         they lie on.
+
+    Raises:
+        ValueError: an argument is out of its range, or `hint` is given without a grid.
 
     >>> import dpcurves as dp
     >>> grid = dp.Grid(0, 100, cells=1024)

@@ -1,6 +1,6 @@
-"""A study: several questions under one budget, planned together, asked one by one, and free when repeated.
+"""Studies: several questions under one privacy budget, read from a TOML file, planned together and asked one by one.
 
-`Study.from_text` reads a TOML file that states a budget, and questions with their shares of it:
+`Study.from_text` reads a file that states a budget, and questions with their shares of it:
 
     epsilon = 1
     [[question]]
@@ -9,8 +9,8 @@
     grid = "0:100:100"
     share = 0.5
 
-A question costs its share of the loss, in whole billionths that the ledger counts; together the questions cost at most
-the loss.
+`Study.plan` yields the expected errors, without data; `Study.ask` yields the results. A question costs its share of the
+loss, in whole billionths that the ledger counts; together the questions cost at most the loss.
 
 Formal guarantees: losses of the questions add up to at most the budget (basic composition). Each is charged under a
 request derived from the question, its share and the loss. So repeating a study, also after an interruption, charges
@@ -52,6 +52,7 @@ FALSE_ALARM_PROBABILITY = 0.05
 """Probability of a false alarm of drift in a study, unless the study states another."""
 BILLION = 10**9
 """Ledger units per epsilon or rho: the ledger counts whole billionths."""
+# Fields of the file: those of a question besides the question's own, numbers of the budget, and all of a study.
 OWN = ("name", "share", "since", "false_alarm_rate", "title", "text", "view")
 NUMBERS = ("epsilon", "rho", "delta")
 KNOWN = (*NUMBERS, "question", "title", "text", "source", "labels", "categories", "view")
@@ -205,9 +206,13 @@ class Study:
         return cls(questions, loss.with_delta(delta), labels=labels, categories=categories, **words)
 
     def question_loss(self, question: StudyQuestion) -> PrivacyLoss:
-        """Return the loss of one question. Questions with partition selection divide the delta equally.
+        """Return the loss of one question: its share of the budget, in whole billionths.
 
         A ledger rounds up to billionths. If rounded shares would exceed the budget, they are rounded down instead.
+        Questions with partition selection divide the delta equally.
+
+        Args:
+            question: A question of this study.
         """
         loss = (self.loss * question.share).as_single_release()
         if sum(ceil(_billionths(self.loss * other.share)) for other in self.questions) > _billionths(self.loss):
@@ -217,7 +222,13 @@ class Study:
         return loss.with_delta(self.loss.delta / selecting if _selects_partitions(question) else Fraction(0))
 
     def request(self, question: StudyQuestion) -> str:
-        """Return the request under which a question is charged: equal for equal question, share and loss."""
+        """Return the name of the request under which a question is charged.
+
+        The name is equal for equal question, share and loss, so that a repeated study is charged once.
+
+        Args:
+            question: A question of this study.
+        """
         delta = self.question_loss(question).delta
         fields = [
             question_to_json(question.question),
@@ -233,6 +244,13 @@ class Study:
     ) -> Iterator[tuple[StudyQuestion, list[Plan]]]:
         """Yield each question with its plans: losses and errors of its rounds. Reads no data and no ledger.
 
+        Args:
+            adjacency: Neighbouring relation of the guarantee.
+            trust: Trust model that answers; None: one curator.
+
+        Yields:
+            Pairs of a question and the plans of its rounds, in order.
+
         Raises:
             UnsupportedQuery: the trust model cannot answer a question.
         """
@@ -240,11 +258,18 @@ class Study:
             yield question, list(plan_question(question.question, self.question_loss(question), adjacency, trust))
 
     def ask(self, session: Session) -> Iterator[tuple[StudyQuestion, Any]]:
-        """Yield each question with its result, asked one after the other. All are planned before the first is
-        charged.
+        """Yield each question with its result, asked one after the other. All are planned before the first is charged.
+
+        Args:
+            session: Session with the data and the ledger.
+
+        Yields:
+            Pairs of a question and its result, such as a `CDF`, with the study's labels.
 
         Raises:
-            UnsupportedQuery, BudgetExceeded, ValueError: as in `Session.ask`; earlier answers stay answered.
+            UnsupportedQuery: the trust model of the session cannot answer a question; then nothing is charged.
+            BudgetExceeded: the ledger's budget is too small for a question; earlier answers stay answered.
+            ValueError: a question does not fit the data; earlier answers stay answered.
         """
         for question in self.questions:
             session.plan(question.question, self.question_loss(question))
@@ -256,22 +281,39 @@ class Study:
 
 
 def _selects_partitions(asked: StudyQuestion) -> bool:
-    """Return whether a question needs delta for partition selection: its categories are neither listed nor in a
-    universe."""
+    """Return whether a question needs delta for partition selection.
+
+    That is so if its categories are neither listed nor all texts of a declared alphabet (a universe).
+    """
     unlisted = find_unlisted(asked.question)
     return unlisted is not None and unlisted.universe is None
 
 
 def _require_text(name: str, value: object) -> str:
-    """Return `value`. Raises `InvalidArgument` about the argument `name` unless `value` is a text."""
+    """Return a value of the file, after checking that it is a text.
+
+    Args:
+        name: Name of the field, for the error.
+        value: The value.
+
+    Raises:
+        ValueError: the value is not a text.
+    """
     if not isinstance(value, str):
         raise InvalidArgument(name, f"a text is needed, in quotes, got {describe_value(value)}")
     return value
 
 
 def _require_words(name: str, mapping: object) -> dict[str, str]:
-    """Return a mapping from names to display names, with all as texts. Raises `InvalidArgument` for another value or
-    an empty display name."""
+    """Return a mapping from names to display names, with all as texts.
+
+    Args:
+        name: Name of the field, for the error.
+        mapping: The value of the file.
+
+    Raises:
+        ValueError: the value is not a mapping, or a display name is not a text or empty.
+    """
     if not isinstance(mapping, Mapping) or not all(isinstance(word, str) and word for word in mapping.values()):
         raise InvalidArgument(
             name, 'a table from names of columns to names to show is needed, as in age = "Age in years"'
@@ -285,8 +327,14 @@ def _billionths(loss: PrivacyLoss) -> Fraction:
 
 
 def _parse_views(entries: object, stored: Mapping[str, View]) -> dict[str, View]:
-    """Return the views of a study and the stored ones by name, each based on earlier ones alone. Raises
-    `InvalidArgument` for others.
+    """Return the views of a study and the stored ones by name, each based on earlier ones alone.
+
+    Args:
+        entries: The list ``view`` of the file.
+        stored: Views of the account that pays, by name.
+
+    Raises:
+        ValueError: an entry is not a view, or two views have one name.
     """
     views = dict(stored)
     if not isinstance(entries, list) or not all(isinstance(entry, Mapping) for entry in entries):
@@ -300,8 +348,14 @@ def _parse_views(entries: object, stored: Mapping[str, View]) -> dict[str, View]
 
 
 def _parse_questions(entries: list[Mapping[str, Any]], views: Mapping[str, View]) -> Iterator[StudyQuestion]:
-    """Yield the questions of a study, on the views that they name; those without a share divide equally what the others
-    leave.
+    """Yield the questions of a study, on the views that they name.
+
+    Args:
+        entries: The list ``question`` of the file. Questions without a share divide equally what the others leave.
+        views: Views by name.
+
+    Raises:
+        ValueError: a field is missing, unknown or of another type, or a view is unknown.
     """
     shares = [
         None if entry.get("share") is None else parse_positive_fraction("share", entry["share"]) for entry in entries

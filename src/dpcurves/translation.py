@@ -184,7 +184,14 @@ class Reader:
         return self._translations[text]
 
     def _match_messages(self, text: str) -> str | None:
-        """Return the translation by the first message that fits a text: without fields, with fields, line by line."""
+        """Return the translation of a text by the messages of the catalogue; None if no message fits.
+
+        Names of the user, numbers and dates come first, then messages without fields, messages with fields, and lines
+        one by one.
+
+        Args:
+            text: English text as it would be printed.
+        """
         plain, messages = load_catalogue(self.language)
         stripped = text.strip()
         if " ".join(text.split()) in self.names or not any(map(str.isalnum, text)):
@@ -203,8 +210,15 @@ class Reader:
         return self._translate_lines(text.split("\n")) if translation is None and "\n" in text else translation
 
     def _translate_lines(self, lines: Sequence[str]) -> str | None:
-        """Return the translation of lines of text, in which a message may have several lines, or of a text that was
-        wrapped; None without one."""
+        """Return the translation of several lines of text: as one wrapped text, or as messages of one or several lines
+        each.
+
+        Args:
+            lines: Lines without line breaks.
+
+        Returns:
+            The translated lines, joined; None if any line has no translation.
+        """
         translations = list[str]()
         width = max(map(len, lines))
         unwrapped = self._find_translation(" ".join(lines))
@@ -224,8 +238,16 @@ class Reader:
         return "\n".join(translations)
 
     def _fill(self, message: Message, text: str, *, known: bool) -> str | None:
-        """Return the translation of a text by a message; None if it is no instance of the message. If `known`, all
-        names in it must be words of the user.
+        """Return the translation of a text by one message, with its fields (names, numbers) put into the translation.
+
+        Args:
+            message: Message with fields.
+            text: English text.
+            known: Whether all names in the text must be words of the user; always so for messages with fewer than 8
+                letters.
+
+        Returns:
+            The translation; None if the text is no instance of the message.
         """
         for pattern in (message.pattern, message.longest):
             match = pattern.fullmatch(text)
@@ -253,7 +275,12 @@ class Reader:
         return is_known[0] or all(is_known[1:])
 
     def _translate_field(self, value: str, kind: str) -> str | None:
-        """Return the text of a field in this language; None for a phrase without a translation."""
+        """Return the text of a field in this language; None for a phrase without a translation.
+
+        Args:
+            value: Text of the field.
+            kind: ``name`` (a word of the user), ``phrase`` (a message itself), or a number or date.
+        """
         if kind == "name":  # the unit of dates at the end of a label is a word of ours
             is_dated = value.endswith(("(date)", "(moment)", "(moment, UTC)")) and not self._is_name(value)
             return self._find_translation(value) if is_dated else value
@@ -333,7 +360,8 @@ def require_language(language: str, argument: str = "language") -> str:
 
 @contextmanager
 def use_language(language: str) -> Iterator[None]:
-    """Write pages, pictures and their statements inside a ``with`` block in another language.
+    """Context manager: pages, pictures and their privacy statements that are made inside the ``with`` block are in this
+    language.
 
     Numbers and dates follow the language, too. The user's words, JSON and CSV files stay as they are, and so do the
     result's `notes` and its texts on the terminal. Languages other than English need the extra ``languages``.
@@ -361,7 +389,12 @@ def use_language(language: str) -> Iterator[None]:
 
 @contextmanager
 def keep_names(names: Collection[str]) -> Iterator[None]:
-    """Leave these texts of the user untranslated inside a ``with`` block, even if the catalogue has them."""
+    """Context manager: texts of the user that are equal to one of these names stay untranslated inside the ``with``
+    block.
+
+    Args:
+        names: Words of the user, such as names of columns, even if the catalogue has translations of them.
+    """
     reader = _READER.get()
     inner = None if reader is None else Reader(reader.language, reader.names | set(names), reader.written, reader.kept)
     token = _READER.set(inner)
@@ -397,6 +430,8 @@ def translate(text: str) -> str:
 
 
 def name_language() -> str:
-    """Return the code of the current context's language, such as ``"de"``, for the attribute ``lang`` of a page."""
+    """Return the code of the language in which texts are written now, such as ``"de"``, for the attribute ``lang`` of a
+    page.
+    """
     reader = _READER.get()
     return ENGLISH if reader is None else reader.language

@@ -190,7 +190,17 @@ def has_repeated_noise(first: Sample, second: Sample) -> bool:
 
 
 def _draw_in_child(sampler: Sampler, data: Any, calls: int) -> list[Any]:
-    """Return outcomes of calls in a forked child process."""
+    """Return outcomes of calls that a forked child process makes, to compare its random numbers with those of the
+    parent.
+
+    Args:
+        sampler: The audited release.
+        data: The data set.
+        calls: Number of calls.
+
+    Returns:
+        One outcome per call; an empty list if the child died.
+    """
     read, write = os.pipe()
     child = fork_process()
     if child == 0:

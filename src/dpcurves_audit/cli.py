@@ -129,7 +129,14 @@ class AuditOptions:
             self._write_translated(report)
 
     def _write_translated(self, report: Report) -> None:
-        """Write the report to its files, and print it. Raises `Misuse` for a file that cannot be written."""
+        """Write the report to the files of --json and --html, and print it.
+
+        Args:
+            report: The report, whose texts are translated.
+
+        Raises:
+            Misuse: a file cannot be written.
+        """
         for name, file, write in (("json", self.json, report.to_json), ("html", self.html, report.to_html)):
             if file is not None:
                 try:
@@ -156,12 +163,23 @@ class NeighbourOptions:
     )
 
     def parse_family(self) -> NeighbouringDatasets:
-        """Return the neighbouring data sets that --family and --adjacency describe. Raises `Misuse` for other texts."""
+        """Return the neighbouring data sets that --family and --adjacency describe.
+
+        Raises:
+            Misuse: one of the texts is none of the choices.
+        """
         return parse_family(self.family, parse_adjacency(self.adjacency))
 
 
 def parse_adjacency(word: str | None) -> Neighbours:
-    """Return the neighbouring relation of a word. Raises `Misuse` for other words and for None."""
+    """Return the neighbouring relation that --adjacency names.
+
+    Args:
+        word: ``replace-one`` or ``add-remove``; None if the option is missing.
+
+    Raises:
+        Misuse: the word is another one or None.
+    """
     from dpcurves.privacy import Neighbours
 
     if word is None:
@@ -170,7 +188,16 @@ def parse_adjacency(word: str | None) -> Neighbours:
 
 
 def parse_family(text: str, neighbours: Neighbours) -> NeighbouringDatasets:
-    """Return the neighbouring data sets of a text such as ``values:0:1:8``. Raises `Misuse` for other texts."""
+    """Return pairs of neighbouring data sets, as a text such as ``values:0:1:8`` describes them.
+
+    Args:
+        text: ``values``, ``scores`` or ``units`` with a grid (``units`` also with rows per unit), or
+            ``categories:A,B``, ``answers:N`` or ``streams:N``.
+        neighbours: Neighbouring relation.
+
+    Raises:
+        Misuse: the text has another form.
+    """
     from . import neighbouring_datasets as families
 
     kind, _, rest = text.partition(":")
@@ -315,7 +342,14 @@ def _format_claim(claimed: ClaimOptions, adjacency: str) -> list[str]:
 
 
 def _make_question_command(name: str) -> options.Command:
-    """Return the command that audits a question of this package."""
+    """Return the command that audits a question of this package.
+
+    Args:
+        name: Name of the question's command, such as ``cdf``.
+
+    Returns:
+        Function with the command's options as arguments, and its help text as docstring.
+    """
 
     def audit_question(cells: QuestionOptions, claimed: ClaimOptions, audit_options: AuditOptions) -> None:
         """Audit the question named above; its help text is set below."""
@@ -440,7 +474,15 @@ def audit_everything(settings: EverythingOptions) -> None:
 
 
 def _print_exact_losses(console: Console, settings: EverythingOptions) -> list[dict[str, Any]]:
-    """Print the exact losses that the options select, a line each, and return them as JSON."""
+    """Compute and print the exact losses of the mechanisms that the options select, a line each.
+
+    Args:
+        console: Console to print on.
+        settings: Options of the audit, such as --only.
+
+    Returns:
+        One JSON object per mechanism, as in the file of --json.
+    """
     from .exact_losses import list_exact_losses
     from .targets import list_targets
 
@@ -468,7 +510,13 @@ def _print_exact_losses(console: Console, settings: EverythingOptions) -> list[d
 
 
 def _matches_only(name: str, kind: str, settings: EverythingOptions) -> bool:
-    """Return whether `--only` selects a release: by a word in its name, or by its sampler."""
+    """Return whether `--only` selects a release: by a word in its name, or by its sampler.
+
+    Args:
+        name: Name of the release.
+        kind: Kind of its sampler.
+        settings: Options, with the words of `--only`.
+    """
     words = [""] if settings.only is None else settings.only.split(",")
     return any(word in name or word == kind for word in words)
 
@@ -487,7 +535,15 @@ class StoredReports:
 
     @classmethod
     def from_file(cls, name: str | None) -> StoredReports:
-        """Read the reports of a file. An incomplete last line is removed, and audited again."""
+        """Return the reports of an earlier, perhaps interrupted, audit. An incomplete last line is removed from the
+        file.
+
+        Args:
+            name: Path of the file; None, or a file that does not exist yet: no reports.
+
+        Raises:
+            Misuse: the file holds something else.
+        """
         from .report import Report
 
         reports: dict[str, Report] = {}
@@ -566,7 +622,14 @@ by the part of the target's name before the colon."""
 
 
 def audit_target(target: AuditTarget, confidence: float, effort: float, *, quick: bool) -> Report:
-    """Return the report on one release of this package. `effort` multiplies the usual samples and seconds."""
+    """Return the report on one release of this package. `effort` multiplies the usual samples and seconds.
+
+    Args:
+        target: The release, with its sampler and claimed loss.
+        confidence: Confidence of the reported bound.
+        effort: Factor of samples and seconds.
+        quick: If True, fewer pairs, samples and seconds are used.
+    """
     from .confidence_limits import Claim
     from .exact_losses import has_noisy_sums
     from .search import Search, read_processor_clock

@@ -1,4 +1,4 @@
-"""Exact confidence limits for audits: of probabilities, of their ratios, and of the privacy loss.
+"""Exact confidence limits for privacy audits: lower bounds of probabilities, of epsilon and of rho (Clopper-Pearson).
 
 An audit calls a release many times on two neighbouring data sets, and counts how often an event happens. If the lower
 limit of one probability exceeds ``exp(epsilon)`` times the upper limit of the other, the release loses more than
@@ -9,7 +9,12 @@ epsilon.
     find_rho_lower_bound            a limit of rho, from counts in several cells
     Claim, EventCounts              a claimed loss, and the counts with which it is compared
 
-Formal guarantees: a limit is wrong with probability at most `error`, for any release, if calls are independent.
+Formal guarantees: a limit is wrong with probability at most `error`, for any release, if calls are independent: counts
+are then binomial, and the limits invert exact binomial tests.
+
+>>> limit = find_epsilon_lower_bound(800, 100, 1000, 1000, delta=0, error=0.05)  # hits and samples of both data sets
+>>> round(float(limit), 2)  # the release is not 1.8-differentially private
+1.86
 
 References:
     Clopper and Pearson (1934). The use of confidence or fiducial limits illustrated in the case of the binomial.
@@ -44,6 +49,9 @@ def find_probability_lower_bound(hits: Any, samples: Any, error: float) -> Any:
         samples: Number of samples, of the same shape.
         error: Probability that the limit is wrong, between 0 and 1.
 
+    Returns:
+        Limits from 0 to 1, of the same shape.
+
     >>> round(float(find_probability_lower_bound(50, 100, 0.05)), 4), float(find_probability_lower_bound(0, 100, 0.05))
     (0.4136, 0.0)
     """
@@ -63,6 +71,9 @@ def find_probability_upper_bound(hits: Any, samples: Any, error: float) -> Any:
         hits: Number of hits, of any shape.
         samples: Number of samples, of the same shape.
         error: Probability that the limit is wrong, between 0 and 1.
+
+    Returns:
+        Limits from 0 to 1, of the same shape.
     """
     return 1.0 - find_probability_lower_bound(np.asarray(samples) - np.asarray(hits), samples, error)
 
@@ -129,6 +140,9 @@ def find_rho_lower_bound(counts: Counts, other_counts: Counts, error: float) -> 
         counts: Number of outcomes in each cell on the first data set, (cells,).
         other_counts: Number of outcomes in each cell on the second, (cells,).
         error: Probability that the limit is wrong, between 0 and 1.
+
+    Returns:
+        The limit, at least 0.
     """
     error_per_limit = error / (2 * len(counts))
     low = find_probability_lower_bound(counts, counts.sum(), error_per_limit)
@@ -138,12 +152,15 @@ def find_rho_lower_bound(counts: Counts, other_counts: Counts, error: float) -> 
 def estimate_rho(counts: Counts, other_counts: Counts, errors: float) -> float:
     """Return an estimate of rho, lowered by standard errors. It is no confidence limit.
 
-    It takes a hundredth of the time of `find_rho_lower_bound`, so it serves to choose among many partitions.
+    The estimate takes a hundredth of the time of `find_rho_lower_bound`, so it serves to choose among many partitions.
 
     Args:
         counts: Number of outcomes in each cell on the first data set, (cells,).
         other_counts: Number of outcomes in each cell on the second, (cells,).
         errors: Standard errors by which probabilities are lowered on one side and raised on the other.
+
+    Returns:
+        The estimate, at least 0.
     """
     (p, q), (n, m) = (counts / counts.sum(), other_counts / other_counts.sum()), (counts.sum(), other_counts.sum())
     low = np.maximum(p - errors * np.sqrt(p * (1 - p) / n), 0.0)
@@ -151,7 +168,12 @@ def estimate_rho(counts: Counts, other_counts: Counts, errors: float) -> float:
 
 
 def _compute_rho(low: Any, high: Any) -> float:
-    """Return the smallest rho that allows probabilities from `low` on one side and up to `high` on the other."""
+    """Return the smallest rho that allows these probabilities of cells, over all `ORDERS` of the Rényi divergence.
+
+    Args:
+        low: Lower limits of the cells' probabilities on the first data set, (cells,).
+        high: Upper limits on the second, (cells,).
+    """
     high = np.maximum(high, 1e-300)
     with np.errstate(divide="ignore"):
         terms = ORDERS[:, None] * np.log(low) + (1 - ORDERS[:, None]) * np.log(high)
@@ -255,7 +277,13 @@ class Claim:
         return high / 100 if samples > 0 and high < 100 else None
 
     def _is_detected(self, share: float, samples: int, error: float) -> bool:
-        """Return True if Laplace noise smaller by `share` is detected at the counts of a run at the worst decile."""
+        """Return True if Laplace noise that is too small is detected at the counts of a run at the worst decile.
+
+        Args:
+            share: Fraction of the claimed noise that is missing, from 0 to below 1.
+            samples: Samples of each data set.
+            error: Probability that a limit is wrong.
+        """
         true_epsilon = min(self.amount / (1 - share), 500.0)
         p = 1 / (1 + exp(-true_epsilon))
         q = exp(-true_epsilon) * p
@@ -275,7 +303,13 @@ class Claim:
         return limit > self.amount
 
     def _is_detected_in_cells(self, share: float, samples: int, error: float) -> bool:
-        """Return True if Gaussian noise smaller by this share is detected at the expected counts of eight cells."""
+        """Return True if Gaussian noise that is too small is detected at the expected counts of eight cells.
+
+        Args:
+            share: Fraction of the claimed noise that is missing, from 0 to below 1.
+            samples: Samples of each data set.
+            error: Probability that a limit is wrong; a tenth of it is used.
+        """
         from scipy.special import ndtr
 
         edges = np.array([-np.inf, -2, -1, -0.5, 0, 0.5, 1, 2, np.inf])

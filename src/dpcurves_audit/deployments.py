@@ -171,7 +171,17 @@ def _list_stream_targets() -> Iterator[AuditTarget]:
 
 
 def _follow_stream(data: Any, counts: Any, loss: PrivacyLoss, store: str) -> list[Any]:
-    """Follow a stream by its public function: tuples in, readings out."""
+    """Follow a stream by its public function: tuples in, readings out.
+
+    Args:
+        data: Number of tuples in each step.
+        counts: Question of the stream.
+        loss: Privacy loss of the stream.
+        store: URL of its ledger.
+
+    Returns:
+        Released values and counts of each reading.
+    """
     from dpcurves_streams.feed import follow
 
     tuples = [{"time": step, "state": "a"} for step, number in enumerate(data) for _ in range(int(number))]
@@ -193,7 +203,12 @@ def _make_stream_sampler(counts: Any, loss: PrivacyLoss, times: int = 1) -> Samp
 
 
 def _make_killed_stream_sampler(counts: Any, loss: PrivacyLoss) -> Sampler:
-    """Return a sampler of a stream that is killed after its readings, and followed again with its ledger."""
+    """Return a sampler of a stream that is killed after its readings, and followed again with its ledger.
+
+    Args:
+        counts: Question of the stream.
+        loss: Privacy loss of the stream.
+    """
 
     def follow_stream(data: Any, folder: Path, publish: Publish) -> None:
         """Follow the stream with a ledger in `folder`, and publish its readings."""
@@ -330,7 +345,15 @@ class GarbledAnswersSampler(PairAnswersSampler):
     """Answers of all pairs by the protocol: both parties run in this process, with wire labels and transfers."""
 
     def draw(self, data: Any, number: int) -> NDArray[np.float64]:
-        """Return the answers of all pairs, for `number` runs of the protocol, one run a row."""
+        """Run the two-party protocol in which pairs of people compute noisy answers, and return all answers.
+
+        Args:
+            data: Values of the people.
+            number: Number of runs.
+
+        Returns:
+            Answers, (runs, pairs).
+        """
         from dpcurves_parties.crypto.garbling import reconstruct_bits
         from dpcurves_parties.crypto.two_party import evaluate, garble, run_both_parties
         from dpcurves_parties.pairs import build_answers_job, decode_answers, prepare_answer_inputs
@@ -349,7 +372,9 @@ class GarbledAnswersSampler(PairAnswersSampler):
 
 
 def _list_pair_targets() -> Iterator[AuditTarget]:
-    """Yield the answers and sums of pairs of people."""
+    """Yield an audit of each way to release answers about pairs of people: of each pair, by garbled circuits, and as
+    one noisy sum.
+    """
     from dpcurves_parties import pairs
 
     gini, collision = (kernel.with_columns(value=pairs.Unsigned(3)) for kernel in (pairs.GINI, pairs.COLLISION))
@@ -371,7 +396,13 @@ def _list_pair_targets() -> Iterator[AuditTarget]:
 
 
 def _make_pair_sum_sampler(kernel: Any, people: int, seed: bytes) -> Sampler:
-    """Return a sampler of the noisy statistic of all pairs, with its interval."""
+    """Return a sampler of the noisy statistic of all pairs, with its interval.
+
+    Args:
+        kernel: Function of the values of two people.
+        people: Number of people.
+        seed: Public seed of the pairs and the noise of a simulation.
+    """
     from dpcurves_parties import pairs
 
     plan = pairs.plan(kernel, people=people, pairs_per_person=2, loss=ONE, noise=pairs.NoisePlacement.ON_SUM)
@@ -400,7 +431,15 @@ class TwoServersSampler:
     loss: PrivacyLoss
 
     def draw(self, data: Any, number: int) -> NDArray[np.float64]:
-        """Return the values that two servers release, for `number` runs, one run a row."""
+        """Return the values that two servers release, for `number` runs, one run a row.
+
+        Args:
+            data: Values of the records.
+            number: Number of runs.
+
+        Returns:
+            Released values, (runs, values).
+        """
         from dpcurves_parties.crypto import select_engine
         from dpcurves_parties.shares.function_shares import FunctionShares
         from dpcurves_parties.shares.shared_records import SharedReports, TreeEncoding

@@ -131,6 +131,10 @@ def _list_more_sums(loss: PrivacyLoss, neighbours: Neighbours) -> Iterator[tuple
     """Yield names, samplers and neighbours: units of two records, and values at both ends of a cell.
 
     A record that is replaced by one at the other end of its cell changes a signed sum by twice the largest value.
+
+    Args:
+        loss: Claimed loss.
+        neighbours: Add-remove or replace-one.
     """
     axis = (Axis(COLUMN, Grid(0, 1, cells=GRID_CELLS)),)
     flat = mechanisms.FlatHistogram()
@@ -177,7 +181,13 @@ def add_losses(left: Sequence[NoisyBlock], right: Sequence[NoisyBlock], claim: P
 
 
 def _find_sums_loss(sampler: Any, family: NeighbouringDatasets, claim: PrivacyLoss) -> float:
-    """Return the largest exact loss of noisy sums over the pairs of a family."""
+    """Return the largest exact loss of noisy sums over the pairs of a family.
+
+    Args:
+        sampler: Sampler of the mechanism, which plans and tabulates.
+        family: Pairs of neighbouring data sets.
+        claim: Claimed loss, which tells how losses are measured.
+    """
     losses = []
     for pair in family.pairs:
         sides = []
@@ -194,7 +204,12 @@ MOST_DEVIATIONS = 12
 
 
 def _find_sites_loss(sampler: SitesSampler, family: NeighbouringDatasets) -> float:
-    """Return the largest rho of sums with the Gaussian shares of the honest sites, at orders of up to 8."""
+    """Return the largest rho of sums with the Gaussian shares of the honest sites, at orders of up to 8.
+
+    Args:
+        sampler: Sums of several sites, with their trust model.
+        family: Neighbouring data sets.
+    """
     orders = [order for order in ORDERS if order <= 8]  # the distribution is cut off where larger ones would look
 
     @cache
@@ -255,7 +270,15 @@ def convolve_gaussians(variances: Sequence[float], reach: int) -> NDArray[np.flo
 
 
 def _list_tables(cells: int, neighbours: Neighbours) -> Iterator[tuple[Table, Table]]:
-    """Yield all neighbouring tables of up to `RECORDS` records, in both orders; the last cell is missing records."""
+    """Yield all neighbouring pairs of tables of up to `RECORDS` records, each pair in both orders.
+
+    Args:
+        cells: Number of cells of the grid.
+        neighbours: Adjacency: add-remove or replace-one.
+
+    Yields:
+        Pairs of tables, (cells + 1,) each: records in each cell, then missing records.
+    """
 
     def count(places: Sequence[int]) -> Table:
         """Return how many records each cell has."""
@@ -281,6 +304,10 @@ def _find_blocks_loss(claim: PrivacyLoss, neighbours: Neighbours) -> float:
     """Return the largest loss of the stored blocks of a tree on demand, of which all its answers are sums.
 
     The depth of the tree is even, so that the blocks lose no more than the answers may (`LazyTree`).
+
+    Args:
+        claim: Claimed loss.
+        neighbours: Add-remove or replace-one.
     """
     axes = (Axis(COLUMN, Grid(0, 1, cells=GRID_CELLS)),)
     noises: list[Noise] = []
@@ -353,7 +380,11 @@ FindDistribution = Callable[[Any, Table, Plan], dict[Any, float]]
 
 
 def _list_choices() -> Iterator[tuple[str, Any, Any, FindDistribution]]:
-    """Yield names, mechanisms, queries, and the function that returns probabilities of outcomes."""
+    """Yield the mechanisms whose answers are choices, with a small query for each.
+
+    Yields:
+        Name for the report, mechanism, query, and the function that returns the exact probability of each answer.
+    """
     axis = (Axis(COLUMN, Grid(0, 1, cells=GRID_CELLS)),)
     boxes = queries.WorstBoxQuery(axis, (((0, 1),), ((1, 4),), ((0, 4),)), (0, 1, 1))
     bounds = queries.CoverageQuery((Axis(COLUMN, doubling_grid(0.125, 2)),), Fraction(9, 10))
@@ -467,6 +498,13 @@ def sum_over_common_noise(mechanism: Any, table: Table, plan: Plan) -> dict[Any,
         mechanism: Without effect: the plan has the distributions of the noise.
         table: Exact numbers of a query.
         plan: The plan of the query, with one positive answer.
+
+    Returns:
+        Probability by answer: the index of the first comparison that is positive, or the number of comparisons if none
+        is.
+
+    Raises:
+        ValueError: the plan has several positive answers.
     """
     distribution = plan.distribution.require_type(ThresholdAnswers)
     if distribution.size != 1:
@@ -489,6 +527,14 @@ def sum_over_minimums(mechanism: Any, table: Table, plan: Plan) -> dict[Any, flo
     """Return the exact probability of each answer of the mechanism that merges cells.
 
     In an interval, counts are compared with one noisy minimum, over which the probabilities are summed.
+
+    Args:
+        mechanism: Without effect: the plan has the noise.
+        table: Records in each cell, then missing records, (cells + 1,).
+        plan: The plan of the query.
+
+    Returns:
+        Probability by answer; an answer has one bit per cell, 1 where an interval of merged cells ends.
     """
     query: Any = plan.query
     noise = thresholds.calibrate_merge_noise(plan.loss, plan.adjacency)
@@ -499,7 +545,9 @@ def sum_over_minimums(mechanism: Any, table: Table, plan: Plan) -> dict[Any, flo
 
     @cache
     def find_distribution_from(start: int) -> dict[tuple[int, ...], float]:
-        """Return the probabilities of the decisions on the cells from `start`, where an interval begins."""
+        """Return the probability of each way to merge the cells from `start` on, where an interval begins; a way has
+        one bit per cell, 1 where an interval ends.
+        """
         if start == len(counts):
             return {(): 1.0}
         distribution: dict[tuple[int, ...], float] = {}
@@ -518,7 +566,15 @@ def sum_over_minimums(mechanism: Any, table: Table, plan: Plan) -> dict[Any, flo
 def _find_choice_loss(
     mechanism: Any, query: Any, find_distribution: FindDistribution, claim: PrivacyLoss, neighbours: Neighbours
 ) -> float:
-    """Return the largest loss of a choice over all neighbouring tables of up to `RECORDS` records."""
+    """Return the largest loss of a choice over all neighbouring tables of up to `RECORDS` records.
+
+    Args:
+        mechanism: The mechanism.
+        query: Its query.
+        find_distribution: Function that returns the exact probability of each outcome for a table.
+        claim: Claimed loss.
+        neighbours: Add-remove or replace-one.
+    """
     plan = mechanism.plan(query, claim, _make_adjacency(neighbours))
     distributions: dict[bytes, dict[Any, float]] = {}
 

@@ -435,6 +435,9 @@ def streams(steps: int, *, adjacency: Neighbours = ADD_REMOVE, level: float = 0)
         adjacency: One tuple more, or one moved.
         level: Smallest count of a time step.
 
+    Raises:
+        ValueError: `steps` is below 1.
+
     >>> streams(4).pairs[0].right.tolist()
     [0.0, 0.0, 0.0, 1.0]
     """
@@ -464,7 +467,17 @@ def streams(steps: int, *, adjacency: Neighbours = ADD_REMOVE, level: float = 0)
 def _choose_pairs(
     name: str, adjacency: Neighbours, additions: Iterator[NeighbourPair], replacements: Iterator[NeighbourPair]
 ) -> NeighbouringDatasets:
-    """Return the family of additions or replacements, by the adjacency. Raises `InvalidArgument` if it is empty."""
+    """Return the neighbouring data sets that the adjacency asks for.
+
+    Args:
+        name: Name of the family, for the report.
+        adjacency: Add-remove or replace-one.
+        additions: Pairs with one record more.
+        replacements: Pairs with one record replaced.
+
+    Raises:
+        InvalidArgument: there is no such pair.
+    """
     chosen = tuple(additions if _require_adjacency(adjacency) is ADD_REMOVE else replacements)
     if not chosen:
         raise InvalidArgument(
@@ -476,13 +489,24 @@ def _choose_pairs(
 
 
 def _require_adjacency(adjacency: Neighbours) -> Neighbours:
-    """Return `adjacency` unchanged. Raises `WrongArgumentType` for other values than adjacencies."""
+    """Return `adjacency` unchanged.
+
+    Raises:
+        WrongArgumentType: it is no adjacency.
+    """
     require_type("adjacency", adjacency, Neighbours, "ADD_REMOVE or REPLACE_ONE")
     return adjacency
 
 
 def _require_rising(edges: Sequence[float] | Floats) -> list[float]:
-    """Return edges as doubles. Raises `InvalidArgument` unless they are finite, increasing and at least two."""
+    """Return edges as floats.
+
+    Args:
+        edges: At least two finite numbers, increasing.
+
+    Raises:
+        InvalidArgument: they are not.
+    """
     numbers = [float(edge) for edge in edges]
     if (
         len(numbers) < 2

@@ -74,7 +74,12 @@ class Sample:
         return Sample(np.concatenate([self.kinds, other.kinds]), numbers)
 
     def slice_outcomes(self, start: int, stop: int | None = None) -> Sample:
-        """Return the outcomes from `start` to `stop`."""
+        """Return the outcomes from `start` to `stop`.
+
+        Args:
+            start: Index of the first outcome.
+            stop: Index after the last; None: up to the end.
+        """
         return Sample(self.kinds[start:stop], self.numbers[start:stop])
 
 
@@ -330,6 +335,10 @@ def _choose_columns(left: Sample, right: Sample) -> NDArray[np.int64]:
     """Return increasing indices of the columns for which scores are fitted.
 
     All columns if there are at most 64; else the 64 whose mean ranks differ most between both samples.
+
+    Args:
+        left: Sample of outcomes from one data set.
+        right: Sample from the neighbouring one.
     """
     width = max(left.numbers.shape[1], right.numbers.shape[1])
     a = _pad_columns(left.numbers, width)
@@ -343,7 +352,12 @@ def _choose_columns(left: Sample, right: Sample) -> NDArray[np.int64]:
 
 
 def _fit_kind_score(left: Sample, right: Sample) -> Score:
-    """Return the score of an outcome's kind: the log-ratio of its frequencies in both samples."""
+    """Return the score of an outcome's kind: the log-ratio of its frequencies in both samples.
+
+    Args:
+        left: Outcomes of the first data set.
+        right: Outcomes of the second data set.
+    """
     kinds, log_ratios = _compute_log_ratios(left.kinds.astype(np.float64), right.kinds.astype(np.float64))
 
     def score_sample(sample: Sample) -> Floats:
@@ -363,7 +377,13 @@ def _compute_log_ratios(left: Floats, right: Floats) -> tuple[Floats, Floats]:
 
 
 def _look_up_ratios(values: Floats, distinct: Floats, log_ratios: Floats) -> Floats:
-    """Return the log-ratio of each value by the table of `_compute_log_ratios`; 0 for values that it lacks."""
+    """Return the log-ratio of each value by the table of `_compute_log_ratios`; 0 for values that it lacks.
+
+    Args:
+        values: Values to look up.
+        distinct: Values of the table, increasing.
+        log_ratios: Log-ratio of each of them.
+    """
     indices = np.minimum(np.searchsorted(distinct, values), len(distinct) - 1)
     return np.where(distinct[indices] == values, log_ratios[indices], 0.0)
 
@@ -410,14 +430,26 @@ def _assign_bins(values: Floats, edges: Floats) -> NDArray[np.int64]:
 
 
 def _compute_bin_log_ratios(left: Floats, right: Floats, edges: Floats) -> Floats:
-    """Return the log-ratio of the smoothed frequencies of each bin in both samples."""
+    """Return the log-ratio of the smoothed frequencies of each bin in both samples.
+
+    Args:
+        left: Scores of the first data set.
+        right: Scores of the second data set.
+        edges: Inner edges of the bins, increasing.
+    """
     a = np.bincount(_assign_bins(left, edges), minlength=len(edges) + 2) + PSEUDOCOUNT
     b = np.bincount(_assign_bins(right, edges), minlength=len(edges) + 2) + PSEUDOCOUNT
     return np.asarray(np.log(a / len(left)) - np.log(b / len(right)))
 
 
 def _fit_linear_discriminant(left: Sample, right: Sample, columns: NDArray[np.int64]) -> Iterator[Score]:
-    """Yield the score of Fisher's linear discriminant of both samples; none if it cannot be computed."""
+    """Yield the score of Fisher's linear discriminant of both samples; none if it cannot be computed.
+
+    Args:
+        left: Outcomes of the first data set.
+        right: Outcomes of the second data set.
+        columns: Indices of the numbers of an outcome that are used.
+    """
     a = _select_columns(left, columns)
     b = _select_columns(right, columns)
     both = np.concatenate([a, b])
@@ -453,6 +485,10 @@ def _fit_outcome_score(left: Sample, right: Sample) -> Score | None:
     """Return the score of complete outcomes: the log-ratio of their frequencies in both samples.
 
     None if most outcomes are distinct, because frequencies then say nothing.
+
+    Args:
+        left: Outcomes of the first data set.
+        right: Outcomes of the second data set.
     """
     a = hash_outcomes(left)
     b = hash_outcomes(right)
@@ -491,7 +527,13 @@ def hash_outcomes(sample: Sample) -> Floats:
 
 def _fit_boosted_trees(left: Sample, right: Sample, columns: NDArray[np.int64]) -> Iterator[Score]:
     """Yield the score of boosted trees, their log-odds that an outcome is of the left sample; none without
-    scikit-learn."""
+    scikit-learn.
+
+    Args:
+        left: Outcomes of the first data set.
+        right: Outcomes of the second data set.
+        columns: Indices of the numbers of an outcome that are used.
+    """
     try:
         from sklearn.ensemble import HistGradientBoostingClassifier
     except ImportError:

@@ -1,7 +1,14 @@
-"""Questions of this package, each with tiny neighbouring tables, for audits.
+"""Test cases of privacy audits: each question of this package, with tiny neighbouring data sets.
 
-A mechanism's worst case is often a tiny table. So neighbours have few records, and differ in one that is added or
-replaced (`make_records_factory`). `QUESTIONS` are audited on a grid that the caller gives, `OTHERS` on their own.
+An audit runs a question many times on two neighbouring data sets and compares how often answers occur. A mechanism's
+worst case is often a tiny table. So neighbours have few records, and differ in one that is added or replaced.
+
+    QUESTIONS               questions by name, on a grid that the caller gives
+    OTHERS                  further questions, on their own grids
+    AuditQuestion           makes a question, and makes its neighbouring data sets
+    make_records_factory    makes neighbours from a list of records
+
+All records are invented; no confidential data is read.
 """
 
 from __future__ import annotations
@@ -19,6 +26,7 @@ from dpcurves.data import Grid, UnlistedCategories
 from . import neighbouring_datasets as families
 from .neighbouring_datasets import ADD_REMOVE, NeighbouringDatasets
 
+# Names of columns.
 COLUMN = "value"
 LABEL = "label"
 SCORE = "score"
@@ -30,8 +38,8 @@ class AuditQuestion:
     """A question, and neighbouring data sets for it.
 
     Attributes:
-        question: Makes the question on a grid.
-        family: Makes the neighbouring data sets at the grid's edges.
+        question: Function of a grid that makes the question.
+        family: Function of the grid's edges and the adjacency that makes the neighbouring data sets.
     """
 
     def __init__(
@@ -47,7 +55,12 @@ def _find_bounds(grid: Any) -> tuple[float, float]:
 
 
 def _make_score_question(question: str, **named: Any) -> AuditQuestion:
-    """Return a question about labels and scores, with neighbours that differ in these."""
+    """Return a question about labels and scores, with neighbours that differ in these.
+
+    Args:
+        question: Name of a class of `dpcurves`.
+        named: Further arguments of the class.
+    """
     return AuditQuestion(
         lambda grid: getattr(dp, question)(label=LABEL, score=SCORE, pos_label=1, **named), families.scores
     )
@@ -86,7 +99,13 @@ def find_column_types(rows: Sequence[Record]) -> list[Any]:
 
 
 def make_table(columns: Sequence[str], kinds: Sequence[Any], rows: Sequence[Record]) -> Mapping[str, Any]:
-    """Return records as columns by name: `kinds` are the NumPy types of the columns."""
+    """Return records as columns by name.
+
+    Args:
+        columns: Names of the columns.
+        kinds: NumPy type of each column.
+        rows: Records, one value for each column.
+    """
     table = {}
     for index, name in enumerate(columns):
         table[name] = np.array([record[index] for record in rows], dtype=kinds[index])
@@ -104,7 +123,12 @@ def make_records_factory(columns: str, *records: Record) -> Callable[..., Neighb
     kinds = find_column_types(records)
 
     def make_datasets(edges: Any, *, adjacency: dp.Neighbours) -> NeighbouringDatasets:
-        """Return neighbours of few records: each record added to them, or replaced by the next."""
+        """Return neighbours of few records: each record added to them, or replaced by the next.
+
+        Args:
+            edges: Edges of the grid, which are not used.
+            adjacency: Neighbouring relation of the pairs.
+        """
         first, second, *_ = records
         bases: tuple[list[Record], ...] = [], [first] * 3, [first, second], list(records[:4])
         pairs = _add_records(bases, records) if adjacency is ADD_REMOVE else _replace_records(bases, records)
@@ -117,7 +141,12 @@ def make_records_factory(columns: str, *records: Record) -> Callable[..., Neighb
 def _add_records(
     bases: Sequence[list[Record]], records: Sequence[Record]
 ) -> Iterator[tuple[list[Record], list[Record]]]:
-    """Yield pairs in which each record is added to each of the base tables."""
+    """Yield pairs of tables in which the second has one record more.
+
+    Args:
+        bases: Base tables.
+        records: Records, each of which is added to each base table.
+    """
     for record in records:
         for base in bases:
             yield base, [*base, record]
@@ -126,7 +155,12 @@ def _add_records(
 def _replace_records(
     bases: Sequence[list[Record]], records: Sequence[Record]
 ) -> Iterator[tuple[list[Record], list[Record]]]:
-    """Yield pairs in which a record beside each of the base tables becomes the next one."""
+    """Yield pairs of tables of equal size that differ in one record.
+
+    Args:
+        bases: Base tables.
+        records: Records. Beside each base table, each record stands in one table and the next record in the other.
+    """
     for old, new in ((records[0], records[1]), *pairwise(records[1:]), (records[0], records[-1])):
         for base in bases:
             yield [*base, old], [*base, new]
@@ -300,7 +334,12 @@ UNLISTED = dp.CountQuestion("given", by=UnlistedCategories("name"))
 
 
 def make_name_datasets(edges: Any, *, adjacency: dp.Neighbours) -> NeighbouringDatasets:
-    """Return neighbours whose differing record has a unique name, or a name that four others have."""
+    """Return neighbours for partition selection: the differing record has a unique name, or a name of four others.
+
+    Args:
+        edges: Edges of a grid, which are not used.
+        adjacency: Neighbouring relation of the pairs.
+    """
     common = [("north", 1)] * 4
     family = make_records_factory("name given", ("x", 1), ("north", 1), ("south", 1), ("", 1))(
         edges, adjacency=adjacency

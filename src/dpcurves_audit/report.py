@@ -250,7 +250,11 @@ class Report:
 
     @classmethod
     def from_dict(cls, stored: Mapping[str, Any]) -> Report:
-        """Return the report of an object that `to_dict` wrote."""
+        """Return the report that a JSON object describes, as `to_dict` wrote it.
+
+        Args:
+            stored: Values by field; unknown fields are ignored.
+        """
         names = {item.name for item in fields(cls)}
         arguments = {name: _parse_json_value(value) for name, value in stored.items() if name in names}
         arguments["pair_results"] = tuple(PairResult(**item) for item in stored.get("pair_results", ()))
@@ -322,6 +326,9 @@ class Report:
     def plot(self, ax: Axes | None = None) -> Axes:
         """Plot the histograms of outcomes on both neighbouring data sets, with the distinguishing event shaded;
         return the axes.
+
+        Args:
+            ax: Axes to draw on; None: a new figure.
         """
         from matplotlib import pyplot as plt
 

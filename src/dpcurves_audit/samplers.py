@@ -82,7 +82,7 @@ def limit_time(seconds: float) -> Iterator[None]:
         return
 
     def raise_timeout(number: int, frame: FrameType | None) -> None:
-        """Raise `CallTimeout`; called by the system's alarm."""
+        """Raise `CallTimeout`; the system's alarm calls this handler with the signal and the frame."""
         raise CallTimeout
 
     before = signal.signal(signal.SIGALRM, raise_timeout)
@@ -101,6 +101,10 @@ def call_release(release: Release, data: Any, timeout: float) -> Any:
         release: The audited function.
         data: The data set; the function gets a copy.
         timeout: Seconds after which the call counts as hanging.
+
+    Returns:
+        The answer (an iterator as a list); or a `Failure` for an exception or a time-out; or a dict of answer and
+        printed text, if the function prints.
     """
     output = io.StringIO()
     try:
@@ -222,7 +226,14 @@ def import_function(function_path: str) -> Release:
 
 
 def _call_in_worker(function_path: str, data: Any, number: int, timeout: float) -> list[Any]:
-    """Return outcomes of calls in a worker process. An interrupt that a call raises is an outcome as well."""
+    """Return outcomes of calls in a worker process. An interrupt that a call raises is an outcome as well.
+
+    Args:
+        function_path: Name of the audited function as ``module:function``.
+        data: The data set.
+        number: Number of calls.
+        timeout: Seconds after which a call counts as hanging.
+    """
     release = import_function(function_path)
     outcomes: list[Any] = []
     for _ in range(number):
@@ -340,7 +351,12 @@ class CommandSampler:
     def _run_command(self, source: Path, target: Path) -> Any:
         """Return the outcome of one run: its JSON or words, with messages; or its failure.
 
-        Raises `InvalidArgument` if the command cannot be started.
+        Args:
+            source: File of the data set.
+            target: File to which the command may write its answer.
+
+        Raises:
+            InvalidArgument: the command cannot be started.
         """
         words = [word.replace("{data}", str(source)).replace("{out}", str(target)) for word in self._words]
 

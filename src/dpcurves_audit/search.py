@@ -147,7 +147,12 @@ class Event:
         return np.bincount(cells, minlength=len(self.cuts) + 2)
 
     def count_hits(self, left: Sample, right: Sample) -> EventCounts:
-        """Count the hits of both data sets; the data set on which the event is likelier comes first."""
+        """Count the hits of both data sets; the data set on which the event is likelier comes first.
+
+        Args:
+            left: Outcomes of the first data set.
+            right: Outcomes of the second data set.
+        """
         likelier, other = (right, left) if self.reverse else (left, right)
         return EventCounts(
             int(self.mark_hits(likelier).sum()), int(self.mark_hits(other).sum()), len(likelier), len(other)
@@ -190,7 +195,12 @@ def rank_events(sorted_scores: Iterable[SortedScore], claim: Claim) -> list[Even
 
 
 def choose_one_sided_event(sorted_scores: Iterable[SortedScore], claim: Claim) -> Event | None:
-    """Return the most frequent event that one data set alone has shown; None if there is none, or rho is claimed."""
+    """Return the most frequent event that one data set alone has shown; None if there is none, or rho is claimed.
+
+    Args:
+        sorted_scores: Scores of both data sets' outcomes.
+        claim: Claimed privacy loss.
+    """
     if claim.rho is not None:
         return None
     candidates = [score.find_one_sided_event(claim, reverse) for score in sorted_scores for reverse in (False, True)]
@@ -239,7 +249,12 @@ class SortedScore:
         return cls(score, (a, b), (len(left), len(right)), values, cuts, tuning)
 
     def find_best_event(self, claim: Claim, *, reverse: bool) -> Event | None:
-        """Return the event with the largest estimated loss in one direction."""
+        """Return the event with the largest estimated loss in one direction.
+
+        Args:
+            claim: Claimed privacy loss.
+            reverse: If True, the event is likelier on the second data set.
+        """
         (a, b), (n, m) = self.sorted_samples, self.sample_sizes
         if reverse:
             a, b, n, m = b, a, m, n
@@ -259,6 +274,10 @@ class SortedScore:
         is none.
 
         Its estimated loss takes one hit for the other data set.
+
+        Args:
+            claim: Claimed privacy loss.
+            reverse: If True, only the second data set has shown the event.
         """
         a, b = self.sorted_samples[::-1] if reverse else self.sorted_samples
         n, m = self.sample_sizes[::-1] if reverse else self.sample_sizes
@@ -270,14 +289,28 @@ class SortedScore:
         return self._make_event(best, reverse, float(np.log((hits[best] / n - claim.delta) * (m + 1))))
 
     def _count_hits(self, a: Floats, b: Floats) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Return the hits of two samples: at or above each cut, at or below it, and at the cut."""
+        """Return the hits of two samples: at or above each cut, at or below it, and at the cut.
+
+        Args:
+            a: Sorted scores of one sample.
+            b: Sorted scores of the other sample.
+
+        Returns:
+            Hits of each sample, (3 * cuts,).
+        """
         below, other_below = (np.searchsorted(x, self.cuts, side="left") for x in (a, b))
         up_to, other_up_to = (np.searchsorted(x, self.cuts, side="right") for x in (a, b))
         hits = np.concatenate([len(a) - below, up_to, up_to - below])
         return hits, np.concatenate([len(b) - other_below, other_up_to, other_up_to - other_below])
 
     def _make_event(self, number: int, reverse: bool, estimated_loss: float) -> Event:
-        """Return the event of a number in the order of `_count_hits`."""
+        """Return the event of a number in the order of `_count_hits`.
+
+        Args:
+            number: Position among the events of all cuts.
+            reverse: If True, the event is likelier on the second data set.
+            estimated_loss: Estimated loss of the event.
+        """
         kind, cut = divmod(number, len(self.cuts))
         threshold = float(self.cuts[cut])
         low, high = ((threshold, inf), (-inf, threshold), (threshold, threshold))[kind]
@@ -316,6 +349,15 @@ def _estimate_log_ratios(
 
     `n` and `m` are the numbers of samples of the two data sets. Minus infinity where `hits` is below `fewest`,
     or its frequency at most `delta`.
+
+    Args:
+        hits: Hits of each event among the `n` samples.
+        other_hits: Hits of each event among the `m` samples.
+        n: Number of samples of the first data set.
+        m: Number of samples of the second data set.
+        delta: Claimed delta, subtracted from the frequency of hits.
+        caution: Standard errors to subtract.
+        fewest: Fewest hits of an event that may be chosen.
     """
     p = hits / n
     q = (other_hits + 1) / (m + 1)
@@ -373,7 +415,16 @@ class Search:
     pair_results: dict[int, PairResult] = field(default_factory=dict)
 
     def run(self, seconds: float, file: Path | None = None) -> Report:
-        """Search for `seconds`, resuming the search in `file` if there is one; write the file after each round."""
+        """Search for events that distinguish neighbouring data sets by more than the claim, in rounds of growing
+        samples.
+
+        Args:
+            seconds: Time of the search.
+            file: File of an earlier search, which is resumed, and written after each round; None: no file.
+
+        Returns:
+            Report with the largest lower bound of the loss.
+        """
         self.ranking = list(range(len(self.family.pairs)))
         report, rounds = self._load_state(file)
         earlier_seconds = report.seconds
@@ -427,7 +478,13 @@ class Search:
 
     def _run_round(self, done: int, target: int, error: float, seconds: float) -> Report:
         """Screen pairs, examine the best and confirm the finalists within this time; return the report with the largest
-        bound.
+        lower bound.
+
+        Args:
+            done: Number of rounds before.
+            target: Number of samples to use.
+            error: Error probability of this round.
+            seconds: Time of this round.
         """
         calls = max(8.0, seconds * self.calls_per_second)
         deadline = self.clock() + seconds
@@ -455,7 +512,17 @@ class Search:
     def _screen_pairs(
         self, order: list[int], target: int, calls: float, deadline: float
     ) -> dict[int, tuple[Sample, Sample]]:
-        """Draw small samples of these pairs, or of as many as time allows; rank them by estimated loss."""
+        """Draw small samples of these pairs, or of as many as time allows; rank them by estimated loss.
+
+        Args:
+            order: Indices of the pairs, best first.
+            target: Number of samples of this round.
+            calls: Number of calls for screening.
+            deadline: Time of the clock after which no further pair is begun.
+
+        Returns:
+            Samples of the left and of the right data set, by index of the pair.
+        """
         samples = int(min(self.tuning.screened * target, calls / (2 * len(order))))
         if samples < self.tuning.fewest_screened:
             samples = int(max(4, min(self.tuning.fewest_screened, calls / 2)))
@@ -483,6 +550,15 @@ class Search:
         """Return events of the best pairs on more samples, the best pairs first.
 
         A pair has its best event, and the most frequent event that one data set alone has shown.
+
+        Args:
+            samples_by_pair: Samples of screening, which are extended.
+            target: Number of samples of this round.
+            calls: Number of calls for examining.
+            deadline: Time of the clock after which no further pair is begun.
+
+        Returns:
+            Index of a pair, its one or two events, and its samples.
         """
         best_pairs = [index for index in self.ranking if index in samples_by_pair][: self.tuning.examined_pairs]
         samples = int(min(self.tuning.examined * target, calls / (2 * len(best_pairs))))
@@ -509,6 +585,13 @@ class Search:
         """Return the report of a pair from fresh samples: the larger bound of its events, and a histogram.
 
         The samples have Poisson sizes, and the events share the error probability.
+
+        Args:
+            pair: Neighbouring data sets.
+            events: One or two events, chosen on earlier samples.
+            samples: Mean number of fresh samples of each data set.
+            error: Probability that the bound may be wrong.
+            chosen_on: Earlier samples, which decide how each event is bounded.
         """
         left, right = (self._draw_sample(data, sample_poisson(samples)) for data in (pair.left, pair.right))
         shares = (1 - self.tuning.one_sided, self.tuning.one_sided) if len(events) > 1 else (1.0,)
@@ -535,6 +618,14 @@ class Search:
         """Return the best event, and the most frequent event that one data set alone has shown.
 
         Scores are fitted to two fifths of the samples, and events are chosen on the rest.
+
+        Args:
+            left: Sample from one data set.
+            right: Sample from the neighbouring one.
+            learn: Whether scores are fitted by machine learning as well.
+
+        Returns:
+            A list of the best event, empty if there is none; and the one-sided event, or None.
         """
         left_size = max(1, 2 * len(left) // 5)
         right_size = max(1, 2 * len(right) // 5)
@@ -546,7 +637,12 @@ class Search:
     # Draws and their results.
 
     def _draw_sample(self, data: Any, samples: int) -> Sample:
-        """Draw outcomes in pieces, which bounds memory and measures the speed of the release."""
+        """Draw outcomes of the release in pieces, which bounds memory and measures the speed of the release.
+
+        Args:
+            data: The data set.
+            samples: Number of outcomes.
+        """
         outcomes = Sample(np.empty(0, dtype=np.int64), np.empty((0, 0)))
         while len(outcomes) < samples:
             piece = int(max(1, min(samples - len(outcomes), 500_000, self.calls_per_second * self.tuning.piece)))
@@ -582,7 +678,13 @@ class Search:
                 return
 
     def _record_pair(self, index: int, samples: int, events: list[Event]) -> None:
-        """Store the number of samples and the best event of a pair."""
+        """Store the number of samples and the best event of a pair.
+
+        Args:
+            index: Index of the pair in the family.
+            samples: Number of samples drawn.
+            events: Events that were found, the best first.
+        """
         name = self.family.pairs[index].name
         best = events[0] if events else None
         estimated_loss = None if best is None or not np.isfinite(best.estimated_loss) else round(best.estimated_loss, 6)
@@ -600,7 +702,12 @@ class Search:
         )  # fmt: skip
 
     def _merge_reports(self, earlier: Report, later: Report) -> Report:
-        """Return the report with the larger bound, with the calls and pairs of both."""
+        """Return the report with the larger bound, with the calls and pairs of both.
+
+        Args:
+            earlier: Report of the rounds before.
+            later: Report of the last round.
+        """
         report = later if later.lower_bound >= earlier.lower_bound or later.is_flagged or not earlier.event else earlier
         deficit = later.detectable_deficit if later.detectable_deficit is not None else earlier.detectable_deficit
         return replace(
@@ -623,7 +730,11 @@ class Search:
     def _load_state(self, file: Path | None) -> tuple[Report, int]:
         """Return the report and the number of rounds of a stored search; an empty report without a file.
 
-        Raises `InvalidArgument` for the file of another audit.
+        Args:
+            file: File of an earlier search; None, or a file that does not exist: a new search.
+
+        Raises:
+            InvalidArgument: the file is of another audit, or of none.
         """
         empty = self._make_report(1 - self.confidence)
         if file is None or not file.exists():
@@ -647,7 +758,13 @@ class Search:
             ) from None
 
     def _save_state(self, file: Path | None, report: Report, done: int) -> None:
-        """Replace the file by the state after a round; do nothing without a file."""
+        """Replace the file by the state after a round; do nothing without a file.
+
+        Args:
+            file: File of the state; None: nothing is stored.
+            report: Report so far.
+            done: Number of finished rounds.
+        """
         if file is None:
             return
         state = {

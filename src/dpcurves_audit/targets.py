@@ -264,7 +264,13 @@ class LazyTreeSampler(NoiseSampler):
             return [self._run_once(records, plans, randomness) for _ in range(number)]
 
     def _run_once(self, records: Any, plans: list[Any], randomness: Randomness) -> list[int]:
-        """Return all prefix counts of one charge, answered plan by plan with a common memory."""
+        """Return all prefix counts of one charge, answered plan by plan with a common memory.
+
+        Args:
+            records: One of the two data sets.
+            plans: Plans of the charge, in order.
+            randomness: Source of the noise.
+        """
         memory = InProcessMemory()
         axes = self.query.axes
         counts: list[int] = []
@@ -311,7 +317,15 @@ class RoundsSampler:
                 records.close()
 
     def _run_rounds(self, records: Any, adjacency: Adjacency) -> list[Any]:
-        """Return the released values of all rounds of one run, as a list."""
+        """Return the released values of all rounds of one run, as a list.
+
+        Args:
+            records: Opened records of one data set.
+            adjacency: Adjacency of the question.
+
+        Returns:
+            One list of released integers per query, in order.
+        """
         trust = Central()
         randomness = Randomness.from_system()
         memories: dict[int, InProcessMemory] = {}
@@ -319,15 +333,26 @@ class RoundsSampler:
         outcome: list[Any] = []
 
         def run_query(query: Any, allotment: Allotment) -> Release:
-            """Answer a query under an allotment, and record its values as part of the outcome."""
+            """Answer a query under an allotment, and record its values as part of the outcome.
+
+            Args:
+                query: Query of a round.
+                allotment: Loss that it spends, and the part of the charge.
+            """
             plan = trust.plan_query(query, allotment.loss, adjacency)
             release = trust.run(plan, [Curator(records, memories[allotment.part])], allotment, randomness)
             outcome.append(list(release.values))
             return release
 
         def answer_step(step: Step, allotment: Allotment) -> Release:
-            """Answer a step; a charged query is answered once. Raises `AllRoundsAnswered` after the last charged
-            one.
+            """Answer one round of the question; a charged query is answered once, and its release is reused.
+
+            Args:
+                step: Round of the question, with its query.
+                allotment: Loss that it spends, and the part of the charge.
+
+            Raises:
+                AllRoundsAnswered: this was the last charged query.
             """
             if allotment.part not in charged_releases:
                 memories[allotment.part] = InProcessMemory()
@@ -458,7 +483,11 @@ def list_targets() -> Iterator[AuditTarget]:
 
 
 def _list_noisy_sums() -> Iterator[tuple[str, Any, Any, Any]]:
-    """Yield names, queries, mechanisms and family functions of noisy sums."""
+    """Yield the audited mechanisms that release noisy sums.
+
+    Yields:
+        Name, query, mechanism, and the function that makes neighbouring data sets for it.
+    """
     axis = (Axis(COLUMN, Grid(0, 1, cells=GRID_CELLS)),)
     cells = queries.CountQuery(axis, CountUse.CELLS)
     prefixes = queries.CountQuery(axis, CountUse.PREFIXES)
@@ -495,8 +524,10 @@ def _list_noisy_sums() -> Iterator[tuple[str, Any, Any, Any]]:
 
 
 def _list_selection_mechanisms() -> Iterator[tuple[str, Any, Any, Any]]:
-    """Yield names, queries, mechanisms and family functions of selections, and of other mechanisms that are not noisy
-    sums.
+    """Yield the audited mechanisms that select something, and others that do not release noisy sums.
+
+    Yields:
+        Name, query, mechanism, and the function that makes neighbouring data sets for it.
     """
     axis = (Axis(COLUMN, Grid(0, 1, cells=GRID_CELLS)),)
     values = families.values
@@ -594,7 +625,7 @@ def _make_comparisons() -> tuple[Any, ...]:
 
 
 def _list_question_targets() -> Iterator[AuditTarget]:
-    """Yield the rounds of all questions."""
+    """Yield an audit of the released values of all rounds, for every question, adjacency and kind of loss."""
     grid = Grid(0, 1, cells=GRID_CELLS)
     for neighbours in (ADD_REMOVE, REPLACE_ONE):
         for loss in (ONE, HALF_RHO):
@@ -701,7 +732,15 @@ def _make_count_sampler() -> Sampler:
 
 
 def run_target_checks(*, quick: bool = False) -> Iterator[tuple[str, list[Finding]]]:
-    """Yield checks of repeated noise, lattices and times, for a count, drawn noise, a stream and a report."""
+    """Run the checks that compare no probabilities: whether noise repeats in forked or new processes, whether values
+    lie on a lattice, and whether the time of a call tells the data apart.
+
+    Args:
+        quick: Whether fewer calls are made.
+
+    Yields:
+        Name of what was checked, and its findings, flagged or not.
+    """
     calls = FEW_COMPARED_CALLS if quick else COMPARED_CALLS
     pair = families.values(EDGES, adjacency=ADD_REMOVE).pairs[0]
     query = CountQuery((Axis(COLUMN, Grid(0, 1, cells=GRID_CELLS)),), CountUse.CELLS)
@@ -748,7 +787,12 @@ def confirm_findings(check: Callable[[], list[Finding]]) -> list[Finding]:
 
 def check_reopened_ledger(pair: NeighbourPair, calls: int = 12) -> list[Finding]:
     """Return findings on another request for the same count, after the ledger was closed and opened again: its noise
-    must differ."""
+    must differ.
+
+    Args:
+        pair: Neighbouring data sets.
+        calls: Number of ledgers for each data set.
+    """
     reader = OutcomeParser()
     rows: tuple[list[Any], list[Any]] = [], []
     for _ in range(calls):

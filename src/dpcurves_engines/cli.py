@@ -1,9 +1,12 @@
-"""Commands of engines: the conformance check of a server, and questions as SQL statements.
+"""Command line of database engines: ``dpcurves engine check``, ``dpcurves sql`` and ``dpcurves plan sql``.
 
-A question can be asked by a statement, of files and of servers that count:
+    engine check    prints, for each public test number or grid, whether the server counts it as dpcurves does
+    sql             asks a question as a statement, ``SELECT dp_cdf(wage, 0, 500000, 1024) FROM people``, and prints its
+                    result
+    plan sql        prints the plan of such a statement: rounds, noise and expected error; no table is opened
 
-    engine check    public test numbers, in the cells of `conformance`
-    sql             a question as a statement: ``SELECT dp_cdf(wage, 0, 500000, 1024) FROM people``
+A statement can be asked of files, DuckDB databases, PostgreSQL and Spark. Its parser is in `statement`, the check in
+`conformance`.
 """
 
 from __future__ import annotations
@@ -61,7 +64,6 @@ def check(server: Server) -> None:
     )
 
 
-# Commands that ask, and that plan, one question by a statement of SQL.
 DUCKDB = (".duckdb", ".ddb", ".db")
 """File name endings of DuckDB databases."""
 STATEMENT = Annotated[
@@ -90,7 +92,14 @@ class GroupOptions:
     )
 
     def parse_categories(self) -> dict[str, tuple[Any, ...]]:
-        """Return the declared values of --by, by column. Raises `Misuse` for another form."""
+        """Return the declared values of ``--by``.
+
+        Returns:
+            Values by column; empty if the option was not given.
+
+        Raises:
+            Misuse: a text is not NAME=A,B,C, or names a column twice.
+        """
         categories: dict[str, tuple[Any, ...]] = {}
         for entry in self.by or []:
             column, sign, values = entry.partition("=")
@@ -110,7 +119,7 @@ class NamedTable(options.FormattedSourceOptions):
 
     @property
     def files(self) -> list[Path]:
-        """The file of the data, if the data is a file."""
+        """List with the file of the data; empty if the data is on a server."""
         return [Path(self.data)] if self.is_file else []
 
     def records(self) -> object:
@@ -135,7 +144,11 @@ class NamedTable(options.FormattedSourceOptions):
 
 
 def _open_database(path: Path) -> Any:
-    """Open a DuckDB database file read-only. Raises `Misuse` if it is missing or cannot be opened."""
+    """Open a DuckDB database file read-only.
+
+    Raises:
+        Misuse: the file is missing, or cannot be opened.
+    """
     import duckdb
 
     if not path.is_file():
@@ -154,7 +167,19 @@ def _open_database(path: Path) -> Any:
 def _parse_question(
     statement: str, listed: GroupOptions, price: options.LossAndDeltaOptions
 ) -> tuple[SqlQuestion, Any]:
-    """Return the parsed statement and its question. Raises `Misuse` under the option that is wrong."""
+    """Parse a statement.
+
+    Args:
+        statement: Text of the statement.
+        listed: Values of columns of GROUP BY.
+        price: Loss; with a delta, unlisted categories are found by partition selection.
+
+    Returns:
+        The parsed statement and its question.
+
+    Raises:
+        Misuse: the statement or an option is wrong; the error names the option.
+    """
     from .statement import SqlQuestion
 
     with translate_argument_errors("by", "categories"):

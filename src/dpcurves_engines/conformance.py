@@ -1,4 +1,8 @@
-"""Conformance checks of engines: a database must count public numbers exactly as `Grid.cell_of` does.
+"""Conformance tests of database engines: an engine must place public numbers in cells exactly as this library does.
+
+    require_conformance    checks the cells of a question before anything is charged; raises `ValueError`
+    run_checks             yields the findings of all checks (``dpcurves engine check``)
+    CheckableEngine        what an engine must implement to be checked
 
 Databases round, compare and convert floating-point numbers differently. A record counted in another cell would break
 the sensitivity that the plan assumes. So each engine evaluates public numbers first:
@@ -7,9 +11,6 @@ the sensitivity that the plan assumes. So each engine evaluates public numbers f
     offsets     distance from the middle of the cell in steps, for sums
     digests     HMAC-SHA256 of a row, which ranks the rows of a unit
     decimals    doubles nearest to decimal numbers
-
-`require_conformance` checks the cells of a question before anything is charged. `run_checks` runs all checks
-(``dpcurves engine check``).
 
 Formal guarantees: the checks touch no records; they evaluate public numbers only.
 
@@ -41,7 +42,7 @@ SAMPLED_EDGES = 1000
 """Edges of a fine grid whose cells are checked: this many from its start, from its end, and evenly between; and as many
 values whose offsets are checked. More take longer."""
 HALF_WIDTH_STEPS = (1, 2**20 + 1, 2**39)
-"""Steps. Half widths of a cell for which offsets are checked: smallest, odd and large."""
+"""Half widths of a cell, in steps, for which offsets are checked: smallest, odd and large."""
 DECIMALS = (
     "NaN", "Infinity", "-Infinity", "1e400", "-1e400", "1e-400", "-1e-400", "1.5", "-0.1", "123456789.123456789",
     "9007199254740993", "4.9e-324", "2.4e-324", "1.7976931348623157e308", "1.7976931348623159e308", "0",
@@ -78,7 +79,12 @@ class CheckableEngine(Protocol):
         """
 
     def compute_digest(self, key: bytes, message: bytes) -> bytes:
-        """Return the HMAC-SHA256 of a row. Digests decide which rows of a unit count if it has too many."""
+        """Return the HMAC-SHA256 of a row. Digests decide which rows of a unit count if it has too many.
+
+        Args:
+            key: Secret key.
+            message: Bytes of the row.
+        """
 
     def parse_decimals(self, decimals: Sequence[str]) -> FloatArray:
         """Return the double that the engine makes of each decimal number; NaN if it makes none."""
@@ -108,6 +114,46 @@ class ConformanceReport(NamedTuple):
     findings: tuple[Finding, ...]
 
 
+def require_conformance(engine: CheckableEngine, bound: Sequence[BoundAxis]) -> None:
+    """Check that an engine counts the cells of a question as this library does. Nothing is charged or read.
+
+    Args:
+        engine: The engine that will count.
+        bound: Axes of the question, bound to columns.
+
+    Raises:
+        ValueError: the engine assigns a public number to another cell.
+    """
+    for bound_axis in bound:
+        if isinstance(bound_axis.axis, Axis) and not all(
+            finding.is_equal for finding in _check_grid(engine, bound_axis.axis.grid)
+        ):
+            cells = f"the cells of {bound_axis.axis.column!r}"
+            raise InvalidArgument(
+                "data",
+                f"{engine.name} does not count {cells} as dpcurves does, and nothing was charged;"
+                " use another engine, and report this",
+            )
+
+
+def run_checks(engine: CheckableEngine) -> Iterator[Finding]:
+    """Yield the findings of all checks of `dpcurves engine check`: cells, offsets, digests and decimals.
+
+    Args:
+        engine: The engine that is checked.
+    """
+    for outside in Outside:
+        for grid in _build_grids(outside):
+            yield from _check_grid(engine, grid)
+    digest = engine.compute_digest(b"a key", b"a row")
+    rows = b"a row", b"5:a row"  # alone, and length-prefixed as one text of a row
+    expected_digests = [hmac.digest(b"a key", row, "sha256") for row in rows]
+    yield Finding("HMAC-SHA256, which ranks the rows of a unit", digest in expected_digests)
+    expected = [_parse_double(text) for text in engine.decimals]
+    parsed = engine.parse_decimals(engine.decimals)
+    yield Finding("decimal numbers", np.array_equal(parsed, np.array(expected), equal_nan=True))
+
+
 def collect_test_numbers(grid: Grid) -> FloatArray:
     """Return the numbers whose cells are checked for a grid.
 
@@ -131,30 +177,13 @@ def _select_edges(cells: int) -> IntArray:
     return np.unique(np.clip(np.concatenate([ends, fractions.astype(np.int64), cells - ends]), 0, cells))
 
 
-def require_conformance(engine: CheckableEngine, bound: Sequence[BoundAxis]) -> None:
-    """Check that an engine counts the cells of a question as this library does. Nothing is charged or read.
+def _check_grid(engine: CheckableEngine, grid: Grid) -> Iterator[Finding]:
+    """Yield the findings for one grid: the cells of test numbers, and their offsets if the grid is not too fine.
 
     Args:
-        engine: The engine that will count.
-        bound: Axes of the question, bound to columns.
-
-    Raises:
-        ValueError: the engine assigns a public number to another cell.
+        engine: The engine that is checked.
+        grid: Public cells; of a very fine grid, sampled edges are checked.
     """
-    for bound_axis in bound:
-        if isinstance(bound_axis.axis, Axis) and not all(
-            finding.is_equal for finding in _check_grid(engine, bound_axis.axis.grid)
-        ):
-            cells = f"the cells of {bound_axis.axis.column!r}"
-            raise InvalidArgument(
-                "data",
-                f"{engine.name} does not count {cells} as dpcurves does, and nothing was charged;"
-                " use another engine, and report this",
-            )
-
-
-def _check_grid(engine: CheckableEngine, grid: Grid) -> Iterator[Finding]:
-    """Yield the findings for one grid: the cells of test numbers, and their offsets if the grid is not too fine."""
     # At most 2**22 cells are counted one by one; finer grids are counted by prefixes only.
     if grid.cells > 2**22:
         grid = grid.merge_cells(_select_edges(grid.cells).tolist())  # prefixes are counted between a few edges
@@ -169,24 +198,6 @@ def _check_grid(engine: CheckableEngine, grid: Grid) -> Iterator[Finding]:
             for half in HALF_WIDTH_STEPS
         )
         yield Finding(f"{_shorten_repr(grid)}: offsets", all(are_equal))
-
-
-def run_checks(engine: CheckableEngine) -> Iterator[Finding]:
-    """Yield the findings of all checks of `dpcurves engine check`: cells, offsets, digests and decimals.
-
-    Args:
-        engine: The engine that is checked.
-    """
-    for outside in Outside:
-        for grid in _build_grids(outside):
-            yield from _check_grid(engine, grid)
-    digest = engine.compute_digest(b"a key", b"a row")
-    rows = b"a row", b"5:a row"  # alone, and length-prefixed as one text of a row
-    expected_digests = [hmac.digest(b"a key", row, "sha256") for row in rows]
-    yield Finding("HMAC-SHA256, which ranks the rows of a unit", digest in expected_digests)
-    expected = [_parse_double(text) for text in engine.decimals]
-    parsed = engine.parse_decimals(engine.decimals)
-    yield Finding("decimal numbers", np.array_equal(parsed, np.array(expected), equal_nan=True))
 
 
 def _parse_double(text: str) -> float:

@@ -93,7 +93,12 @@ class StreamedEngine(DuckEngine):
 
 
 def _build_source(link: SnapshotConnection, table: Table) -> ArrowSource:
-    """Return a source of the table's rows: numbers as numbers, other types as text."""
+    """Return a PostgreSQL table as rows that are transferred to this machine: numbers as numbers, other types as text.
+
+    Args:
+        link: Connection with a snapshot of the database.
+        table: The table and its columns.
+    """
     streamed = [
         _StreamedColumn.from_column(*column)
         for column in zip(table.columns, table.quoted_names, table.types, strict=True)
@@ -345,6 +350,12 @@ def _row_hash_sql(table: Table, countable: Sequence[int], key: bytes, statement:
     key.
 
     (The XOR of independently seeded hashes would select some rows twice as often as others.)
+
+    Args:
+        table: Table of the rows, with the types of its columns.
+        countable: Indices of the columns that are hashed.
+        key: Secret bytes, of which the first 8 are used.
+        statement: Statement that collects the parameters of the SQL.
     """
     hash_sql = statement.add_integer(int.from_bytes(key[:8], "big", signed=True))  # 64 bits
     for index in countable:
@@ -369,6 +380,14 @@ def _comparable_values_sql(table: Table, index: int, columns: int) -> list[str]:
     """Return SQL values that are equal exactly if two values of a column are counted alike.
 
     Long texts are hashed, so that no row approaches PostgreSQL's limit of 1 GiB.
+
+    Args:
+        table: The table.
+        index: Position of the column, from 0.
+        columns: Number of columns that are compared, among which the bytes of a row are divided.
+
+    Returns:
+        One or two SQL expressions.
     """
     value = f"c{index}"
     if table.columns[index].kind is ColumnKind.NUMBERS:
@@ -395,13 +414,31 @@ class CheckablePostgres:
         self.name = link.name
 
     def find_slots(self, grid: Grid, values: FloatArray) -> IntArray:
-        """Return the slot that the server gives each public value; `grid.slots` if missing."""
+        """Return the slot (cell, or count of values outside) that the server gives each public value; `grid.slots` if
+        missing.
+
+        Args:
+            grid: Grid of the slots.
+            values: Public values; NaN is missing.
+
+        Returns:
+            Slot of each value, (n,).
+        """
         statement = Statement()
         slots = self._evaluate(sql.grid_slot_sql(grid, "n0", statement), self._values_sql(values, statement), statement)
         return np.array([grid.slots if slot is None else slot for slot in slots], dtype=np.int64)
 
     def find_offsets(self, grid: Grid, values: FloatArray, half: int) -> IntArray:
-        """Return the offset, in steps, that the server gives each public value."""
+        """Return the offset of each public value from the middle of its cell, in steps, as the server computes it.
+
+        Args:
+            grid: Grid of the slots.
+            values: Public values.
+            half: Half the number of steps of a cell, and the largest offset.
+
+        Returns:
+            Offset of each value, (n,).
+        """
         statement = Statement()
         slot = sql.grid_slot_sql(grid, "n0", statement)
         offset = sql.offset_sql(grid, "n0", "s0", half, statement)
@@ -427,7 +464,13 @@ class CheckablePostgres:
         return f"unnest({statement.add_doubles(values)}) WITH ORDINALITY AS sent(n0, at)"
 
     def _evaluate(self, expression: str, rows: str, statement: Statement) -> list[Any]:
-        """Return the values of an SQL expression over rows, in the order of their position."""
+        """Return the values of an SQL expression over rows, in the order of their position.
+
+        Args:
+            expression: SQL of a value.
+            rows: FROM clause of rows with a position ``at``.
+            statement: Statement with the parameters of both.
+        """
         query = f"SELECT array_agg({expression} ORDER BY at) FROM {rows}"
         return list(self._link.fetch_rows(query, statement.parameters)[0][0])
 
@@ -542,7 +585,13 @@ class PostgresEngine(CheckablePostgres):
         return engine
 
     def _require_evaluable(self, table: DerivingTable, places: Sequence[int], argument: str) -> None:
-        """Refuse an expression that the server cannot plan, as with a letter that its encoding lacks. Reads no row."""
+        """Refuse an expression that the server cannot plan, as with a letter that its encoding lacks. No row is read.
+
+        Args:
+            table: Table with derived columns.
+            places: Positions of the columns to check.
+            argument: Name of the argument that is blamed.
+        """
         self._link.fetch_rows(f"SELECT 1 FROM {table.scan_sql(places)} LIMIT 0", (), UNEVALUATED, argument)
 
     def _require_suitable_server(self) -> None:
@@ -595,7 +644,16 @@ class PostgresEngine(CheckablePostgres):
         return self._sum_amounts(bound, half, f"2 * amount * amount - {half**2}")
 
     def _sum_amounts(self, bound: Sequence[BoundAxis], half: int, amount: str) -> list[int]:
-        """SENSITIVE: return the exact sum per cell of an SQL expression of the offset `amount`, followed by 0."""
+        """SENSITIVE: return the exact sum per cell of an SQL expression of the offset `amount`, followed by 0.
+
+        Args:
+            bound: Axes of the query; the last one has the numbers that are summed.
+            half: Integer steps in half the width of a cell, the unit of offsets.
+            amount: SQL of what is summed, in terms of the column `amount`, the offset from the middle of the cell.
+
+        Returns:
+            Sums, (cells + 1,), as Python integers; missing rows count 0.
+        """
         statement = Statement()
         last = len(bound) - 1
         slots = [sql.slot_sql(axis, position, statement) for position, axis in enumerate(bound)]
@@ -617,7 +675,12 @@ class PostgresEngine(CheckablePostgres):
         return table
 
     def prefixes(self, bound: Sequence[BoundAxis], lengths: Sequence[int]) -> list[int]:
-        """SENSITIVE: return the exact number of used rows in each prefix, followed by the missing rows."""
+        """SENSITIVE: return the exact number of used rows in each prefix, followed by the missing rows.
+
+        Args:
+            bound: Axes of the query; prefixes are along the last one.
+            lengths: Number of cells in each prefix.
+        """
         *first, _ = bound
         pieces = Pieces.from_entries(bound, lengths)
         statement = Statement()
@@ -630,7 +693,14 @@ class PostgresEngine(CheckablePostgres):
         return pieces.sum_prefixes(counts)
 
     def numbers(self, bound: Sequence[BoundAxis]) -> Iterator[Sequence[FloatArray]]:
-        """SENSITIVE: yield batches of used rows: numbers for grids, slots for categories; NaN: missing."""
+        """SENSITIVE: yield batches of used rows: numbers for grids, slots for categories; NaN: missing.
+
+        Args:
+            bound: Axes of the query, bound to their columns.
+
+        Yields:
+            One array per axis, (rows,): numbers for grids, indices of categories (slots); NaN for missing.
+        """
         statement = Statement()
         numbers = self._numbers_sql(bound, statement)
         rows_sql = sql.read_sql(bound, self._used_rows(bound, statement))
@@ -639,7 +709,15 @@ class PostgresEngine(CheckablePostgres):
             yield list(np.array(rows, dtype=np.float64).T)  # NULL becomes NaN
 
     def in_subsets(self, bound: Sequence[BoundAxis], subsets: int) -> Iterator[Sequence[FloatArray]]:
-        """SENSITIVE: yield batches as `numbers` does, followed by the subset of each row's unit."""
+        """SENSITIVE: yield batches as `numbers` does, followed by the subset of each row's unit.
+
+        Args:
+            bound: Axes of the query, bound to their columns.
+            subsets: Number of random subsets of the units.
+
+        Yields:
+            One array per axis, (rows,), then the index of the unit's subset, (rows,).
+        """
         statement = Statement()
         places = sorted({axis.place for axis in bound})
         numbers = self._numbers_sql(bound, statement)
@@ -653,7 +731,12 @@ class PostgresEngine(CheckablePostgres):
             yield [*numbers_by_axis, assign_subsets(names, self._key, subsets)]
 
     def _numbers_sql(self, bound: Sequence[BoundAxis], statement: Statement) -> str:
-        """Return SQL for the number of each grid axis and the slot of each category."""
+        """Return SQL for the number of each grid axis and the slot of each category.
+
+        Args:
+            bound: Axes of the question, matched to columns of the table.
+            statement: Statement that collects the parameters of the SQL.
+        """
         return ", ".join(
             f"n{i}" if isinstance(axis.axis, Axis) else f"({sql.slot_sql(axis, i, statement)})::float8"
             for i, axis in enumerate(bound)
@@ -687,11 +770,12 @@ class PostgresEngine(CheckablePostgres):
         return {int(rows): int(units) for rows, units in sized_rows}
 
     def sized_units(self, bound: BoundAxis, doublings: int) -> IntArray:
-        """SENSITIVE: return exact numbers of units by size class and slot, as `CountsUnits.sized_units`.
+        """SENSITIVE: return exact numbers of units by number of rows (in classes of 1, 2, 3 to 4, 5 to 8, ...) and
+        cell.
 
         Args:
             bound: The axis, bound to its column. A unit is placed by one row, its first in the secret ranking.
-            doublings: Number of size classes beyond the first; see `tabulate_units`.
+            doublings: Number of size classes beyond the first.
         """
         statement = Statement()
         one_row = replace(self._unit, records=1)
@@ -704,7 +788,14 @@ class PostgresEngine(CheckablePostgres):
         return tabulate_units(self._link.fetch_rows(count_sql, statement.parameters), bound.axis.slots, doublings)
 
     def names(self, bound: BoundAxis) -> dict[str, int]:
-        """SENSITIVE: return the exact number of units with each name of a column."""
+        """SENSITIVE: return the exact number of units with each name of a column.
+
+        Args:
+            bound: Column of categories.
+
+        Returns:
+            Units by name; names longer than `LONGEST_CATEGORY` bytes and missing values are left out.
+        """
         statement = Statement()
         name, has_value = sql.name_sql(bound.column, f"c{bound.place}")
         if self._unit == EACH_RECORD:
@@ -737,7 +828,17 @@ class PostgresEngine(CheckablePostgres):
     def _total_by_place(
         self, select_sql: str, total: str, bound: Sequence[BoundAxis], statement: Statement
     ) -> list[Any]:
-        """SENSITIVE: return pairs of a cell (None: missing) and the SQL aggregate `total` of its rows."""
+        """SENSITIVE: return pairs of a cell (None: missing) and the SQL aggregate `total` of its rows.
+
+        Args:
+            select_sql: SELECT list with the index of the cell, named `place`.
+            total: SQL aggregate, such as ``count(*)``.
+            bound: Axes of the query, bound to their columns.
+            statement: Parameters of the SQL.
+
+        Returns:
+            Pairs in no order; cells without rows are left out.
+        """
         rows = f"({sql.read_sql(bound, self._used_rows(bound, statement))}) AS values"
         # The subquery keeps the planner from overestimating the groups, so that it hashes them in parallel.
         query = f"SELECT place, {total} FROM ({select_sql} FROM {rows} {sql.APART}) AS placed GROUP BY place"
@@ -750,7 +851,12 @@ class PostgresEngine(CheckablePostgres):
         )
 
     def _used_rows(self, bound: Sequence[BoundAxis], statement: Statement) -> str:
-        """Return a FROM clause of the used rows with the columns of these axes."""
+        """Return a FROM clause of the used rows with the columns of these axes.
+
+        Args:
+            bound: Axes of the question, matched to columns of the table.
+            statement: Statement that collects the parameters of the SQL.
+        """
         places = sorted({axis.place for axis in bound})
         if self._unit == EACH_RECORD:
             return self._table.scan_sql(places)

@@ -1,8 +1,9 @@
-"""PostgreSQL SQL for expressions, and tables with derived columns and a row filter, which the database evaluates.
+"""PostgreSQL SQL for expressions of columns: derived columns and row filters, computed by the database without errors.
 
-    build_postgres_sql    writes a FROM clause with a column for each expression
-    DerivingTable         a table with derived columns and a row filter
-    TEMPLATES             the SQL of each function of expressions
+    build_postgres_sql        expressions such as ``ln(wage) / 2`` -> FROM clause with a column for each
+    DerivingTable             a table with derived columns and a row filter
+    PostgresDerivedColumns    columns of a table and columns derived from them, by position
+    TEMPLATES                 SQL of each function of expressions
 
 An error message of the database would reveal the row that caused it, so no operation may raise one. PostgreSQL raises
 errors in casts, and where a double overflows or underflows. Each such operation is computed only where its operands
@@ -43,7 +44,7 @@ SQL_TYPES = MappingProxyType({
 def build_postgres_sql(
     rows: str, expressions: Sequence[tuple[str, Checked]], read_column: Callable[[str, ValueType], str]
 ) -> str:
-    """Return a FROM clause with the columns of `rows` and a column for each expression.
+    """Return a FROM clause with the columns of some rows and a column for each expression.
 
     Values equal those of `evaluate_expression`, bit by bit.
 
@@ -68,7 +69,11 @@ class _PostgresCompiler(LayeredCompiler):
     """Compiles a lowered expression to PostgreSQL SQL, in layers of subqueries."""
 
     def write_literal(self, checked: Checked) -> str:
-        """Return the SQL of a public constant. It does not depend on settings of the server."""
+        """Return the SQL of a public constant. It does not depend on settings of the server.
+
+        Args:
+            checked: The constant, with its type; None as value: a NULL of this type.
+        """
         value = checked.value
         if value is None:
             return f"NULL::{SQL_TYPES[checked.type]}"
@@ -99,6 +104,7 @@ def _power(exponent: int) -> str:
     return double_literal(2.0**exponent)
 
 
+# SQL of arithmetic that never overflows or underflows, as PostgreSQL raises errors then: operands are compared first.
 INFINITE = "'Infinity'::float8"
 _ADD = (
     # If one is below 2**900, the sum rounds to a finite number. Else quarters of both are exact, and so is their sum's
@@ -254,13 +260,13 @@ class DerivingTable(Table):
 
     @classmethod
     def from_table(cls, table: Table) -> DerivingTable:
-        """Return a table without a filter and without derived columns."""
+        """Return a table without a filter and without derived columns, to which both can be added."""
         facts = (table.name, table.oid, table.columns, table.quoted_names, table.types)
         return cls(*facts, PostgresDerivedColumns(table))
 
     @property
     def passes(self) -> str:
-        """Return the column of the condition by which rows are ranked; empty if no failing rows are scanned."""
+        """Name of the column that is true for rows that pass the filter; empty if all scanned rows pass."""
         return "passes" if self.condition is not None and self.keeps_failing_rows else ""
 
     def scan_sql(self, places: Sequence[int], unit: int | None = None) -> str:

@@ -172,7 +172,15 @@ class SnapshotConnection:
         return self._run_or_close(lambda: self._fetch_all(statement, parameters), rule, argument)
 
     def _fetch_all(self, statement: str, parameters: Sequence[Any]) -> list[tuple[Any, ...]]:
-        """Return all rows of a statement, sent by the server in binary format. Raises psycopg's errors."""
+        """Return all rows of a SQL statement, as tuples of Python values.
+
+        Args:
+            statement: SQL with ``$1``, ``$2``, ... for parameters.
+            parameters: Their values.
+
+        Raises:
+            psycopg.Error: the server or the connection failed.
+        """
         with self._connection.cursor(binary=True) as cursor:
             rows: list[tuple[Any, ...]] = cursor.execute(statement, parameters, prepare=False).fetchall()
         return rows
@@ -253,8 +261,13 @@ class Doubles:
 def _connect(url: str) -> Any:
     """Open a psycopg connection in autocommit mode, encrypted unless the server is on this machine.
 
-    Raises `MissingPackage` if psycopg is not installed; `InvalidArgument` if the server was not reached. The reason is
-    given in fixed words, because libpq's message may quote a password.
+    Args:
+        url: ``postgresql://role@host/database``, perhaps with further parameters.
+
+    Raises:
+        MissingPackage: psycopg is not installed.
+        InvalidArgument: the server was not reached. The reason is given in fixed words, because libpq's message may
+            quote a password.
     """
     try:
         import psycopg
@@ -294,7 +307,8 @@ def _connect(url: str) -> Any:
 def _parse_url(url: str) -> dict[str, Any]:
     """Return the connection parameters of a URL, by libpq's names such as ``host``.
 
-    Raises `InvalidArgument` for an invalid URL. The message does not show it, because it may hold a password.
+    Raises:
+        InvalidArgument: the URL is invalid. The message does not show it, because it may hold a password.
     """
     from psycopg.conninfo import conninfo_to_dict
 

@@ -229,7 +229,7 @@ class Table:
 
 
 def find_table(link: SnapshotConnection, name: str) -> Table:
-    """Find a table or view, lock its definition, and begin the snapshot.
+    """Return a table or view with its columns and types, after locking its definition and beginning the snapshot.
 
     Args:
         link: The connection.
@@ -364,7 +364,14 @@ def name_sql(column: Column, value: str) -> tuple[str, str]:
 
 
 def _category_slot_sql(keys: Sequence[Sequence[Key]], number: int, statement: Statement) -> str:
-    """Return SQL of the slot of a value among categories, by its text or number; NULL if it equals none."""
+    """Return SQL of the index of the category (slot) that a value equals, by its text or number; NULL if it equals
+    none.
+
+    Args:
+        keys: For each category, the values that mean it.
+        number: Number of the axis, which is part of the columns' names.
+        statement: Receives the categories as parameters.
+    """
     texts, numbers = Keys.from_keys(keys)
     lookups = []
     if texts:
@@ -458,14 +465,15 @@ def cell_index_sql(bound: Sequence[BoundAxis], slots: Sequence[str]) -> str:
 
 
 def offset_sql(grid: Grid, value: str, slot: str, half: int, statement: Statement) -> str:
-    """Return SQL of the offset from the middle of the cell, as `Grid.offset_of`; 0 for missing and outside values.
+    """Return SQL of the distance of a value from the middle of its cell, in integer steps; 0 for missing and outside
+    values.
 
-    It fails for no value: see `OffsetConstants`.
+    It fails for no value.
 
     Args:
         grid: Public cells.
         value: SQL of the double.
-        slot: SQL of its slot.
+        slot: SQL of the index of its cell.
         half: Half of the width of a cell, in steps.
         statement: Receives constants of the cells.
     """

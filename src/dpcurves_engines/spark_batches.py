@@ -1,13 +1,16 @@
-"""SENSITIVE. Functions that Spark's Python workers run on batches of rows, for grids that SQL cannot handle.
+"""SENSITIVE. Histogram counts, sums and row ranks on batches of rows, as functions for Spark's Python workers.
+
+These functions do what SQL cannot: they place numbers on grids without a formula, by binary search.
 
     build_counter    counts rows, or sums offsets, by cell
     build_placer     returns cell and amount of each row, for conformance checks
     build_ranker     computes the HMAC-SHA256 by which the rows of a unit are ranked
 
-Workers have no dpcurves. So these functions are sent by value, and import NumPy and Arrow only.
+Each returns a function from an iterator of Arrow record batches to another one, for ``DataFrame.mapInArrow``. Workers
+have no dpcurves, so the functions are sent by value and import NumPy and Arrow only.
 
-Formal guarantees: counts and sums are exact integers, in two parts of which the low one has 31 bits. They leave Spark
-without noise; the mechanism adds it.
+Formal guarantees: counts and sums are exact integers without noise, each in two parts of which the low one has 31 bits.
+The mechanism that receives them adds the noise; they must not be shown before.
 """
 
 from __future__ import annotations
@@ -35,7 +38,11 @@ def build_counter(axes: Sequence[tuple[Any, int]], amounts: Sequence[Any] | None
     """
 
     def count_batches(batches: Batches) -> Iterator[Any]:
-        """SENSITIVE: yield, per joined batch, the cells with the high and low parts of their counts or sums."""
+        """SENSITIVE: yield, per joined batch, the cells with the high and low parts of their counts or sums.
+
+        Args:
+            batches: Arrow record batches, one column for each axis.
+        """
         import numpy as np
         import pyarrow as pa
 
@@ -59,7 +66,11 @@ def build_counter(axes: Sequence[tuple[Any, int]], amounts: Sequence[Any] | None
 
 
 def _join_batches(batches: Batches) -> Iterator[list[Any]]:
-    """Join batches to at least `ROWS_AT_ONCE` rows, so that few partial counts are sent on."""
+    """Join batches to at least `ROWS_AT_ONCE` rows, so that few partial counts are sent on.
+
+    Yields:
+        One array of floats for each column, NaN where a value is missing. The last batch may be shorter.
+    """
     import numpy as np
 
     pending: list[list[Any]] = []
@@ -84,7 +95,11 @@ def build_placer(axes: Sequence[tuple[Any, int]], amounts: Sequence[Any] | None)
     """
 
     def place_batches(batches: Batches) -> Iterator[Any]:
-        """Yield, per batch, the id, cell and amount of each row."""
+        """Yield, per batch, the id, cell and amount of each row.
+
+        Args:
+            batches: Arrow record batches of public rows: ids, then one column for each axis.
+        """
         import numpy as np
         import pyarrow as pa
 
@@ -120,9 +135,20 @@ def _find_places(values: Sequence[Any], axes: Sequence[tuple[Any, int]]) -> tupl
 
 
 def _compute_amounts(values: Any, slot: Any, missing: Any, amounts: Sequence[Any]) -> Any:
-    """Return the offset of each row, or its scaled square, by the same floating-point operations as `Grid.offset_of`.
+    """Return the offset of each row from the middle of its cell, or its scaled square, as an integer.
 
-    Rows that are missing or outside the cells get the amount of offset 0.
+    The floating-point operations are those of `Grid.offset_of`. Rows that are missing or outside the cells get the
+    amount of offset 0.
+
+    Args:
+        values: Number of each row, (rows,).
+        slot: Slot of each row on the axis of these numbers, (rows,).
+        missing: True for rows with a missing value, (rows,).
+        amounts: Middles and widths of cells, half the number of steps in a cell, slots below the first cell, whether
+            the square is wanted, and the range to which numbers are clipped; see `collect_offset_constants`.
+
+    Returns:
+        Integers from ``-half`` to ``half``; with squares ``2 * offset**2 - half**2``.
     """
     import numpy as np
 
@@ -146,7 +172,11 @@ def build_ranker(inner: bytes, outer: bytes, columns_kept: int) -> Callable[[Bat
     """
 
     def rank_batches(batches: Batches) -> Iterator[Any]:
-        """SENSITIVE: yield each batch with the keyed digest of each row's texts as column `rank`."""
+        """SENSITIVE: yield each batch with the keyed digest of each row's texts as column ``rank``.
+
+        Args:
+            batches: Arrow record batches: columns that are passed on, then texts, which are left out.
+        """
         from hashlib import sha256
 
         import pyarrow as pa

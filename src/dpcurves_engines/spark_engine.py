@@ -53,7 +53,10 @@ UNANSWERED = (
 
 
 def connect(url: str) -> Any:
-    """Open a separate session at a URL of Spark Connect.
+    """Return a new session of Spark Connect at a URL.
+
+    Args:
+        url: ``sc://host:port/;use_ssl=true``; without TLS only for this machine (localhost).
 
     Raises:
         ValueError: The server cannot be reached, or the URL lacks TLS except on loopback.
@@ -78,8 +81,10 @@ def end_session(session: Any) -> None:
 
 
 def _import_client() -> tuple[Any, Any]:
-    """Return the classes of pyspark's Connect session and channel. Raises `MissingPackage` if pyspark is not
-    installed.
+    """Return the two classes of pyspark that connect to a server: the session and the channel builder.
+
+    Raises:
+        MissingPackage: pyspark is not installed.
     """
     try:
         from pyspark.sql.connect.client import DefaultChannelBuilder
@@ -98,7 +103,11 @@ def _channel_options() -> list[tuple[str, int]]:
 
 
 def _is_reached(builder: Any) -> bool:
-    """Return True if a gRPC server answers within the timeout."""
+    """Return whether a gRPC server answers within `SECONDS_TO_CONNECT`.
+
+    Args:
+        builder: Channel builder of pyspark.
+    """
     from grpc import ChannelConnectivity
 
     channel = builder.toChannel()
@@ -191,7 +200,15 @@ class CheckableSpark:
         self.name = f"Spark {hide_failure(lambda: session.version, 'Spark does not answer')}"
 
     def find_slots(self, grid: Grid, values: FloatArray) -> IntArray:
-        """Return the slot that Spark gives each public value; `grid.slots` if missing."""
+        """Return the index of the cell into which Spark puts each public value, to compare it with our own.
+
+        Args:
+            grid: Grid of the cells.
+            values: Public numbers, (values,).
+
+        Returns:
+            Indices, (values,); `grid.slots` stands for missing.
+        """
         bound = BoundAxis(Axis("x", grid), spark_sql.make_column("x", "double"), 0)
         slot = spark_sql.slot_sql(bound, 0)
         if slot is None:
@@ -202,7 +219,13 @@ class CheckableSpark:
         return _sort_by_position(answer["slot"], answer["at"]).astype(np.int64)
 
     def find_offsets(self, grid: Grid, values: FloatArray, half: int) -> IntArray:
-        """Return the offset, in steps, that Spark's workers give each public value."""
+        """Return the offset of each public value from the middle of its cell, in steps, as Spark's workers compute it.
+
+        Args:
+            grid: Grid of the cells.
+            values: Public values; NaN is missing.
+            half: Half the number of steps of a cell, and the largest offset.
+        """
         return self._place_values(grid, values, collect_offset_constants(grid, half, squared=False), "added")
 
     def compute_digest(self, key: bytes, message: bytes) -> bytes:
@@ -215,7 +238,14 @@ class CheckableSpark:
         return bytes.fromhex(fetch_columns(ranked)["rank"][0])
 
     def _place_values(self, grid: Grid, values: FloatArray, amounts: Sequence[Any] | None, name: str) -> IntArray:
-        """Return the column `name` (cell or amount) that the batch function gives each public value, in order."""
+        """Return the column `name` (cell or amount) that the batch function gives each public value, in order.
+
+        Args:
+            grid: Grid of the cells.
+            values: Public numbers, (values,).
+            amounts: Constants of the sums; None: rows are counted.
+            name: ``place`` or ``added``.
+        """
         work = spark_batches.build_placer([(find_thresholds(grid), grid.slots)], amounts)
         columns = fetch_columns(map_batches(self._send_values(values), work, "at bigint, place bigint, added bigint"))
         return _sort_by_position(columns[name], columns["at"]).astype(np.int64)
@@ -239,7 +269,16 @@ def fetch_columns(frame: Any) -> dict[str, Any]:
 
 
 def map_batches(frame: Any, function: Callable[[Any], Any], schema: str) -> Any:
-    """Apply a batch function on Spark's workers. It is pickled by value, as workers may lack dpcurves."""
+    """Apply a batch function on Spark's workers. It is pickled by value, as workers may lack dpcurves.
+
+    Args:
+        frame: Spark data frame.
+        function: Function of an iterator of Arrow batches that yields batches.
+        schema: Columns and types that it yields, as Spark's text.
+
+    Returns:
+        Spark data frame of the results, not computed yet.
+    """
     from pyspark import cloudpickle
 
     cloudpickle.register_pickle_by_value(spark_batches)
@@ -267,7 +306,10 @@ def _sort_by_position(values: Any, positions: Any) -> NDArray[Any]:
 
 
 def check_spark(url: str) -> ConformanceReport:
-    """Run all conformance checks on a server.
+    """Check that a Spark server puts public values into the same cells as our own code does.
+
+    Args:
+        url: Address of the server, as for `connect`.
 
     Raises:
         ValueError: The server cannot be reached, or fails on a public number.
@@ -348,7 +390,17 @@ class SparkEngine(CheckableSpark):
         return engine
 
     def _require_equal_values(self, rows: DerivingFrame, position: int, places: Sequence[int], argument: str) -> None:
-        """Refuse an expression that Spark cannot evaluate, or evaluates otherwise than NumPy. Reads no row."""
+        """Check, on public values, that Spark evaluates an expression as NumPy does. No row of the table is read.
+
+        Args:
+            rows: Data frame with the derived columns.
+            position: Position of the derived column.
+            places: Positions of the columns that are selected.
+            argument: Name of the argument, for the message.
+
+        Raises:
+            InvalidArgument: Spark cannot evaluate the expression, or gives other values.
+        """
         if position in self._proven_positions:
             return
         ((_, checked),) = self._rows.derived.find_derived([position])
@@ -358,7 +410,11 @@ class SparkEngine(CheckableSpark):
         self._proven_positions.add(position)
 
     def _require_unit(self) -> None:
-        """Refuse a unit's column whose type cannot identify a unit. Raises `InvalidArgument`."""
+        """Check that the type of the unit's column can identify a unit, such as a number, text or date.
+
+        Raises:
+            InvalidArgument: the type cannot.
+        """
         if self._unit == EACH_RECORD:
             return
         column = self.columns[find_column(self._unit.column, self.columns, "unit")]
@@ -368,7 +424,15 @@ class SparkEngine(CheckableSpark):
             )
 
     def prepare(self, bound: Sequence[BoundAxis]) -> None:
-        """Refuse a frame whose files have changed, and check Spark's cells on public numbers. Raises `ValueError`."""
+        """Check, before a query, that the frame's files have not changed, and that Spark places public values of each
+        new grid correctly.
+
+        Args:
+            bound: Columns of the query with their axes.
+
+        Raises:
+            ValueError: files have changed, or Spark places a value in another cell.
+        """
         can_change = self.moment is not None and self._version is None  # a version is immutable
         if can_change and self.moment != hide_failure(lambda: _hash_files(self._frame), FAILED):
             raise InvalidArgument(
@@ -383,7 +447,14 @@ class SparkEngine(CheckableSpark):
         self._proven |= {bound_axis.axis.grid for bound_axis in unchecked if isinstance(bound_axis.axis, Axis)}
 
     def counts(self, bound: Sequence[BoundAxis]) -> IntArray:
-        """SENSITIVE: return the exact number of used rows per cell, followed by the rows missing on any axis."""
+        """SENSITIVE: return the exact number of used rows per cell, followed by the rows missing on any axis.
+
+        Args:
+            bound: Axes of the query, bound to their columns.
+
+        Returns:
+            Counts, (cells + 1,): cells in row-major order of the axes, then missing rows.
+        """
         slots = [spark_sql.slot_sql(bound_axis, position) for position, bound_axis in enumerate(bound)]
         table = np.zeros(table_size(bound) + 1, dtype=np.int64)
         if None not in slots:
@@ -415,7 +486,16 @@ class SparkEngine(CheckableSpark):
         return self._sum_amounts(bound, half, squared=True)
 
     def _sum_amounts(self, bound: Sequence[BoundAxis], half: int, *, squared: bool) -> list[int]:
-        """SENSITIVE: return the exact sum of offsets, or of centred squares, per cell, followed by 0."""
+        """SENSITIVE: return the exact sum of offsets, or of centred squares, per cell, followed by 0.
+
+        Args:
+            bound: Axes of the query; the last one has the numbers that are summed.
+            half: Integer steps in half the width of a cell, the unit of offsets.
+            squared: Whether squares of offsets from the middle are summed.
+
+        Returns:
+            Sums, (cells + 1,), as Python integers; missing rows count 0.
+        """
         grid = require_grid(bound[-1].axis)
         amounts = collect_offset_constants(grid, half, squared=squared)
         axes = [
@@ -428,7 +508,15 @@ class SparkEngine(CheckableSpark):
         return [*table[:-1], 0]
 
     def prefixes(self, bound: Sequence[BoundAxis], lengths: Sequence[int]) -> list[int]:
-        """SENSITIVE: return the exact number of used rows in each prefix, followed by the missing rows."""
+        """SENSITIVE: return the exact number of used rows in each prefix, followed by the missing rows.
+
+        Args:
+            bound: Axes of the query; prefixes are along the last one.
+            lengths: Number of cells in each prefix.
+
+        Returns:
+            Counts, (prefixes + 1,) for each combination of the other axes; missing rows last.
+        """
         pieces = Pieces.from_entries(bound, lengths)
         axes = [
             (_find_axis_thresholds(bound_axis) if isinstance(bound_axis.axis, Axis) else None, bound_axis.axis.slots)
@@ -440,22 +528,36 @@ class SparkEngine(CheckableSpark):
         return pieces.sum_prefixes(counts)
 
     def numbers(self, bound: Sequence[BoundAxis]) -> Iterator[Sequence[FloatArray]]:
-        """SENSITIVE: yield all used rows as one batch: numbers for grids, slots for categories; NaN: missing."""
+        """SENSITIVE: yield all used rows as one batch: numbers for grids, indices of categories (slots) for others;
+        NaN: missing.
+        """
         names = [f"{spark_sql.value_sql(axis)} AS v{i}" for i, axis in enumerate(bound)]
         columns = fetch_columns(self._used_rows(bound).selectExpr(*names))
         yield [np.asarray(columns[f"v{i}"], dtype=np.float64) for i in range(len(bound))]
 
     def in_subsets(self, bound: Sequence[BoundAxis], subsets: int) -> Iterator[Sequence[FloatArray]]:
-        """SENSITIVE: yield all used rows as `numbers` does, followed by the subset of each row's unit."""
+        """SENSITIVE: yield all used rows as one batch, with the random subset of each row's unit.
+
+        Args:
+            bound: Axes of the query, bound to their columns.
+            subsets: Number of subsets of the units.
+
+        Yields:
+            One array per axis, (rows,): numbers, or indices of categories; then the index of the subset, (rows,).
+        """
         names = [f"{spark_sql.value_sql(axis)} AS v{i}" for i, axis in enumerate(bound)]
         columns = fetch_columns(self._select_named(bound).selectExpr(*names, "name"))
         subset_numbers = assign_subsets((str(name).encode() for name in columns["name"]), self._key, subsets)
         yield [*(np.asarray(columns[f"v{i}"], dtype=np.float64) for i in range(len(bound))), subset_numbers]
 
     def _select_named(self, bound: Sequence[BoundAxis]) -> Any:
-        """Return the used rows, columns named by index, with a text `name` that identifies the unit.
+        """Return the used rows with columns ``c0``, ``c1``, ... by index, and a text column `name` that identifies the
+        unit.
 
         If each record is a unit, its name is a digest of its countable columns plus its number among identical records.
+
+        Args:
+            bound: Axes whose columns are selected.
         """
         places = sorted({axis.place for axis in bound})
         selected = [f"c{index}" for index in places]
@@ -479,7 +581,14 @@ class SparkEngine(CheckableSpark):
         return [i for i, column in enumerate(self.columns) if column.kind in {ColumnKind.NUMBERS, ColumnKind.TEXT}]
 
     def places(self, bound: Sequence[BoundAxis]) -> IntArray:
-        """SENSITIVE: return the cell index of each used row; the number of cells for rows missing on any axis."""
+        """SENSITIVE: return the cell index of each used row; the number of cells for rows missing on any axis.
+
+        Args:
+            bound: Axes of the query, bound to their columns.
+
+        Returns:
+            Cell index in row-major order, (rows,).
+        """
         (columns,) = self.numbers(bound)
         index = np.zeros(len(columns[0]), dtype=np.int64)
         missing = np.zeros(len(columns[0]), dtype=bool)
@@ -510,7 +619,8 @@ class SparkEngine(CheckableSpark):
         return dict(zip(columns["n"].tolist(), columns["count"].tolist(), strict=True))
 
     def sized_units(self, bound: BoundAxis, doublings: int) -> IntArray:
-        """SENSITIVE: return exact numbers of units by size class and slot, as `CountsUnits.sized_units`.
+        """SENSITIVE: return exact numbers of units by number of rows (in classes of 1, 2, 3 to 4, 5 to 8, ...) and
+        cell.
 
         Args:
             bound: The axis, bound to its column. A unit is placed by one row, its first in the secret ranking.
@@ -529,7 +639,14 @@ class SparkEngine(CheckableSpark):
         return tabulate_units(sized_counts, bound.axis.slots, doublings)
 
     def names(self, bound: BoundAxis) -> dict[str, int]:
-        """SENSITIVE: return the exact number of units with each name of a column."""
+        """SENSITIVE: return the exact number of units with each name of a column.
+
+        Args:
+            bound: Column of categories.
+
+        Returns:
+            Units by name; names longer than `LONGEST_CATEGORY` bytes and missing values are left out.
+        """
         name_column = f"{spark_sql.name_sql(bound)} AS name"
         has_value = spark_sql.has_value_sql(bound)
         if self._unit == EACH_RECORD:
@@ -564,7 +681,16 @@ class SparkEngine(CheckableSpark):
     def _count_batches(
         self, bound: Sequence[BoundAxis], axes: Sequence[tuple[Any, int]], amounts: Sequence[Any] | None = None
     ) -> Iterator[tuple[int, int]]:
-        """SENSITIVE: yield cells with their exact counts or sums, computed batch by batch in Spark's Python workers."""
+        """SENSITIVE: yield cells with their exact counts or sums, computed batch by batch in Spark's Python workers.
+
+        Args:
+            bound: Axes of the query, bound to their columns.
+            axes: For each axis, thresholds of its cells and the number of cells.
+            amounts: Constants of the sums; None: rows are counted.
+
+        Yields:
+            Pairs of a cell index and its count or sum.
+        """
         values = self._used_rows(bound).selectExpr(
             *(f"{spark_sql.value_sql(axis)} AS v{i}" for i, axis in enumerate(bound))
         )

@@ -1,10 +1,11 @@
-"""Spark SQL for expressions, and data frames with derived columns and a row filter, which Spark evaluates.
+"""Spark SQL for expressions of columns: derived columns and row filters, computed by Spark without errors.
 
-    add_expressions       adds a column for each expression to a data frame
-    DerivingFrame         a data frame with derived columns and a row filter
-    are_values_equal      checks on public rows that Spark computes an expression as NumPy does, bit by bit
+    add_expressions        data frame, expressions such as ``ln(wage) / 2`` -> data frame with a column for each
+    DerivingFrame          a data frame with derived columns and a row filter
+    SparkDerivedColumns    columns of a data frame and columns derived from them, by position
+    are_values_equal       checks on public rows that Spark computes an expression as NumPy does, bit by bit
 
-An error would reveal the row that caused it. So no operation raises one, not even in ANSI mode.
+An error would reveal the row that caused it. So no operation raises one, not even in ANSI mode; the value is NULL.
 
 Formal guarantees: rows are mapped one by one, so neighbouring tables stay neighbouring or become equal.
 """
@@ -70,7 +71,11 @@ class _SparkCompiler(LayeredCompiler):
     """Compiles a lowered expression to Spark SQL, in layers of projections."""
 
     def write_literal(self, checked: Checked) -> str:
-        """Return the SQL of a public value, which depends on no setting of the session."""
+        """Return the SQL of a public constant, which depends on no setting of the session.
+
+        Args:
+            checked: The constant, with its type; None as value: a NULL of this type.
+        """
         value = checked.value
         if value is None:
             return f"CAST(NULL AS {SQL_TYPES[checked.type]})"
@@ -79,7 +84,12 @@ class _SparkCompiler(LayeredCompiler):
         return text_literal(value) if isinstance(value, str) else double_literal(float(value))  # type: ignore[arg-type]
 
     def write_operation(self, checked: Checked, arguments: Sequence[str]) -> str:
-        """Return the Spark SQL of one operation, whose arguments are SQL texts."""
+        """Return the Spark SQL of one operation.
+
+        Args:
+            checked: The operation, a key of `TEMPLATES`, with its constant parameter.
+            arguments: SQL of its operands.
+        """
         if checked.function == "count_periods":
             period = int(checked.number)
             moment = arguments[0]
@@ -147,13 +157,23 @@ class SparkDerivedColumns(DerivedSchema):
     """The columns of a data frame, and the columns that Spark derives from them."""
 
     def describe_column(self, text: str, kind: ValueType) -> Column:
-        """Return a derived column of this type, with the SQL by which Spark reads its values."""
+        """Return a derived column, with the SQL by which Spark reads its values.
+
+        Args:
+            text: The expression, which is the column's name.
+            kind: Type of its values.
+        """
         if kind is ValueType.DATE:
             return Column(text, ColumnKind.TIMES, "CAST(NULL AS DOUBLE)", "{0}", elapsed_time="{0}", time=DATE)
         return make_column(text, SQL_TYPES[kind].lower())
 
     def read_column(self, name: str, kind: ValueType) -> str:
-        """Return the Spark SQL of a column of the data frame, read as this type; NULL where the value is missing."""
+        """Return the Spark SQL of a column of the data frame; NULL where the value is missing.
+
+        Args:
+            name: Name of the column.
+            kind: Type that an expression needs: dates in days and timestamps in microseconds since 1970.
+        """
         position = find_column(name, self.columns)
         column = self.columns[position]
         value = f"c{position}"
@@ -192,11 +212,11 @@ class DerivingFrame:
 
     @property
     def passes(self) -> str:
-        """Return the column of the condition by which rows are ranked; empty if no failing rows are selected."""
+        """Name of the column that is true for rows that pass the filter; empty if all selected rows pass."""
         return "passes" if self.condition is not None and self.keeps_failing_rows else ""
 
     def quote_name(self, index: int) -> str:
-        """Return the name of a column of the frame in backticks."""
+        """Return the name of a column of the frame, by position, in backticks."""
         return quote_identifier(self.derived.columns[index].name)
 
     def select_rows(self, places: Sequence[int], others: Mapping[str, str] = MappingProxyType({})) -> Any:
@@ -285,14 +305,26 @@ def _walk_parts(checked: Checked) -> Iterator[Checked]:
 
 
 def _are_equal(received: Sequence[Any], expected: Any, kind: ValueType) -> bool:
-    """Return whether values of Spark equal values of `evaluate_checked`."""
+    """Return whether values that Spark returned equal those of `evaluate_checked`, bit by bit; NaN equals NaN.
+
+    Args:
+        received: Values from Spark, None where NULL.
+        expected: Array of `evaluate_checked`.
+        kind: Type of the values.
+    """
     if kind is ValueType.TEXT:
         return received == list(expected)
     return bool(np.array_equal(_encode_values(received, kind), expected, equal_nan=True))
 
 
 def _encode_values(values: Sequence[Any], kind: ValueType) -> Any:
-    """Return values of one type as the array that `evaluate_checked` accepts."""
+    """Return Python values as the array that `evaluate_checked` accepts.
+
+    Args:
+        values: Values, None where missing.
+        kind: Their type. Missing texts stay None, missing timestamps become the least integer, other missing values
+            NaN.
+    """
     if kind is ValueType.TEXT:
         return np.array(values, dtype=object)
     if kind is ValueType.MOMENT:

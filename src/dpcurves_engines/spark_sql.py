@@ -1,14 +1,18 @@
-"""Spark SQL that reads a column as a number or a text, and finds its slot. Reads no records itself.
+"""Spark SQL that places a value in a histogram cell, and the types of Spark columns. No records are read here.
 
-    make_column                  how a declared type is read: as number, text, unit and time
-    guesses_sql, slot_sql        a guess of the cell, corrected by comparing with the cell's edge (see `slots.py`)
-    rank_text_sql                the text by which rows of a unit are ranked; a long one is replaced by its hash
-    name_sql, text_literal       names of values, byte by byte
+    make_column                  name and declared type -> `Column`: SQL of the value as number, as text and as unit
+    slot_sql                     axis -> SQL of the slot (the position of a value's cell on the axis)
+    guesses_sql                  axes -> SQL of guessed cells, which `slot_sql` corrects by one comparison (`slots.py`)
+    cell_index_sql               slots of all axes -> SQL of one cell index of the table
+    rank_text_sql                the text by which the rows of a unit are ranked; a long one is replaced by its hash
+    quote_identifier, text_literal, double_literal    names and values as SQL
 
-An error would reveal the row that caused it. So the SQL fails for no value, not even in ANSI mode.
+The SQL fails for no value, not even in ANSI mode: an error would reveal the row that caused it.
 
 >>> quote_identifier("a`b")
 '`a``b`'
+>>> make_column("age", "int").number.format("age")
+'CAST(age AS DOUBLE)'
 """
 
 from __future__ import annotations
@@ -27,25 +31,23 @@ from dpcurves.records.value_names import FLOATS, ValueType
 
 from .slots import edge_sql, find_clipped_formula, find_thresholds
 
+# Column types, as Spark prints them: of numbers, of floating-point numbers with the width of their values, of times.
 NUMBERS = {"boolean", "tinyint", "smallint", "int", "bigint", "float", "double"}
 FLOATING = {"float": ValueType.SINGLE, "double": ValueType.DOUBLE}
 TIMES = {"date", "timestamp", "timestamp_ntz"}
-NO_UNIT = ""
+NO_UNIT = ""  # SQL of the unit, for columns whose values cannot identify units
 ELAPSED = {
     "date": "CAST(datediff({0}, DATE'1970-01-01') AS DOUBLE)",
     "timestamp": "CAST(unix_micros({0}) AS DOUBLE) / CAST(1000000 AS DOUBLE)",
 }
 """SQL of days or seconds since 1970. Timestamps without a time zone are left out: not all engines convert them."""
 TIME_UNITS = {"date": "date", "timestamp": "moment"}
+"""Kind of time of a column in expressions: whole days, or microseconds."""
 CHAR_TYPE = "__CHAR_VARCHAR_TYPE_STRING"
 """Key of the declared type of a text in the metadata of a column: `CharVarcharUtils` of Spark 3.1 and later."""
+# SQL of the value that identifies a unit: one form for -0 and 0, and NULL for NaN and for texts that are too long.
 _UNIT_OF_DOUBLES = "CASE WHEN isnan({0}) THEN NULL WHEN {0} = 0 THEN CAST(0 AS DOUBLE) ELSE CAST({0} AS DOUBLE) END"
 _UNIT_OF_TEXT = f"CASE WHEN octet_length({{0}}) <= {LONGEST_TEXT} THEN {{0}} END"
-
-
-def double_literal(value: float) -> str:
-    """Return an SQL literal that Spark reads as exactly this double."""
-    return f"CAST('{float(value)!r}' AS DOUBLE)"
 
 
 def make_column(name: str, declared: str) -> Column:
@@ -110,10 +112,13 @@ def rank_text_sql(column: Column, name: str) -> str:
 
 
 def guesses_sql(bound: Sequence[BoundAxis]) -> list[str]:
-    """Return the extra columns g0, g1, ... that `slot_sql` needs: guessed cells, for axes with a formula.
+    """Return SQL of the extra columns g0, g1, ... with guessed cells, which `slot_sql` refers to.
 
     Args:
         bound: Axes of the table, bound to columns.
+
+    Returns:
+        One text ``EXPRESSION AS gN`` for each axis N whose grid has a formula; nothing for other axes.
     """
     columns = []
     for position, axis in enumerate(bound):
@@ -127,8 +132,13 @@ def guesses_sql(bound: Sequence[BoundAxis]) -> list[str]:
 def _guess_sql(grid: Grid, formula: Formula, number: str) -> str:
     """Return SQL of the cell of a double, or of the cell above.
 
-    It fails for no value, because values are clipped to the inner edges first. NULL and NaN are clipped too, to either
-    side; `slot_sql` recognises them by the number itself.
+    The SQL fails for no value, because values are clipped to the inner edges first. NULL and NaN are clipped too, to
+    either side; `slot_sql` recognises them by the number itself.
+
+    Args:
+        grid: Public cells.
+        formula: Scale and shift by which a number becomes a cell.
+        number: SQL of the double.
     """
     first, last = (double_literal(edge) for edge in grid.edge(np.array([1, grid.cells - 1])).tolist())
     scaled = (
@@ -138,12 +148,14 @@ def _guess_sql(grid: Grid, formula: Formula, number: str) -> str:
 
 
 def slot_sql(bound: BoundAxis, place: int) -> str | None:
-    """Return SQL of the slot of a value; NULL if the value is missing. None if a batch function is needed instead of
-    SQL.
+    """Return SQL of the slot of a value on one axis; NULL if the value is missing.
 
     Args:
         bound: The axis, bound to its column.
         place: Position of the axis in the table, which numbers its guess column.
+
+    Returns:
+        SQL of an integer from 0; None if the grid needs a function of Spark's Python workers (`spark_batches`).
     """
     if isinstance(bound.axis, Axis):
         grid = bound.axis.grid
@@ -161,9 +173,16 @@ def slot_sql(bound: BoundAxis, place: int) -> str | None:
 
 
 def _is_named_sql(bound: BoundAxis, name: str) -> str:
-    """Return SQL of whether a value has this name; empty if no value of the type can have it.
+    """Return SQL of whether a value of a categorical axis has this name.
 
     Decimals are compared as numbers, because engines format them differently.
+
+    Args:
+        bound: The axis, bound to its column.
+        name: Name of a category.
+
+    Returns:
+        A condition; the empty text if no value of the column's type can have this name.
     """
     column = bound.column
     value = f"c{bound.place}"
@@ -185,7 +204,11 @@ def has_value_sql(bound: BoundAxis) -> str:
 
 
 def name_sql(bound: BoundAxis) -> str:
-    """Return the SQL of the text from which `value_names.value_name` makes the name of a value."""
+    """Return the SQL of the text from which `value_names.value_name` makes the name of a value.
+
+    Args:
+        bound: The axis, bound to its column. The SQL is NULL if the value is missing.
+    """
     if bound.column.value_type in FLOATS:
         number = _number_sql(bound)
         return f"CAST(CASE WHEN {number} = 0 THEN CAST(0 AS DOUBLE) ELSE {number} END AS STRING)"
@@ -193,12 +216,17 @@ def name_sql(bound: BoundAxis) -> str:
 
 
 def _is_short(grid: Grid) -> bool:
-    """Return True if a grid has few thresholds, which are compared in turn."""
+    """Return True if a grid has at most 4 thresholds, so that SQL compares a value with each in turn."""
     return grid.slots <= 5  # up to 4 thresholds are compared one by one
 
 
 def _threshold_count_sql(thresholds: FloatArray, number: str) -> str:
-    """Return SQL of the number of thresholds at or below a double; NULL for a missing value."""
+    """Return SQL of the number of thresholds at or below a double; NULL if it is NULL or NaN.
+
+    Args:
+        thresholds: Increasing thresholds, (thresholds,).
+        number: SQL of the double.
+    """
     cases = [
         f"WHEN {number} < {double_literal(threshold)} THEN {threshold_index}"
         for threshold_index, threshold in enumerate(thresholds.tolist())
@@ -232,7 +260,7 @@ def value_sql(bound: BoundAxis) -> str:
 
 
 def _number_sql(bound: BoundAxis) -> str:
-    """Return SQL of the number on an axis as a double."""
+    """Return SQL of a value on an axis as a double; NULL or NaN if it is missing or no number."""
     return bound.column.number.format(f"c{bound.place}")
 
 
@@ -247,6 +275,11 @@ def cell_index_sql(slots: list[str], sizes: list[int]) -> str:
     for slot, size in zip(slots[1:], sizes[1:], strict=True):
         index = f"({index} * CAST({size} AS BIGINT) + {slot})"
     return index
+
+
+def double_literal(value: float) -> str:
+    """Return an SQL literal that Spark reads as exactly this double."""
+    return f"CAST('{float(value)!r}' AS DOUBLE)"
 
 
 def text_literal(text: str) -> str:

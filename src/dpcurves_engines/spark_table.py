@@ -1,7 +1,7 @@
-"""Apache Spark tables as confidential data of a session: a pyspark data frame, or a table of a Spark Connect server.
+"""Apache Spark tables as the confidential data of a session (PySpark data frames and Spark Connect).
 
-A `Session` answers questions under differential privacy. Usually its data is a file. With the functions of this file it
-is a table in Spark: Spark counts the records, and only counts leave it. The counting itself is in `spark_engine`.
+A `Session` answers questions under differential privacy. Usually its data is a file; with these functions it is a table
+in Spark. Spark counts the records, and only counts leave it. The counting itself is in `spark_engine`.
 
     spark       wrap a pyspark data frame (classic or Connect), which is counted in the caller's Spark session
     spark_at    name a table or view of a Spark Connect server, which is counted over a connection of its own
@@ -12,6 +12,9 @@ The repr of both results hides the data frame and the URL, which may hold a toke
 
 Formal guarantees: this file requests schemas from Spark, never records. Records are read by the engine, and only after
 the loss of a question was charged.
+
+>>> spark_at("sc://localhost:15002/;token=secret", table="clinic.visits")
+spark_at(table='clinic.visits')
 """
 
 from __future__ import annotations
@@ -98,7 +101,11 @@ def spark_at(url: str, *, table: str, version: int | None = None) -> RemoteSpark
 
 
 def _require_version(version: object) -> None:
-    """Raise `WrongArgumentType` unless a version is None or a nonnegative integer."""
+    """Check that a version is None or a nonnegative integer.
+
+    Raises:
+        WrongArgumentType: the version is something else.
+    """
     if version is not None and (type(version) is not int or version < 0):
         raise WrongArgumentType(
             "version", "a whole number is needed, as in 12: a version of Delta, or a snapshot of Iceberg"
@@ -112,11 +119,12 @@ def _find_frame(session: Any, name: str, version: int | None) -> Any:
 
     Args:
         session: The Spark session, classic or Connect.
-        name: Name in the session's catalogue. The newest version is looked up first also if `version` is given, so
-            that a text that is no name, such as a query, is refused before it gets into SQL.
+        name: Name in the session's catalogue. The newest version is looked up first also if `version` is given, so that
+            a text that is no name, such as a query, is refused before it gets into SQL.
         version: The Delta version or Iceberg snapshot id; None: the newest.
 
-    Raises `InvalidArgument` if there is no such table or version, in a text without Spark's message.
+    Raises:
+        ValueError: there is no such table or version. The text is without Spark's message, which could show data.
     """
 
     def find_newest() -> Any:

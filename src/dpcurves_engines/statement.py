@@ -130,7 +130,8 @@ class SqlQuestion:
         (`dpcurves.expressions`) are sent to an engine, in the same way as for questions from files.
 
         Raises:
-            ValueError: The text does not match the grammar; the message quotes the part.
+            ValueError: The text is no statement of the form `FORM`; the message names the rule, and quotes the part
+                that broke it where there is one.
             MissingPackage: sqlglot is not installed.
         """
         return _StatementReader(text).read_statement()
@@ -138,8 +139,8 @@ class SqlQuestion:
     def build_question(self, categories: Mapping[str, Sequence[Literal]], *, partition_selection: bool = False) -> Any:
         """Return the question of the statement.
 
-        Records that do not meet WHERE do not count; see `TableQuestion`. Their number is not public. Values that it
-        lists of a GROUP BY column declare the groups.
+        Records that do not meet WHERE do not count. Their number is not public. Values that it lists of a GROUP BY
+        column declare the groups.
 
         Arguments:
             categories: Values of GROUP BY columns that the statement does not list.
@@ -190,7 +191,12 @@ class SqlQuestion:
     def _build_groups(self, categories: Mapping[str, Sequence[Literal]], *, partition_selection: bool) -> By:
         """Return the groups of the question; None without groups.
 
-        Raises `InvalidArgument` if the values of a column are declared twice, or not at all.
+        Args:
+            categories: Declared values of columns, by name.
+            partition_selection: If True, values that are not declared are found privately.
+
+        Raises:
+            InvalidArgument: the values of a column are declared twice, or not at all.
         """
         if not isinstance(categories, Mapping):
             raise InvalidArgument(
@@ -254,10 +260,17 @@ PARENTHESIS_DEPTHS = MappingProxyType({"L_PAREN": 1, "R_PAREN": -1})
 
 
 def _set_expressions_aside(text: str, tokens: Sequence[Any]) -> tuple[str, Node | None]:
-    """Return the statement with quoted column names in the place of expressions, and its condition apart.
+    """Split a SQL statement: expressions among arguments are replaced by quoted column names, and WHERE is taken out.
 
     Formal guarantees: each expression and the condition are parsed by the closed language, which refuses what it does
     not know. The rest of the statement is accounted for word by word.
+
+    Args:
+        text: The statement.
+        tokens: Its tokens, with their positions.
+
+    Returns:
+        The changed statement, and the syntax tree of the condition; None without WHERE.
 
     Raises:
         ValueError: an expression or the condition is not of the language.
@@ -299,6 +312,15 @@ def _find_expressions(text: str, tokens: Sequence[Any], start: int, columns: int
     """Return the expressions among the first `columns` arguments of a call.
 
     Each has the positions of its first and last characters in `text`, and the quoted column name that replaces it.
+
+    Args:
+        text: The statement.
+        tokens: Its tokens.
+        start: Index of the first token of the arguments.
+        columns: Number of arguments that are columns.
+
+    Returns:
+        Triples: first character, character after the last, and quoted name. Plain column names are left out.
     """
     cuts = list[tuple[int, int, str]]()
     first = start
@@ -340,7 +362,18 @@ def _parse_part(part: str, prefix: str) -> Node:
 
 
 def _split_condition(condition: Node | None, groups: Sequence[str]) -> tuple[dict[str, tuple[Literal, ...]], str]:
-    """Return the values that a condition lists of GROUP BY columns, and the rest of the condition as text."""
+    """Return the values that a condition lists of GROUP BY columns, and the rest of the condition as text.
+
+    Args:
+        condition: Condition of WHERE; None without one.
+        groups: Columns of GROUP BY.
+
+    Returns:
+        Listed values by column of GROUP BY, and the rest of the condition as text; empty if nothing is left.
+
+    Raises:
+        InvalidArgument: values of a column are listed twice.
+    """
     listed = dict[str, tuple[Literal, ...]]()
     rest = list[Node]()
     for part in _list_conjuncts(condition):
@@ -360,7 +393,7 @@ def _split_condition(condition: Node | None, groups: Sequence[str]) -> tuple[dic
 
 
 def _list_conjuncts(condition: Node | None) -> Iterator[Node]:
-    """Yield the conditions that are joined by AND."""
+    """Yield the conditions that are joined by AND at the top of a condition; none if there is no condition."""
     if isinstance(condition, Call) and condition.function == "and":
         for part in condition.arguments:
             yield from _list_conjuncts(part)
@@ -369,7 +402,12 @@ def _list_conjuncts(condition: Node | None) -> Iterator[Node]:
 
 
 def _list_values(condition: Node, groups: Sequence[str]) -> tuple[str, tuple[Literal, ...]] | None:
-    """Return a GROUP BY column and its values, if a condition lists them; else None."""
+    """Return a GROUP BY column and its values, if a condition lists them; else None.
+
+    Args:
+        condition: Condition of WHERE, such as ``region IN ('north', 'south')``.
+        groups: Names of the columns of GROUP BY.
+    """
     if not isinstance(condition, Call) or condition.function not in {"eq", "in"}:
         return None
     column, *values = condition.arguments
@@ -427,7 +465,11 @@ class _StatementReader:
         self.read = list[str]()
 
     def read_statement(self) -> SqlQuestion:
-        """Return the parsed statement. Raises `InvalidArgument` if a word of the text was not interpreted."""
+        """Return the parsed statement.
+
+        Raises:
+            InvalidArgument: the statement is not of the supported form, or a word of it was not interpreted.
+        """
         clauses = self._read_parts(self.select, ("expressions", "from", "group"))
         if "from" not in clauses:
             _refuse(f"name the table after FROM: {FORM}")
@@ -472,7 +514,17 @@ class _StatementReader:
             yield expression
 
     def _read_select(self, expressions: Sequence[Any]) -> tuple[list[str], str, dict[str, Any]]:
-        """Return the column names of SELECT, and the name and question of its only function."""
+        """Return the column names of SELECT, and the name and question of its only function.
+
+        Args:
+            expressions: Items of the SELECT list.
+
+        Returns:
+            Column names, name of the function, and fields of its question by name.
+
+        Raises:
+            InvalidArgument: an item is neither, or there is not exactly one function.
+        """
         names = list[str]()
         calls = list[tuple[str, dict[str, Any]]]()
         for item in self._iterate_list(expressions):
@@ -492,7 +544,17 @@ class _StatementReader:
         return names, *calls[0]
 
     def _read_call(self, call: exp.Anonymous) -> tuple[str, dict[str, Any]]:
-        """Return the name of a called function and its question as a plain object."""
+        """Return the name of a called function and its question as a plain object.
+
+        Args:
+            call: Call in the SELECT list.
+
+        Returns:
+            Name in lower case, and fields of the question by name.
+
+        Raises:
+            InvalidArgument: there is no such function, or the arguments do not fit it.
+        """
         name = str(call.this).lower()
         function = FUNCTIONS.get(name)
         if function is None:
@@ -536,8 +598,14 @@ class _StatementReader:
 
     @staticmethod
     def _find_weighted_fields(name: str, function: SqlFunction) -> Mapping[str, Any]:
-        """Return the fields that make a question weighted. Raises `InvalidArgument` if the function has no weighted
-        form.
+        """Return the fields that make a function's question weighted.
+
+        Args:
+            name: Name of the function, for the message.
+            function: The function.
+
+        Raises:
+            InvalidArgument: the function has no weighted form.
         """
         if function.question_type not in WEIGHTED_TYPES:
             names = [other for other, called in FUNCTIONS.items() if called.question_type in WEIGHTED_TYPES]
@@ -547,7 +615,17 @@ class _StatementReader:
     def _read_arguments(
         self, name: str, function: SqlFunction, values: list[Any], options: Mapping[str, Any]
     ) -> dict[str, Any]:
-        """Return the question fields of the arguments after the columns."""
+        """Return the fields of the question that arguments by position state: grid, bounds, probabilities and others.
+
+        Args:
+            name: Name of the function, for the message.
+            function: The function, which has the forms of its arguments.
+            values: Literals after the columns, in order.
+            options: Arguments by name, which must not be given twice.
+
+        Raises:
+            InvalidArgument: the values do not fit the forms.
+        """
         arguments = dict[str, Any]()
         remaining = list(values)
         message = f"{name}: the form is {function.describe_call(name)}"
@@ -604,8 +682,14 @@ class _StatementReader:
         return tuple(columns)
 
     def _read_column(self, expression: exp.Expression, prefix: str = "") -> str:
-        """Return the name of a column. Raises `InvalidArgument` for any other expression; `prefix` begins the
-        message.
+        """Return the name of a column.
+
+        Args:
+            expression: Parsed expression.
+            prefix: Beginning of the message.
+
+        Raises:
+            InvalidArgument: the expression is not a plain column name.
         """
         if not isinstance(expression, self.exp.Column) or not isinstance(expression.this, self.exp.Identifier):
             _refuse(
@@ -616,7 +700,11 @@ class _StatementReader:
         return str(operands["this"].this)
 
     def _read_value(self, expression: exp.Expression) -> Any:
-        """Return a literal, or a tuple of literals in brackets. Raises `InvalidArgument` for other expressions."""
+        """Return a literal, or a tuple of the literals in brackets.
+
+        Raises:
+            InvalidArgument: the expression is something else.
+        """
         if not isinstance(expression, self.exp.Tuple | self.exp.Paren):
             return self._read_literal(expression)
         self._write_down("(")
@@ -626,7 +714,14 @@ class _StatementReader:
         return values
 
     def _read_literal(self, expression: exp.Expression) -> Literal:
-        """Return the value of a number, text or truth value. Raises `InvalidArgument` for other expressions."""
+        """Return the value of a number, text or truth value.
+
+        Args:
+            expression: Parsed expression; a minus sign may stand before a number.
+
+        Raises:
+            InvalidArgument: the expression is something else.
+        """
         exp = self.exp
         negative = isinstance(expression, self.exp.Neg)
         if negative:
@@ -644,7 +739,18 @@ class _StatementReader:
         return sign * int(text) if re.fullmatch(r"[0-9]+", text) else sign * _parse_number(text)
 
     def _read_parts(self, expression: exp.Expression, allowed_parts: tuple[str, ...]) -> dict[str, Any]:
-        """Return the parts of an expression; refuse parts that are not allowed, and a missing first part."""
+        """Return the parts of an expression; refuse parts that are not allowed, and a missing first part.
+
+        Args:
+            expression: Expression of the parser.
+            allowed_parts: Names of its parts that are accepted; the first is required.
+
+        Returns:
+            Parts by name, without empty ones.
+
+        Raises:
+            InvalidArgument: another part is present, or the first is missing.
+        """
         operands = {
             name.rstrip("_"): value for name, value in expression.args.items() if value not in (None, False, [], "")
         }
@@ -666,7 +772,11 @@ OF_A_VIEW = frozenset({"joins", "laterals", "with", "query", "pivots"})
 
 
 def _parse_number(text: str) -> float:
-    """Return a text as a finite double. Raises `InvalidArgument` for other texts."""
+    """Return the finite double that a text states.
+
+    Raises:
+        InvalidArgument: the text states none.
+    """
     try:
         number = float(text)
     except ValueError:
@@ -803,6 +913,12 @@ def _choose_cap(budget: PrivacyLoss | None, loss: PrivacyLoss, ledger: Ledger, d
     """Return the cap of the account.
 
     It is the stated one, or that of an existing account, or the loss rounded up to what a ledger can store.
+
+    Args:
+        budget: Stated cap; None: none is stated.
+        loss: Loss of the statement.
+        ledger: Ledger that may have an account of the data set.
+        dataset: Name of the data set.
     """
     if budget is not None:
         return budget
@@ -811,7 +927,15 @@ def _choose_cap(budget: PrivacyLoss | None, loss: PrivacyLoss, ledger: Ledger, d
 
 
 def find_table(connection: Any, name: Sequence[str]) -> Any:
-    """Return the table of a name as `Session` takes it. Reads the catalogue only.
+    """Return the table that a name after FROM means. Only the catalogue (names and types) is read.
+
+    Args:
+        connection: Connection of DuckDB, session of Spark, URL of PostgreSQL or Spark Connect, or a mapping from names
+            to tables.
+        name: Parts of the name, such as schema and table.
+
+    Returns:
+        The table, in a form that `Session` takes.
 
     Raises:
         TypeError: The connection has an unsupported type.

@@ -1,10 +1,12 @@
-"""Command line of questions that evaluate models: options and views. Options have the names of JSON keys.
+"""Command line of questions that evaluate models: ``dpcurves multiclass``, ``dpcurves uplift`` and others.
 
-Each command has option groups and a view:
+Each command asks one question about a table of labels and scores, and prints a table of numbers with intervals; with
+``--show curves`` it draws the curves of the result. `COMMANDS` puts the commands together from
 
-    options    groups of fields of a question: labels, scores, classes, bounds
-    views      all numbers of a result with intervals; matrices, histograms and coefficients where it has them
-    --show     numbers, or the curves of the result (`CurvesView`)
+    options    groups of options, which become fields of the question: labels, scores, classes, bounds
+    views      what is printed: all numbers of a result; matrices, histograms and coefficients where it has them
+
+Options have the names of JSON keys.
 """
 
 from __future__ import annotations
@@ -19,12 +21,18 @@ from dpcurves.cli.ask_file import FieldQuestions, make_question_command
 from dpcurves.cli.output import ResultView, ViewTable, interleave_groups
 from dpcurves.cli.terminal import Misuse
 
+# Help of --model-note, and its default.
 MODEL = "What pictures and JSON say about the model."
 PUBLIC = "the model is taken as public"
 
 
 def parse_names(argument: str, text: str) -> tuple[str, ...]:
-    """Return the names of columns in a comma-separated list, without surrounding spaces."""
+    """Return the names of columns in a comma-separated list, without surrounding spaces.
+
+    Args:
+        argument: Name of the option, which does not matter here.
+        text: The list as typed.
+    """
     return tuple(name.strip() for name in text.split(","))
 
 
@@ -57,7 +65,14 @@ class ModelPairOptions(options.QuestionOptions):
     model: str = options.option("TEXT", MODEL, "the models are taken as public", name="--model-note")
 
     def question_fields(self, defaults: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the fields of the question as the base class does, with an empty tuple for no thresholds."""
+        """Return the fields of the question by name, with an empty tuple for no thresholds.
+
+        Args:
+            defaults: Default values of the question's fields.
+
+        Raises:
+            Misuse: the text of an option has another form.
+        """
         fields = super().question_fields(defaults)
         return {**fields, "thresholds": fields["thresholds"] or ()}
 
@@ -91,7 +106,14 @@ class DeclaredClassOptions(options.QuestionOptions):
     classes: str
 
     def question_fields(self, defaults: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the fields of the question, with label column and classes joined to `Categories`."""
+        """Return the fields of the question by name, with label column and classes joined to `Categories`.
+
+        Args:
+            defaults: Default values of the question's fields.
+
+        Raises:
+            Misuse: the text of an option has another form.
+        """
         from dpcurves.data import Categories
 
         fields = super().question_fields(defaults)
@@ -194,7 +216,14 @@ class PairwiseScorerOptions(options.QuestionOptions):
     )
 
     def question_fields(self, defaults: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the fields of the question, with each feature parsed from NAME=L:U to a `NumericColumn`."""
+        """Return the fields of the question by name, with each feature parsed from NAME=L:U to a `NumericColumn`.
+
+        Args:
+            defaults: Default values of the question's fields.
+
+        Raises:
+            Misuse: the text of an option has another form.
+        """
         from dpcurves.cli.scores import parse_declared_column
 
         return {
@@ -262,8 +291,18 @@ class PictureOptions(options.ReadingOptions):
     show: str = options.option("numbers|curves", "Result that is plotted. Both are paid for together.", "numbers")
 
     def adapt_view(self, view: Any, question: Any) -> Any:
-        """Return `view`, or for --show curves a `CurvesView` around it. Raises `Misuse` for curves of several
-        categories."""
+        """Return the view that ``--show`` asks for.
+
+        Args:
+            view: View of the numbers.
+            question: The question.
+
+        Returns:
+            `view`, or for ``--show curves`` a `CurvesView` around it.
+
+        Raises:
+            Misuse: curves of several categories are asked for, or the word is unknown.
+        """
         curves = options.parse_choice("show", self.show, {"numbers": False, "curves": True})
         if curves and getattr(question, "by", None) is not None:
             raise Misuse("show", "curves are drawn of one result; leave --by out, or show numbers")
@@ -277,13 +316,16 @@ class CurvesView(ResultView):
     numbers_view: Any = None
 
     def tables(self, curve: Any) -> list[ViewTable]:
-        """Return the tables of `numbers_view`."""
+        """Return the tables of the view of numbers, unchanged."""
         tables: list[ViewTable] = self.numbers_view.tables(curve)
         return tables
 
     def draw(self, curve: Any) -> Any:
-        """Return the axes of ROC curves of each class against the rest, or of uplift and Qini curves with bands,
-        drawn without a display."""
+        """Draw the curves of a result without a display, and return the axes.
+
+        Args:
+            curve: A result: ROC curves of each class against the rest, or uplift and Qini curves with bands.
+        """
         from dpcurves.display import SQUARE, headless_axes
 
         ax = headless_axes(SQUARE)

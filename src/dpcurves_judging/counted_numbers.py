@@ -70,7 +70,8 @@ def format_statistic(name: str) -> str:
 
 
 def find_slot_shapes(question: Any) -> tuple[tuple[int, ...], ...]:
-    """Return the shape of each table as it is counted, with a slot below and a slot above the cells of each grid.
+    """Return the shape of each table as it is counted, with one more cell (slot) below and one above the cells of each
+    grid.
 
     Args:
         question: The question. Its method `grids` says how many of the last axes of each table are grids.
@@ -143,6 +144,12 @@ class CountedNumbers(IntervalResult):
         """Return the interval for these records that decides whether the number is known.
 
         It is the whole range if simulated counts are often too small to divide by.
+
+        Args:
+            name: Name of the number.
+
+        Returns:
+            Lower and upper end.
         """
         statistic = self._find_statistic(name)
 
@@ -184,6 +191,14 @@ class CountedNumbers(IntervalResult):
         """Return the interval of a number from simulated errors.
 
         It is extended to contain the estimate, and cut at the bounds of the number.
+
+        Args:
+            name: Name of the number.
+            level: Confidence level.
+            population: Whether it is for the population.
+
+        Returns:
+            Lower and upper end; the whole range if the estimate is not finite.
         """
         statistic = self._find_statistic(name)
         errors = self._compute_once(
@@ -204,7 +219,12 @@ class CountedNumbers(IntervalResult):
         return max(min(low, value), statistic.minimum), min(max(high, value), statistic.maximum)
 
     def intervals(self, level: float, *, population: bool = False) -> FloatArray:
-        """Return the endpoints of all numbers, one interval each, in order: shape ``(numbers, 2)``. See `interval`."""
+        """Return the endpoints of all numbers, one interval each, in order: shape ``(numbers, 2)``. See `interval`.
+
+        Args:
+            level: Confidence level of each interval.
+            population: If True, the intervals are for the population.
+        """
         return np.array([self.interval(name, level, population=population) for name in self._statistics])
 
     def _simulate_errors(self, statistic: Statistic, *, population: bool) -> FloatArray:
@@ -246,7 +266,11 @@ class CountedNumbers(IntervalResult):
         return self.question.statistics()  # type: ignore[no-any-return]
 
     def _find_statistic(self, name: str) -> Statistic:
-        """Return the statistic with this name, or this title. Raises `InvalidArgument` for an unknown name."""
+        """Return the statistic with this name, or with this title.
+
+        Raises:
+            InvalidArgument: there is none.
+        """
         require_type("name", name, str, "a text")
         if name not in self._statistics and name in (titles := self._number_titles()):
             return list(self._statistics.values())[titles.index(name)]
@@ -347,8 +371,11 @@ class CountedNumbers(IntervalResult):
 
     @classmethod
     def _from_json(cls, document: display.CurveDocument) -> Self:
-        """Return the result from a parsed JSON document. Raises `InvalidArgument` unless it has a count for each
-        cell of the question's tables."""
+        """Return the result from a parsed JSON document.
+
+        Raises:
+            InvalidArgument: there is not one count for each cell of the question's tables.
+        """
         from dpcurves.curves.question_json import question_from_json
 
         question = question_from_json(document.question["asked"])
@@ -379,7 +406,13 @@ def ask_one_table(kind: Callable[..., Any], question: Any, asked: Any, rows: int
 
 
 def ask_tables(kind: Callable[..., Any], question: Any, asked: Sequence[Any]) -> Needs[Any]:
-    """Ask for the tables in order, each with an equal budget fraction, and return one result of all, made by `kind`."""
+    """Yield one query per table, in order, each with an equal budget fraction; return one result of all tables.
+
+    Args:
+        kind: Makes the result from question, counts and privacy statement.
+        question: The question.
+        asked: Workloads: the tables that are counted.
+    """
     tables = list[Evidence]()
     releases = list[Release]()
     for workload in asked:
@@ -406,6 +439,13 @@ def compute_auc(negative: FloatArray, positive: FloatArray) -> FloatArray:
     """Return the area under the ROC curve of counts (..., cells) of increasing scores.
 
     Ties count one half. The area is NaN without pairs.
+
+    Args:
+        negative: Counts of negatives in cells of increasing scores, (..., cells).
+        positive: Counts of positives, of the same shape.
+
+    Returns:
+        Areas, (...).
 
     >>> float(compute_auc(np.array([2.0, 0.0]), np.array([1.0, 1.0])))
     0.75

@@ -1,8 +1,10 @@
 """Cross-fitting: assign records to folds by a public hash, and score each with the model that did not see its fold.
 
-A model looks better on the records to which it was fitted. `Folds` therefore splits records into folds, and `HeldOut`
-scores the records of a fold by the model that was fitted to the other folds. Also called: cross-validated predictions,
-out-of-fold scores.
+Also called: cross-validated predictions, out-of-fold scores. A model looks better on the records to which it was
+fitted.
+
+    Folds      columns of a record -> index of its fold, from 0
+    HeldOut    columns of a record -> its score by the model that was fitted to the other folds
 
 The fold of a record is a hash of some of its columns (SplitMix64, chained over the columns), modulo the number of
 folds. Records that are equal in these columns are in one fold. If the identifier of a patient is hashed, no model is
@@ -33,6 +35,7 @@ from dpcurves.models import Scorecard
 MOST_FOLDS = 20
 """Largest number of folds."""
 _STEP, _FIRST, _SECOND = (np.uint64(each) for each in (0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0x94D049BB133111EB))
+"""Constants of SplitMix64: the increment of its state, and its two multipliers."""
 
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
@@ -105,7 +108,15 @@ class Folds(Predictor):
 
     @classmethod
     def from_fields(cls, fields: Mapping[str, Any]) -> Self:
-        """Return the folds from the JSON values of `fields`."""
+        """Return the folds from JSON values.
+
+        Args:
+            fields: Values that `fields` returned.
+
+        Raises:
+            ValueError: a field is unknown, or its value is not allowed.
+            KeyError: a field is missing.
+        """
         require_known_fields(fields, ("columns", "hashed", "folds"))
         return cls(tuple(fields["columns"]), tuple(fields["hashed"]), fields["folds"])
 
@@ -169,7 +180,12 @@ class HeldOut(Predictor):
 
     @staticmethod
     def _compute_scores(model: Predictor, values: Mapping[Input, FloatArray]) -> FloatArray:
-        """Return the values of a model, shape (records,), from the values of all inputs."""
+        """Return the values of one model, shape (records,).
+
+        Args:
+            model: The model.
+            values: Values of all inputs, shape (records,) each.
+        """
         return model.compute_values([values[column] for column in model.inputs])
 
     def fields(self) -> dict[str, Any]:
@@ -178,7 +194,15 @@ class HeldOut(Predictor):
 
     @classmethod
     def from_fields(cls, fields: Mapping[str, Any]) -> Self:
-        """Return the held-out scores from the JSON values of `fields`."""
+        """Return the held-out scores from JSON values.
+
+        Args:
+            fields: Values that `fields` returned.
+
+        Raises:
+            ValueError: a field is unknown, or its value is not allowed.
+            KeyError: a field is missing.
+        """
         require_known_fields(fields, ("folds", "models"))
         models = ({name: value for name, value in model.items() if name != "dpcurves"} for model in fields["models"])
         return cls(

@@ -1,12 +1,13 @@
-"""Forecast the errors of questions about models before budget is spent.
+"""Error forecasts (power analysis) for questions about models, before budget is spent.
 
-For each type of question, records are synthesised from a reference distribution (`_SimulatedRecords`) and answered with
-noise. The first number of the result is compared with the same number without noise:
+`FORECASTS` registers one `ForecastKind` per type of question: how synthetic records are made, and what is measured. For
+each type, records are synthesised from a reference distribution (`_SimulatedRecords`) and answered with noise. The
+first number of the result is compared with the same number without noise:
 
 - the error is the absolute difference, or 1/2 if the released number is unknown;
 - the half width is half the width of the number's interval, or 1 if that is infinite.
 
-`FORECASTS` registers one `ForecastKind` per type of question.
+`_make_..._columns` are functions of a question and a draw that return synthetic columns by name.
 
 Formal guarantees: no confidential record is read, and no budget is spent.
 """
@@ -39,150 +40,6 @@ NOISELESS_LOSS = PrivacyLoss.pure(10**9)
 """Privacy loss at which noise is 0 except with negligible probability. Used for synthetic records only."""
 
 
-class _SimulatedRecords(NamedTuple):
-    """Synthetic records, from which the columns of each type of question are made.
-
-    Attributes:
-        classes: Class of each record, 0 or 1.
-        score: Score of the class, from 0 to 1.
-        related_score: A second score, correlated with the first.
-        group: Index of the record modulo 4, which assigns groups.
-    """
-
-    classes: IntArray
-    score: FloatArray
-    related_score: FloatArray
-    group: IntArray
-
-    @classmethod
-    def from_draw(cls, draw: Any) -> _SimulatedRecords:
-        """Return records with the classes and scores of a draw from a reference distribution."""
-        classes = np.asarray(draw[0])
-        score = np.asarray(draw[1], dtype=np.float64)
-        index = np.arange(len(classes))
-        return cls(classes, score, (score + index % 16 / 16) / 2, index % 4)
-
-
-def _make_pair_columns(question: ModelPairQuestion, draw: Any) -> dict[str, Any]:
-    """Return synthetic columns for a pair of models: labels, and the scores of both."""
-    records = _SimulatedRecords.from_draw(draw)
-    names = parse_class_labels(question.label, question.pos_label, question.neg_label).values
-    return {
-        question.label: np.array(names)[records.classes],
-        require_column_name(question.first): interpolate_grid(question.grid, records.score),
-        require_column_name(question.second): interpolate_grid(question.grid_of_second, records.related_score),
-    }
-
-
-def _make_several_model_columns(question: ModelComparisonQuestion, draw: Any) -> dict[str, Any]:
-    """Return synthetic labels, and the scores of all models, each less exact than the one before."""
-    records = _SimulatedRecords.from_draw(draw)
-    names = parse_class_labels(question.label, question.pos_label, question.neg_label).values
-    columns = {question.label: np.array(names)[records.classes]}
-    for index, score in enumerate(question.scores):
-        fraction = index / len(question.scores)
-        mixed = (1 - fraction) * records.score + fraction * records.related_score
-        columns[score] = interpolate_grid(question.grid, mixed)
-    return columns
-
-
-def _make_uplift_columns(question: UpliftQuestion, draw: Any) -> dict[str, Any]:
-    """Return synthetic outcomes, scores and treatments. Every second record is treated."""
-    records = _SimulatedRecords.from_draw(draw)
-    outcome = parse_class_labels(question.outcome, question.pos_label, question.neg_label, ("neg_label", "pos_label"))
-    treatment = parse_class_labels(
-        question.treatment, question.treated_value, question.control_value, ("control_value", "treated_value")
-    )
-    return {
-        question.outcome: np.array(outcome.values)[records.classes],
-        require_column_name(question.score): interpolate_grid(question.grid, records.score),
-        question.treatment: np.array(treatment.values)[records.group % 2],
-    }
-
-
-def _make_quantile_forecast_columns(question: QuantileForecastsQuestion, draw: Any) -> dict[str, Any]:
-    """Return synthetic errors, which are equal for all quantiles."""
-    return {name: interpolate_grid(question.grid, _SimulatedRecords.from_draw(draw).score) for name in question.errors}
-
-
-def _make_prediction_columns(question: PredictedObservedQuestion, draw: Any) -> dict[str, Any]:
-    """Return synthetic predictions, and observed values that correlate with them."""
-    records = _SimulatedRecords.from_draw(draw)
-    return {
-        require_column_name(question.predicted): interpolate_grid(question.grid, records.score),
-        question.observed: interpolate_grid(question.observed_grid, records.related_score),
-    }
-
-
-def _make_class_labels(label: Categories, records: _SimulatedRecords) -> dict[str, Any]:
-    """Return synthetic labels by the name of their column.
-
-    The class of a record is 0 or 1, plus 1 for each fourth record, so that up to three classes occur.
-    """
-    kinds = np.minimum(records.classes + (records.group == 0), label.slots - 1)
-    return {label.column: np.array(label.values)[kinds]}
-
-
-def _make_ordinal_columns(question: OrdinalClassesQuestion, draw: Any) -> dict[str, Any]:
-    """Return synthetic labels of three ordered classes, and a score."""
-    records = _SimulatedRecords.from_draw(draw)
-    score = {require_column_name(question.score): interpolate_grid(question.grid, records.score)}
-    return {**_make_class_labels(question.label, records), **score}
-
-
-def _make_multiclass_columns(question: MulticlassQuestion, draw: Any) -> dict[str, Any]:
-    """Return synthetic labels of up to three classes, and a score of each class.
-
-    Predicted classes and their confidence are added if the question names such columns.
-    """
-    records = _SimulatedRecords.from_draw(draw)
-    label = question.label
-    columns = _make_class_labels(label, records)
-    columns |= {
-        name: interpolate_grid(question.grid, _flip_score(records.score, index))
-        for index, name in enumerate(question.scores)
-    }
-    if question.predicted is not None:
-        columns[question.predicted] = np.array(label.values)[np.minimum(records.classes, label.slots - 1)]
-    if question.confidence is not None:
-        columns[question.confidence] = interpolate_grid(question.groups, records.score)
-    return columns
-
-
-def _make_feature_columns(question: Any, draw: Any) -> dict[str, Any]:
-    """Return synthetic labels of two classes, and features that rise and fall with a score in turn."""
-    bits = np.asarray(draw[0])
-    score = np.asarray(draw[1], dtype=np.float64)
-    classes = parse_class_labels(question.label, question.pos_label, question.neg_label).values
-    columns = {} if question.split_by is None else {question.split_by: np.arange(len(bits))}
-    for index, feature in enumerate(question.features):
-        columns[feature.column] = feature.lower + (feature.upper - feature.lower) * _flip_score(score, index + 1)
-    return {**columns, question.label: np.array(classes)[bits]}
-
-
-def _flip_score(score: FloatArray, index: int) -> FloatArray:
-    """Return the score for an odd index, and 1 minus the score for an even one."""
-    return score if index % 2 else 1 - score
-
-
-def _compute_exact_numbers(question: Any, records: Columns) -> CountedNumbers:
-    """Return the result for these records without noise, by an answer with a huge privacy loss."""
-    return cast(CountedNumbers, next(rehearse_answers(question, records, NOISELESS_LOSS, Neighbours.ADD_REMOVE, 1)))
-
-
-def _compute_error(question: Any, result: CountedNumbers, exact: CountedNumbers) -> float:
-    """Return the absolute error of the first number; 1/2 if it is unknown."""
-    name = str(result.names[0])
-    error = abs(result.value(name) - exact.value(name))
-    return float(error) if np.isfinite(error) else 0.5
-
-
-def _compute_half_width(result: CountedNumbers, population: bool) -> float:
-    """Return half the width of the interval of the first number; 1 if the interval is infinite."""
-    low, high = result.interval(str(result.names[0]), LEVEL, population=population)
-    return (high - low) / 2 if np.isfinite(high - low) else 1.0
-
-
 def _make_forecast(columns: Callable[[Any, Any], Table], first_number: str) -> ForecastKind:
     """Return the forecast of a type of question.
 
@@ -201,6 +58,218 @@ def _make_forecast(columns: Callable[[Any, Any], Table], first_number: str) -> F
         rehearsals=SLOW_REHEARSALS,
         compute_truth=_compute_exact_numbers,
     )
+
+
+def _compute_error(question: Any, result: CountedNumbers, exact: CountedNumbers) -> float:
+    """Return the absolute error of the first number; 1/2 if it is unknown.
+
+    Args:
+        question: The question, which does not matter here.
+        result: Result with noise.
+        exact: Result without.
+    """
+    name = str(result.names[0])
+    error = abs(result.value(name) - exact.value(name))
+    return float(error) if np.isfinite(error) else 0.5
+
+
+def _compute_half_width(result: CountedNumbers, population: bool) -> float:
+    """Return half the width of the interval of the first number; 1 if the interval is infinite.
+
+    Args:
+        result: Result with noise.
+        population: True: the interval for the population; False: for these records.
+    """
+    low, high = result.interval(str(result.names[0]), LEVEL, population=population)
+    return (high - low) / 2 if np.isfinite(high - low) else 1.0
+
+
+def _compute_exact_numbers(question: Any, records: Columns) -> CountedNumbers:
+    """Return the result for synthetic records without noise, by an answer with a huge privacy loss.
+
+    Args:
+        question: The question.
+        records: Columns by name.
+    """
+    return cast(CountedNumbers, next(rehearse_answers(question, records, NOISELESS_LOSS, Neighbours.ADD_REMOVE, 1)))
+
+
+class _SimulatedRecords(NamedTuple):
+    """Synthetic records, from which the columns of each type of question are made.
+
+    Attributes:
+        classes: Class of each record, 0 or 1.
+        score: Score of the class, from 0 to 1.
+        related_score: A second score, correlated with the first.
+        group: Index of the record modulo 4, which assigns groups.
+    """
+
+    classes: IntArray
+    score: FloatArray
+    related_score: FloatArray
+    group: IntArray
+
+    @classmethod
+    def from_draw(cls, draw: Any) -> _SimulatedRecords:
+        """Return records from a draw of a reference distribution.
+
+        Args:
+            draw: Pair of classes (0 or 1) and scores (0 to 1), each of shape (records,).
+        """
+        classes = np.asarray(draw[0])
+        score = np.asarray(draw[1], dtype=np.float64)
+        index = np.arange(len(classes))
+        return cls(classes, score, (score + index % 16 / 16) / 2, index % 4)
+
+
+def _make_pair_columns(question: ModelPairQuestion, draw: Any) -> dict[str, Any]:
+    """Return synthetic columns for a pair of models: labels, and the scores of both.
+
+    Args:
+        question: The question, whose columns are filled.
+        draw: Classes and scores of a reference distribution, each of shape (records,).
+    """
+    records = _SimulatedRecords.from_draw(draw)
+    names = parse_class_labels(question.label, question.pos_label, question.neg_label).values
+    return {
+        question.label: np.array(names)[records.classes],
+        require_column_name(question.first): interpolate_grid(question.grid, records.score),
+        require_column_name(question.second): interpolate_grid(question.grid_of_second, records.related_score),
+    }
+
+
+def _make_several_model_columns(question: ModelComparisonQuestion, draw: Any) -> dict[str, Any]:
+    """Return synthetic labels, and the scores of all models, each less exact than the one before.
+
+    Args:
+        question: The question, whose columns are filled.
+        draw: Classes and scores of a reference distribution, each of shape (records,).
+    """
+    records = _SimulatedRecords.from_draw(draw)
+    names = parse_class_labels(question.label, question.pos_label, question.neg_label).values
+    columns = {question.label: np.array(names)[records.classes]}
+    for index, score in enumerate(question.scores):
+        fraction = index / len(question.scores)
+        mixed = (1 - fraction) * records.score + fraction * records.related_score
+        columns[score] = interpolate_grid(question.grid, mixed)
+    return columns
+
+
+def _make_uplift_columns(question: UpliftQuestion, draw: Any) -> dict[str, Any]:
+    """Return synthetic outcomes, scores and treatments. Every second record is treated.
+
+    Args:
+        question: The question, whose columns are filled.
+        draw: Classes and scores of a reference distribution, each of shape (records,).
+    """
+    records = _SimulatedRecords.from_draw(draw)
+    outcome = parse_class_labels(question.outcome, question.pos_label, question.neg_label, ("neg_label", "pos_label"))
+    treatment = parse_class_labels(
+        question.treatment, question.treated_value, question.control_value, ("control_value", "treated_value")
+    )
+    return {
+        question.outcome: np.array(outcome.values)[records.classes],
+        require_column_name(question.score): interpolate_grid(question.grid, records.score),
+        question.treatment: np.array(treatment.values)[records.group % 2],
+    }
+
+
+def _make_quantile_forecast_columns(question: QuantileForecastsQuestion, draw: Any) -> dict[str, Any]:
+    """Return synthetic errors of forecasts, which are equal for all quantiles.
+
+    Args:
+        question: The question, whose columns are filled.
+        draw: Classes and scores of a reference distribution, each of shape (records,).
+    """
+    return {name: interpolate_grid(question.grid, _SimulatedRecords.from_draw(draw).score) for name in question.errors}
+
+
+def _make_prediction_columns(question: PredictedObservedQuestion, draw: Any) -> dict[str, Any]:
+    """Return synthetic predictions, and observed values that correlate with them.
+
+    Args:
+        question: The question, whose columns are filled.
+        draw: Classes and scores of a reference distribution, each of shape (records,).
+    """
+    records = _SimulatedRecords.from_draw(draw)
+    return {
+        require_column_name(question.predicted): interpolate_grid(question.grid, records.score),
+        question.observed: interpolate_grid(question.observed_grid, records.related_score),
+    }
+
+
+def _make_class_labels(label: Categories, records: _SimulatedRecords) -> dict[str, Any]:
+    """Return synthetic labels by the name of their column.
+
+    The class of a record is 0 or 1, plus 1 for each fourth record, so that up to three classes occur.
+
+    Args:
+        label: Column with the declared classes.
+        records: The records.
+    """
+    kinds = np.minimum(records.classes + (records.group == 0), label.slots - 1)
+    return {label.column: np.array(label.values)[kinds]}
+
+
+def _make_ordinal_columns(question: OrdinalClassesQuestion, draw: Any) -> dict[str, Any]:
+    """Return synthetic labels of three ordered classes, and a score.
+
+    Args:
+        question: The question, whose columns are filled.
+        draw: Classes and scores of a reference distribution, each of shape (records,).
+    """
+    records = _SimulatedRecords.from_draw(draw)
+    score = {require_column_name(question.score): interpolate_grid(question.grid, records.score)}
+    return {**_make_class_labels(question.label, records), **score}
+
+
+def _make_multiclass_columns(question: MulticlassQuestion, draw: Any) -> dict[str, Any]:
+    """Return synthetic labels of up to three classes, and a score of each class.
+
+    Predicted classes and their confidence are added if the question names such columns.
+
+    Args:
+        question: The question, whose columns are filled.
+        draw: Classes and scores of a reference distribution, each of shape (records,).
+    """
+    records = _SimulatedRecords.from_draw(draw)
+    label = question.label
+    columns = _make_class_labels(label, records)
+    columns |= {
+        name: interpolate_grid(question.grid, _flip_score(records.score, index))
+        for index, name in enumerate(question.scores)
+    }
+    if question.predicted is not None:
+        columns[question.predicted] = np.array(label.values)[np.minimum(records.classes, label.slots - 1)]
+    if question.confidence is not None:
+        columns[question.confidence] = interpolate_grid(question.groups, records.score)
+    return columns
+
+
+def _make_feature_columns(question: Any, draw: Any) -> dict[str, Any]:
+    """Return synthetic labels of two classes, and features that rise and fall with a score in turn.
+
+    Args:
+        question: The question, whose columns are filled.
+        draw: Classes and scores of a reference distribution, each of shape (records,).
+    """
+    bits = np.asarray(draw[0])
+    score = np.asarray(draw[1], dtype=np.float64)
+    classes = parse_class_labels(question.label, question.pos_label, question.neg_label).values
+    columns = {} if question.split_by is None else {question.split_by: np.arange(len(bits))}
+    for index, feature in enumerate(question.features):
+        columns[feature.column] = feature.lower + (feature.upper - feature.lower) * _flip_score(score, index + 1)
+    return {**columns, question.label: np.array(classes)[bits]}
+
+
+def _flip_score(score: FloatArray, index: int) -> FloatArray:
+    """Return the score for an odd index, and 1 minus the score for an even one.
+
+    Args:
+        score: Scores from 0 to 1.
+        index: Number of a feature or class.
+    """
+    return score if index % 2 else 1 - score
 
 
 FORECASTS: Mapping[type[Any], ForecastKind] = MappingProxyType(

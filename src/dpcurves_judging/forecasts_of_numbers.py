@@ -1,5 +1,7 @@
-"""Evaluate forecasts of numbers: coverage of quantiles and intervals, pinball loss, and predicted against observed
-means.
+"""Evaluation of numeric forecasts: quantile coverage, pinball loss, PIT, and predicted against observed means.
+
+    QuantileForecastsQuestion    counts errors of forecast quantiles in public cells -> `QuantileForecasts`
+    PredictedObservedQuestion    counts outcomes by cells of the prediction -> `PredictedObserved`
 
 Let e be the outcome minus the forecast of its quantile p. Then
 
@@ -8,12 +10,12 @@ Let e be the outcome minus the forecast of its quantile p. Then
     pinball loss           mean of max(p * e, (p - 1) * e)         least for the true quantile
     mean at a bin          mean outcome of records with a prediction in the bin
 
-`QuantileForecastsQuestion` counts errors in public cells, and `PredictedObservedQuestion` counts outcomes by cells of
-the prediction. Losses are computed with the middles of cells. Also called: quantile loss; probability integral
-transform (PIT), whose histogram is the shares between neighbouring quantiles.
+Losses are computed with the middles of cells. The pinball loss is also called quantile loss. The histogram of the
+probability integral transform (PIT) is the shares between neighbouring quantiles.
 
 Formal guarantees: a record lies in one cell of each table, and the table of each quantile gets an equal fraction of the
-loss (basic composition). All numbers are post-processing.
+loss (basic composition). All numbers are computed from the noisy counts without records, so they lose nothing more
+(post-processing).
 
 References: Koenker and Bassett 1978 (pinball loss); Gneiting, Balabdaoui and Raftery 2007 (calibration).
 
@@ -78,8 +80,15 @@ class QuantileForecasts(CountedNumbers):
         return np.diff(self.shares_below, prepend=0.0, append=1.0)
 
     def _plot(self, shades: Sequence[Any], /, **how: Unpack[PlotArguments]) -> Any:
-        """Draw the share of outcomes below each forecast quantile against the quantile, with intervals; return the
-        axes."""
+        """Draw the share of outcomes below each forecast quantile against the quantile, with intervals.
+
+        Args:
+            shades: Intervals, one row for each number of the result.
+            **how: Axes, text and colours of the plot.
+
+        Returns:
+            The axes.
+        """
         quantiles = len(self.question.quantiles)
         shares = np.asarray(self.question.quantiles)
         shades_below = [shade.select_rows(slice(quantiles)) for shade in shades]
@@ -151,8 +160,9 @@ class QuantileForecastsQuestion(TableQuestion):
             raise InvalidArgument("grid", "must have values on both sides of 0, as in Values(range(-10, 11))")
 
     def shapes(self) -> tuple[tuple[int, ...], ...]:
-        """Return the shape of each table: the cells of each column of errors, and one for errors on each side of
-        them."""
+        """Return the shape of the table of each quantile: the cells of errors, and one more at each end for errors
+        outside.
+        """
         return ((self.grid.cells + 2,),) * len(self.errors)
 
     def grids(self) -> tuple[int, ...]:
@@ -164,7 +174,10 @@ class QuantileForecastsQuestion(TableQuestion):
         return (0,) * len(self.errors)
 
     def statistics(self) -> Mapping[str, Statistic]:
-        """Return by name the shares below each quantile, coverage of central intervals, and pinball losses."""
+        """Return the numbers of the result by name, each with its function of the tables and its range.
+
+        They are the shares below each quantile, coverage of central intervals, and pinball losses.
+        """
         indexed = list(enumerate(self.quantiles))
         middles = middles_of(self.grid)
         is_below = np.concatenate([[True], middles < 0, [False]])
@@ -186,7 +199,14 @@ class QuantileForecastsQuestion(TableQuestion):
         return statistics
 
     def steps(self, setting: Setting) -> Needs[QuantileForecasts]:
-        """Ask for one row of counts for each column of errors, one release after another."""
+        """Ask for one row of counts for each column of errors, one release after another.
+
+        Args:
+            setting: Loss and adjacency.
+
+        Returns:
+            A generator of queries that returns `QuantileForecasts`.
+        """
         return ask_tables(
             QuantileForecasts,
             self,
@@ -198,19 +218,36 @@ class QuantileForecastsQuestion(TableQuestion):
 
 
 def _compute_share_below(tables: Tables, index: int, under: BoolArray) -> FloatArray:
-    """Return the share of outcomes below the forecast with index `index`; `under` marks the cells of negative
-    errors."""
+    """Return the share of outcomes below one forecast quantile, shape (...).
+
+    Args:
+        tables: For each quantile, counts of its errors, (..., cells).
+        index: Number of the quantile.
+        under: True for the cells of negative errors, (cells,).
+    """
     return divide_counts(tables[index][..., under].sum(axis=-1), tables[index].sum(axis=-1))
 
 
 def _compute_coverage(tables: Tables, low: int, high: int, under: BoolArray) -> FloatArray:
-    """Return the share of outcomes between the forecasts with indices `low` and `high`; `under` marks the cells of
-    negative errors."""
+    """Return the share of outcomes between two forecast quantiles, shape (...).
+
+    Args:
+        tables: For each quantile, counts of its errors, (..., cells).
+        low: Number of the lower quantile.
+        high: Number of the upper quantile.
+        under: True for the cells of negative errors, (cells,).
+    """
     return _compute_share_below(tables, high, under) - _compute_share_below(tables, low, under)
 
 
 def _compute_mean_loss(tables: Tables, index: int, loss: FloatArray) -> FloatArray:
-    """Return the mean pinball loss of the forecast with index `index`, from the loss in each cell of errors."""
+    """Return the mean pinball loss of one forecast quantile, shape (...).
+
+    Args:
+        tables: For each quantile, counts of its errors, (..., cells).
+        index: Number of the quantile.
+        loss: Loss of an error in each cell, (cells,).
+    """
     return divide_counts(tables[index] @ loss, tables[index].sum(axis=-1))
 
 
@@ -228,8 +265,15 @@ class PredictedObserved(CountedNumbers):
         return np.array([self.value(name) for name in self._statistics][: self.question.grid.cells])
 
     def _plot(self, shades: Sequence[Any], /, **how: Unpack[PlotArguments]) -> Any:
-        """Draw the mean observed value of each bin in a row with its interval, and a dotted line of equal predicted
-        values; return the axes."""
+        """Draw the mean observed value of each bin with its interval, and a dotted line of equal predicted values.
+
+        Args:
+            shades: Intervals, one row for each number of the result.
+            **how: Axes, text and colours of the plot.
+
+        Returns:
+            The axes.
+        """
         grid = self.question.grid
         bin_shades = [shade.select_rows(slice(grid.cells)) for shade in shades]
         ax = display.draw_numbers(
@@ -285,7 +329,10 @@ class PredictedObservedQuestion(TableQuestion):
         return (2,)
 
     def statistics(self) -> Mapping[str, Statistic]:
-        """Return by name the mean outcome in each bin, and the mean, absolute and squared error."""
+        """Return the numbers of the result by name, each with its function of the table and its range.
+
+        They are the mean outcome in each bin, and the mean, absolute and squared error of all records.
+        """
         values = middles_of(self.observed_grid)
         predicted = middles_of(self.grid)
         low = float(values.min())
@@ -310,7 +357,14 @@ class PredictedObservedQuestion(TableQuestion):
         return statistics
 
     def steps(self, setting: Setting) -> Needs[Any]:
-        """Ask for one table: counts by bin of prediction and cell of outcome."""
+        """Ask for one table: counts by bin of prediction and cell of outcome.
+
+        Args:
+            setting: Loss and adjacency.
+
+        Returns:
+            A generator of queries that returns a `PredictedObserved`, or one for each category of `by`.
+        """
         axes = (
             Axis(self.predicted, separate_outside(self.grid)),
             Axis(self.observed, separate_outside(self.observed_grid)),
@@ -324,11 +378,22 @@ class PredictedObservedQuestion(TableQuestion):
 
 
 def _compute_bin_mean(tables: Tables, index: int, values: FloatArray) -> FloatArray:
-    """Return the mean outcome in the bin with index `index`, with `values` as the outcome of each cell."""
+    """Return the mean outcome in one bin of predictions, shape (...).
+
+    Args:
+        tables: One table of counts by bin and outcome, (..., bins, cells).
+        index: Number of the bin.
+        values: Outcome at the middle of each cell, (cells,).
+    """
     bin_counts = tables[0][..., index, :]
     return divide_counts(bin_counts @ values, bin_counts.sum(axis=-1))
 
 
 def _compute_weighted_mean(tables: Tables, weights: FloatArray) -> FloatArray:
-    """Return the mean over records of `weights`, which has one number for each cell of the table."""
+    """Return the mean over records of a function of prediction and outcome, shape (...).
+
+    Args:
+        tables: One table of counts by bin and outcome, (..., bins, cells).
+        weights: Value of the function at each bin and cell, (bins, cells).
+    """
     return divide_counts((tables[0] * weights).sum(axis=(-2, -1)), tables[0].sum(axis=(-2, -1)))

@@ -163,7 +163,11 @@ class ModelComparison(CountedNumbers):
         return "area under the ROC curve (AUC)" if null_value is None else "difference of areas under the ROC curves"
 
     def plot_roc(self, ax: Any = None) -> Any:
-        """Plot the ROC curve of each model."""
+        """Plot the ROC curve of each model, and return the axes.
+
+        Args:
+            ax: Axes to draw on; None: a new figure, which gets a title.
+        """
         curves = {}
         for index, score in enumerate(self.question.scores):
             tables = self.question.find_tables(index)
@@ -174,8 +178,17 @@ class ModelComparison(CountedNumbers):
         return self._finish_plot(axes, "ROC curves of several models", ax)
 
     def _find_difference(self, first: str, second: str) -> tuple[str, int]:
-        """Return the name of a difference, and its sign: -1 if the stored difference is the second model minus the
-        first."""
+        """Return where the difference of two models' areas is stored.
+
+        Args:
+            first, second: Columns of the models' scores.
+
+        Returns:
+            Name of the stored difference, and 1; or -1 if it is the second model minus the first.
+
+        Raises:
+            InvalidArgument: a name is no model, or both are the same.
+        """
         scores = self.question.scores
         for name, score in (("first", first), ("second", second)):
             if not isinstance(score, str) or score not in scores:
@@ -187,8 +200,16 @@ class ModelComparison(CountedNumbers):
         return f"auc, {names[0]} minus {names[1]}", 1 if is_in_order else -1
 
     def _simulate_errors(self, statistic: Any, *, population: bool) -> FloatArray:
-        """Return simulated errors; sampling errors are simulated from one table, because all tables have the same
-        records."""
+        """Return simulated errors of a statistic. Sampling errors are simulated from one table, because all tables have
+        the same records.
+
+        Args:
+            statistic: Statistic with its function of the tables.
+            population: Whether sampling errors are added to the errors by noise.
+
+        Returns:
+            Errors, (draws,).
+        """
         if not population or statistic.sampled is None:
             return super()._simulate_errors(statistic, population=population)
         compute, index = statistic.sampled
@@ -317,8 +338,12 @@ class ModelComparisonQuestion(TableQuestion):
             yield name, ComparedArea(compute, pair, -1.0, 1.0, 0.0)
 
     def steps(self, setting: Setting) -> Needs[Any]:
-        """Ask for a table per model or per group of models, as `choose_design` decides, each with an equal budget
-        fraction; return `ModelComparison`. If the design needs a coarser grid, a note says so.
+        """Yield the queries: one table of class by score for each model, or one joint table for each pair of models,
+        each with an equal budget fraction; return `ModelComparison`. If the design needs a coarser grid, a note
+        says so.
+
+        Args:
+            setting: Loss and adjacency, by which `choose_design` picks tables and cells.
         """
         design = choose_design(self, setting)
         require_few_counts(design.shapes(), "grid")
@@ -344,7 +369,12 @@ def choose_design(
     """Return the question with the tables and cells of the smallest forecast error of a difference of areas.
 
     The noise of an area grows with the root of the number of cells of its tables, and falls with the root of their
-    number. See `dpcurves_judging.model_pairs.choose_design`, which forecasts the error for two models.
+    number.
+
+    Args:
+        question: The question; what it fixes (`cells`, `releases`) stays.
+        setting: Loss and adjacency; a private number of records is taken as `Tuning.usual_records`.
+        tuning: Constants of the forecast.
     """
     records = max(setting.adjacency.public_record_count or tuning.usual_records, 1)
     cells_tried = np.arange(

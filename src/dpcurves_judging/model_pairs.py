@@ -121,7 +121,11 @@ class ModelPair(CountedNumbers):
         return [title.removesuffix(" difference") for title in self._number_titles()]
 
     def _axis_title(self, null_value: float | None) -> str:
-        """Return the label of the axis: of both models, or of the difference."""
+        """Return the label of the axis: of both models, or of the difference.
+
+        Args:
+            null_value: Value of no difference; None: the numbers are of single models.
+        """
         first, second = self.question.first, self.question.second
         return f"{first} and {second}" if null_value is None else f"difference: {first} minus {second}"
 
@@ -254,7 +258,14 @@ class ModelPairQuestion(TableQuestion):
         return statistics
 
     def steps(self, setting: Setting) -> Needs[Any]:
-        """Ask for one table of both scores, or for two tables of one score each, as `choose_design` decides."""
+        """Yield the queries of two models' scores by class: one joint table of both scores, or one table for each
+        score.
+
+        `choose_design` picks the number of tables and the cells from public facts, by the expected error.
+
+        Args:
+            setting: Privacy loss and adjacency.
+        """
         design = choose_design(self, setting)
         require_few_counts(design.shapes(), "grid")
         scores = [
@@ -296,7 +307,14 @@ class ModelPairQuestion(TableQuestion):
 
 
 def _describe_thresholds(question: ModelPairQuestion) -> tuple[str, ...]:
-    """Return a note on each threshold of net benefit that is no edge: scores from the next edge are flagged."""
+    """Return a note on each threshold of net benefit that is no edge: scores from the next edge are flagged.
+
+    Args:
+        question: Grids and thresholds.
+
+    Returns:
+        Notes, first model first.
+    """
     notes = list[str]()
     for side, grid in zip(("first", "second"), question._coarsen_grids(), strict=True):
         cell_starts = grid.edges[:-1]
@@ -371,6 +389,9 @@ def _make_readings(
     Args:
         grids: Cells of both scores.
         thresholds: Threshold probabilities of net benefit.
+
+    Returns:
+        Metric by name; each function returns values of shape (...).
     """
     middles = [middles_of(grid) for grid in grids]
     cell_starts = [grid.edges[:-1] for grid in grids]

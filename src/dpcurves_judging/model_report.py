@@ -1,7 +1,10 @@
-"""Model cards: one HTML page with all released results about a model.
+"""Model cards: one HTML page with all released results about a model (model report).
 
-`model_card` shows each result with its plot, its numbers and its privacy loss, and optionally the budget of the ledger.
-A model card is post-processing of released results: it reads no records and costs no budget.
+`model_card` takes results by name, and returns a page that shows each with its plot, its numbers and its privacy loss,
+and optionally the remaining budget. Results are scores, calibration, pairs of models, uplift, forecasts or drift.
+
+Formal guarantees: the page is computed from released results alone. No records are read, so no budget is spent
+(post-processing).
 """
 
 from __future__ import annotations
@@ -15,6 +18,7 @@ from dpcurves.curves.result import ReleasedResult
 from dpcurves.ledger import Statement
 from dpcurves.translation import keep_names, translate
 
+# First paragraph of the page.
 INTRODUCTION = (
     "All numbers and curves below were computed from noisy counts; no number of a single record is shown. "
     "Curves and metrics of one release follow each other, and cost what that release cost once."
@@ -27,16 +31,16 @@ TITLE = "Model card"
 def model_card(results: Mapping[str, Any], statement: Statement | None = None, *, title: str = TITLE) -> str:
     """Return an HTML page with all results about a model, each with its plot, its numbers and its privacy loss.
 
+    Formal guarantees: costs nothing: post-processing of released results.
+
     Args:
         results: Results about the model by name: scores, calibration, pairs of models, uplift, forecasts, drift.
         statement: The statement of the ledger that was charged, `Session.statement`: budget, charges and remaining
-            budget.
+            budget. None: the page shows no budget.
         title: The title of the page.
 
     Returns:
         A page that makes no requests and runs no scripts.
-
-    Formal guarantees: costs nothing: post-processing of released results.
 
     Raises:
         ValueError: `results` is empty.

@@ -225,7 +225,12 @@ class MulticlassQuestion(TableQuestion):
         return statistics
 
     def steps(self, setting: Setting) -> Needs[Multiclass]:
-        """Ask for the counts: one table per score, and one of predictions if their column is named."""
+        """Yield the queries: one table of class by score for each class, and a confusion table if `predicted` names a
+        column.
+
+        Args:
+            setting: Without effect: the tables are the same for any loss.
+        """
         tables: list[PrefixWorkload | CellWorkload] = [
             PrefixWorkload((self.label, Axis(score, separate_outside(self.grid)))) for score in self.scores
         ]
@@ -288,7 +293,15 @@ def _compute_micro_auc(tables: Tables) -> FloatArray:
 
 
 def _compute_one_vs_one_auc(tables: Tables) -> FloatArray:
-    """Return the mean over pairs of classes of the area between the two, by the scores of both, shape (...)."""
+    """Return the one-vs-one area under the ROC curve: the mean over all pairs of classes of the area between the two,
+    by the scores of both (Hand and Till 2001).
+
+    Args:
+        tables: For each class, counts by true class and cell of its score, (..., classes, cells).
+
+    Returns:
+        Areas, (...).
+    """
     areas = [
         (compute_auc(tables[first][..., second, :], tables[first][..., first, :]),
          compute_auc(tables[second][..., first, :], tables[second][..., second, :]))

@@ -302,8 +302,14 @@ class PairwiseScorerQuestion(TableQuestion):
         return {"auc": Statistic(_compute_held_out_auc, null_value=0.5)}
 
     def steps(self, setting: Setting) -> Needs[Any]:
-        """Ask for counts of classes and folds, for sums of features and products one by one, and for held-out
-        scores."""
+        """Yield the queries that fit a linear scorer: counts of classes and folds, one query of sums for each feature
+        and each product of two features, and counts of held-out scores.
+
+        The last query depends on the answers of the earlier ones, which give the scorer of each fold.
+
+        Args:
+            setting: Without effect: the budget fractions are fixed.
+        """
         classes = parse_class_labels(self.label, self.pos_label, self.neg_label)
         fold = self._make_fold_axis()
         queries = [
@@ -372,7 +378,11 @@ class PairwiseScorerQuestion(TableQuestion):
         return Scorecard(name, float(f"{-offset:.{coefficient_digits}g}") if standard else 0.0, self.features, terms)
 
     def _allocate_budget(self) -> list[tuple[Axis, Fraction]]:
-        """Return the axis of each feature and of each product of two, with its budget fraction."""
+        """Return the axis of each feature and of each product of two, with its budget fraction.
+
+        Returns:
+            Pairs of an axis and a budget fraction: features, then products.
+        """
         features = len(self.features)
         pairs = list(_list_pairs(features))
         mean_weight = 4  # loss of the sum of a feature over the loss of the sum of a product

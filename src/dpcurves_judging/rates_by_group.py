@@ -188,14 +188,19 @@ class GroupRates(ScoresByCategory):
     def gaps(self, number: str, level: float, *, population: bool = False) -> dict[tuple[Key, Key], IntervalEstimate]:
         """Return the difference of each pair of groups, with simultaneous intervals that hold with probability `level`.
 
-        Each interval is computed from the intervals of both groups, as in `ScoresByCategory.difference`, at the level
-        of the studentised range of independent numbers (Tukey and Kramer). Groups whose number is not known are left
-        out. Raises the errors of `intervals_of`.
+        Each interval is computed from the intervals of both groups, at the level of the studentised range of
+        independent numbers (Tukey and Kramer). Groups whose number is not known are left out.
 
         Args:
             number: Name of a rate or a metric.
             level: Probability that all intervals contain their differences at once, between 0 and 1.
             population: Whether numbers of the population are meant, rather than those of these records.
+
+        Returns:
+            By pair of groups: first minus second, with its interval.
+
+        Raises:
+            ValueError: the number or level is invalid; or, with `population`, a unit may have several records.
         """
         keys = list(self)
         measured = self._measure_known(number, level, population=population)
@@ -283,7 +288,14 @@ class GroupRates(ScoresByCategory):
 
     def _plot_at_level(self, level: float | None, *, population: bool, ax: Axes | None, name: str | None) -> Axes:
         """Draw selection, true positive and false positive rates of each group with simultaneous intervals; return
-        the axes."""
+        the axes.
+
+        Args:
+            level: Confidence level; None: no intervals are drawn.
+            population: Whether intervals for the population are drawn.
+            ax: Axes to draw on; None: new ones.
+            name: Name in the legend; None: the default.
+        """
         names = self._category_names(None)
         panels = [
             ForestPanel(
@@ -318,8 +330,19 @@ class GroupRates(ScoresByCategory):
         return display.to_frame(display.join_columns(labels, columns))
 
     def _measure_number(self, number: str, level: float, *, population: bool) -> list[IntervalEstimate]:
-        """Return the estimate of a rate or metric in each group, each with an interval at `level`. Raises
-        `InvalidArgument` for an unknown number."""
+        """Return the estimate of a rate or metric in each group, with an interval.
+
+        Args:
+            number: Name of a rate or a metric.
+            level: Confidence level; of rates, intervals of all groups hold at once.
+            population: Whether intervals are for the population.
+
+        Returns:
+            One estimate per group, in order.
+
+        Raises:
+            InvalidArgument: the name is unknown; or for the population, a unit may have several records.
+        """
         require_independent(self.privacy, population)
         if number in RATES:
             rates = self._compute_once(
@@ -334,7 +357,15 @@ class GroupRates(ScoresByCategory):
         return estimates
 
     def _measure_rates(self, level: float, *, population: bool) -> list[dict[str, IntervalEstimate]]:
-        """Return the rates of each group by name, each with an interval at `level`."""
+        """Return the rates of each group by name, each with an interval at `level`.
+
+        Args:
+            level: Confidence level of each interval.
+            population: If True, the intervals are for the population.
+
+        Returns:
+            For each group, in order, its rates by name.
+        """
         rates_by_group = []
         for confusion in self._confusions:
             intervals = confusion.intervals(level, population=population).tolist()
@@ -343,7 +374,14 @@ class GroupRates(ScoresByCategory):
         return rates_by_group
 
     def _measure_reading(self, scores: Scores, reading: Metric, level: float, *, population: bool) -> IntervalEstimate:
-        """Return the estimate of a metric of one group with its interval; NaN if the interval is the whole range."""
+        """Return the estimate of a metric of one group with its interval; NaN if the interval is the whole range.
+
+        Args:
+            scores: Scores of the group.
+            reading: The metric.
+            level: Confidence level of the interval.
+            population: If True, the interval is for the population.
+        """
         low, high = scores.interval(reading, level, population=population)
         if (low, high) == (0.0, reading.value.upper_limit(scores.table)):
             return _make_measured(nan, low, high)
@@ -351,7 +389,13 @@ class GroupRates(ScoresByCategory):
 
     def _measure_known(self, number: str, level: float, *, population: bool) -> list[tuple[int, IntervalEstimate]]:
         """Return the index and the estimate of each group whose number is known, with intervals at the level at
-        which the intervals of all pairs hold simultaneously."""
+        which the intervals of all pairs hold simultaneously.
+
+        Args:
+            number: Name of the rate or metric.
+            level: Confidence level of all pairs together.
+            population: If True, the intervals are for the population.
+        """
         adjusted_level = (
             adjust_level_for_pairs(len(self), require_probability("level", level)) if len(self) > 1 else level
         )
@@ -381,7 +425,14 @@ class CurvesByGroup(ByCategory[IntervalResult]):
     DISTINGUISHING_FACT = "at_once"
 
     def _plot_at_level(self, level: float | None, *, population: bool, ax: Axes | None, name: str | None) -> Axes:
-        """Draw the curves with bands that hold simultaneously at `level`, which the legend states; return the axes."""
+        """Draw the curves with bands that hold simultaneously at `level`, which the legend states; return the axes.
+
+        Args:
+            level: Level of all bands together; None: no bands.
+            population: If True, the bands are for the population, too.
+            ax: Axes to draw on; None: a figure is made.
+            name: Name in the legend; None: no name.
+        """
         return super()._plot_at_level(self._adjust_level(level), population=population, ax=ax, name=name)
 
     def _build_table(self, columns: Mapping[str, Any], level: float) -> display.ResultTable:
@@ -389,11 +440,19 @@ class CurvesByGroup(ByCategory[IntervalResult]):
         return super()._build_table(columns, self._adjust_level(level) or level)
 
     def _legend_title(self, level: float | None) -> str:
-        """Return the column, and the level at which the bands of all categories hold simultaneously."""
+        """Return the column, and the level at which the bands of all categories hold simultaneously.
+
+        Args:
+            level: Level of the bands together; None: no bands are drawn.
+        """
         return self.column if level is None else f"{self.column}; {self._describe_level(level)}"
 
     def _describe_release(self, level: float | None) -> PrivacyStatement:
-        """Return the privacy statement, with a note on the level at which all bands hold simultaneously."""
+        """Return the privacy statement, with a note on the level at which all bands hold simultaneously.
+
+        Args:
+            level: Level of the bands together; None: there are no bands, and no note.
+        """
         return self.privacy if level is None else self.privacy.with_notes(self._describe_level(level))
 
     def _describe_level(self, level: float) -> str:
@@ -476,13 +535,24 @@ def group_curves(scores: ScoresByCategory, reading: str = "roc") -> CurvesByGrou
 
 
 def _make_measured(value: float, low: float, high: float, *open_: float) -> IntervalEstimate:
-    """Return an estimate with its interval, extended to contain the value; NaN if the interval is from 0 to 1."""
+    """Return an estimate with its interval, extended to contain the value; NaN if the interval is from 0 to 1.
+
+    Args:
+        value: The estimate.
+        low: Lower end of its interval.
+        high: Upper end of its interval.
+        open_: Discretization errors below and above, if there are any.
+    """
     if (low, high) == (0.0, 1.0) or not np.isfinite(value):
         return IntervalEstimate(float("nan"), 0.0, 1.0)
     return IntervalEstimate(value, min(low, value), max(high, value), *open_)
 
 
 def _require_by_category(scores: ScoresByCategory) -> ScoresByCategory:
-    """Return `scores`. Raises `TypeError` unless they are scores of several categories."""
+    """Return `scores`, if they are scores of several categories.
+
+    Raises:
+        TypeError: they are something else.
+    """
     require_type("scores", scores, ScoresByCategory, "scores by category, as a ScoresQuestion with by= gives them,")
     return scores

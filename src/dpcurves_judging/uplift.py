@@ -1,17 +1,19 @@
-"""Uplift and Qini curves: how much a treatment helps the records to which a model gives the highest scores.
+"""Uplift and Qini curves (evaluation of uplift models): how much a treatment helps the records with the highest scores.
 
-Among the k records with the highest scores, T are treated and U are not; t of the treated and u of the others have a
-good outcome. Then
+`UpliftQuestion` asks for noisy counts by treatment, outcome and score; the result `Uplift` holds curves, areas and
+bands. Among the k records with the highest scores, T are treated and U are not; t of the treated and u of the others
+have a good outcome. Then
 
     uplift(k)    (t / T - u / U) * k          additional good outcomes if all k were treated
     Qini(k)      t - u * T / U                additional good outcomes among the treated
     area         area between the curve and a straight line to its end, over the same area of a perfect order
 
-`UpliftQuestion` asks for the counts, and `Uplift` holds curves, areas and bands. Scores in one cell are tied. The
-curves are causal only if treatment does not depend on the potential outcomes, as in a randomised trial.
+Scores in one cell are tied. The curves are causal only if treatment does not depend on the potential outcomes, as in a
+randomised trial.
 
 Formal guarantees: a record lies in one cell of the table of treatment, outcome and score, so the question has the loss
-of one histogram. Curves, areas and bands are post-processing.
+of one histogram. Curves, areas and bands are computed from its noisy counts without records, so they lose nothing more
+(post-processing).
 
 Reference: Radcliffe 2007, *Using control groups to target on predicted lift*.
 
@@ -76,26 +78,33 @@ class Uplift(CountedNumbers):
 
     @property
     def records_treated(self) -> FloatArray:
-        """Numbers of records with the highest scores, from none to all: ``(cells + 1,)``; the x values of both
-        curves."""
+        """The x values of both curves, (cells + 1,): how many records are treated, highest scores first, from none to
+        all.
+        """
         return np.asarray(_cumulate_from_top(self._likely_tables[0]).sum(axis=(0, 1)))
 
     @property
     def uplift(self) -> FloatArray:
-        """The uplift curve: additional good outcomes if the records with the highest scores are treated, of the
-        shape of `records_treated`.
+        """The uplift curve: additional good outcomes if the records with the highest scores are treated.
 
-        NaN if an arm is unknown.
+        The shape is that of `records_treated`. NaN if too few records are treated, or too few are not.
         """
         return self._find_curve("uplift")
 
     @property
     def qini(self) -> FloatArray:
-        """The Qini curve: good outcomes among the treated minus good outcomes of as many untreated records."""
+        """The Qini curve: good outcomes among the treated minus good outcomes of as many untreated records.
+
+        The shape is that of `records_treated`. NaN if too few records are treated, or too few are not.
+        """
         return self._find_curve("qini")
 
     def _find_curve(self, name: str) -> FloatArray:
-        """Return the uplift or the Qini curve, shape (cells + 1,); NaN if the effect of the treatment is unknown."""
+        """Return the uplift or the Qini curve, (cells + 1,); NaN if the effect of the treatment is unknown.
+
+        Args:
+            name: uplift or qini.
+        """
         heights = CURVES[name](_cumulate_from_top(self._likely_tables[0]))
         return np.full_like(heights, np.nan) if np.isnan(self.value("effect of treatment")) else heights
 
@@ -138,10 +147,16 @@ class Uplift(CountedNumbers):
         )
 
     def plot_curves(self, ax: Any = None, *, level: float | None = 0.95) -> Any:
-        """Plot both curves with bands at a `level`, and the gain of random treatment; return the axes.
+        """Plot both curves with bands, and the gain of random treatment.
 
-        Bands are for the population if each unit has one record, else for these records; without a level there are
-        none.
+        Bands are for the population if each unit has one record, else for these records.
+
+        Args:
+            ax: Axes of Matplotlib; None: new axes.
+            level: Simultaneous coverage probability of the bands; None: no bands.
+
+        Returns:
+            The axes.
         """
         curves = {"uplift": (self.records_treated, self.uplift), "Qini": (self.records_treated, self.qini)}
         scope, population = list(interval_scopes(self.privacy).items())[-1]
@@ -172,8 +187,11 @@ class UpliftQuestion(TableQuestion):
         score: The column of predicted gains, or a `Scorecard` or `TreeEnsemble`.
         grid: Public cells of scores; outside scores count in the end cells.
         by: Public categories: one result for each, all together at the privacy loss of one.
-        good, neg_label: The two outcomes; records with another outcome are missing.
-        treated_value, control_value: The two treatments.
+        pos_label: Value of a good outcome.
+        neg_label: Value of a bad outcome; None: the usual opposite of `pos_label`, such as 0 of 1. Records with another
+            outcome are missing.
+        treated_value: Value of a treated record.
+        control_value: Value of an untreated record; None: as for `neg_label`.
         model: A statement about the model, printed with the result.
 
     Raises:
@@ -225,7 +243,10 @@ class UpliftQuestion(TableQuestion):
         return (1,)
 
     def statistics(self) -> Mapping[str, Statistic]:
-        """Return by name the areas under the uplift and Qini curves, and the effect of the treatment."""
+        """Return the numbers of the result by name, each with its function of the table and its range.
+
+        They are the areas under the uplift and Qini curves, and the effect of the treatment on all records.
+        """
         return {
             "uplift area": Statistic(lambda tables: _compute_area(tables[0], qini=False), -np.inf, np.inf, 0.0),
             "qini area": Statistic(lambda tables: _compute_area(tables[0], qini=True), -np.inf, np.inf, 0.0),
@@ -233,7 +254,14 @@ class UpliftQuestion(TableQuestion):
         }
 
     def steps(self, setting: Setting) -> Needs[Any]:
-        """Ask for one table: counts by treatment, outcome and cell of the score."""
+        """Ask for one table: counts by treatment, outcome and cell of the score.
+
+        Args:
+            setting: Loss and adjacency.
+
+        Returns:
+            A generator of queries that returns an `Uplift`, or one for each category of `by`.
+        """
         treatment = parse_class_labels(
             self.treatment, self.treated_value, self.control_value, ("control_value", "treated_value")
         )
@@ -255,7 +283,12 @@ def _cumulate_from_top(table: FloatArray) -> FloatArray:
 
 
 def _divide_or_zero(part: FloatArray, whole: FloatArray) -> FloatArray:
-    """Return `part` divided by `whole`; 0 where `whole` is too small to divide by."""
+    """Return a quotient; 0 where the divisor is too small to divide by.
+
+    Args:
+        part: Counts.
+        whole: Counts of the same shape.
+    """
     return np.nan_to_num(divide_counts(part, whole))
 
 
@@ -264,6 +297,9 @@ def _compute_uplift(above: FloatArray) -> FloatArray:
 
     Args:
         above: Counts of the records with the highest scores, shape (..., treatment, outcome, points).
+
+    Returns:
+        Heights of the curve, shape (..., points); a rate is 0 where there are too few records.
     """
     untreated, treated = np.moveaxis(above, -3, 0)
     rates = [_divide_or_zero(counts[..., 1, :], counts.sum(axis=-2)) for counts in (untreated, treated)]
@@ -275,6 +311,9 @@ def _compute_qini(above: FloatArray) -> FloatArray:
 
     Args:
         above: Counts of the records with the highest scores, shape (..., treatment, outcome, points).
+
+    Returns:
+        Heights of the curve, shape (..., points); a rate is 0 where there are too few records.
     """
     untreated, treated = np.moveaxis(above, -3, 0)
     gained = treated[..., 1, :] - untreated[..., 1, :] * _divide_or_zero(treated.sum(axis=-2), untreated.sum(axis=-2))
@@ -287,10 +326,13 @@ CURVES: Mapping[str, Callable[[FloatArray], FloatArray]] = MappingProxyType(
 
 
 def _compute_effect(totals: FloatArray) -> FloatArray:
-    """Return the rate of good outcomes of the treated minus that of the untreated; NaN if an arm has too few records.
+    """Return the rate of good outcomes of the treated minus that of the untreated.
 
     Args:
         totals: Counts of all records, shape (..., treatment, outcome).
+
+    Returns:
+        Numbers of shape (...), from -1 to 1; NaN if too few records are treated, or too few are not.
     """
     untreated, treated = np.moveaxis(totals, -2, 0)
     treated_rate = divide_counts(treated[..., 1], treated.sum(axis=-1))
@@ -298,11 +340,14 @@ def _compute_effect(totals: FloatArray) -> FloatArray:
 
 
 def _compute_area(table: FloatArray, *, qini: bool) -> FloatArray:
-    """Return the area above random treatment, divided by that of the perfect order; NaN if an arm has too few records.
+    """Return the area above random treatment, divided by that of the perfect order.
 
     Args:
         table: Counts by treatment, outcome and cell of the score, shape (..., 2, 2, cells).
         qini: If True, the area of the Qini curve, else of the uplift curve.
+
+    Returns:
+        Numbers of shape (...); NaN if too few records are treated, or too few are not.
     """
     curve = _compute_qini if qini else _compute_uplift
     # A total below 0 is noise. It would make the area of the perfect order small, or 0, and hide the whole area.
@@ -314,21 +359,27 @@ def _compute_area(table: FloatArray, *, qini: bool) -> FloatArray:
         heights = curve(above)
         area = ((heights[..., 1:] + heights[..., :-1]) / 2 * np.diff(records, axis=-1)).sum(axis=-1)
         areas.append(area - records[..., -1] * heights[..., -1] / 2)
-    return mask_empty(divide_counts(*areas), table.sum(axis=(-2, -1)).min(axis=-1))  # both arms need records
+    return mask_empty(divide_counts(*areas), table.sum(axis=(-2, -1)).min(axis=-1))  # both treatments need records
 
 
 def _make_best_qini(totals: FloatArray) -> FloatArray:
-    """Return cumulated counts of the order that maximises the Qini curve.
+    """Return cumulated counts of the order that maximises the Qini curve, shape (..., 2, 2, points).
 
     Treated records with a good outcome come first, untreated records with a good outcome last.
+
+    Args:
+        totals: Counts by treatment and outcome, shape (..., 2, 2).
     """
     return _cumulate_from_top(_arrange_cells(totals, [[(1, 1)], [(0, 0), (1, 0)], [(0, 1)]]))
 
 
 def _make_best_uplift(totals: FloatArray) -> FloatArray:
-    """Return cumulated counts of the order that maximises the uplift curve.
+    """Return cumulated counts of the order that maximises the uplift curve, shape (..., 2, 2, points).
 
     Records whose treatment and outcome agree come first, then the larger of the two remaining groups.
+
+    Args:
+        totals: Counts by treatment and outcome, shape (..., 2, 2).
     """
     first, second = ([[(1, 1)], [(0, 0)], *last_groups] for last_groups in ([[(0, 1)], [(1, 0)]], [[(1, 0)], [(0, 1)]]))
     prefers_first = (totals[..., 0, 1] > totals[..., 1, 0])[..., None, None, None]

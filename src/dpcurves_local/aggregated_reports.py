@@ -155,6 +155,16 @@ def _compute_covariances(
     """Return the variances of the support of the true and of another answer, the covariance terms, and the gain.
 
     The terms are `constant` and `slope` of `LevelReports.find_debiased_variance`.
+
+    Args:
+        p_true: Probability that a report supports the person's answer.
+        p_other: Probability that it supports one given other answer.
+        p_true_and_other: Probability that it supports both.
+        two_others: Probability that it supports two given other answers.
+
+    Returns:
+        Variance of the support of the true answer, variance of another's, `constant` and `slope` of the covariances in
+        `LevelReports.find_debiased_variance`, and the gain ``p_true - p_other``.
     """
     constant = two_others - p_other**2
     slope = p_true_and_other - p_true * p_other - constant
@@ -188,7 +198,17 @@ def simulate_errors(distribution: AggregatedReports, draws: int, generator: np.r
 
 
 def _simulate_reports(distribution: AggregatedReports, draws: int, generator: np.random.Generator) -> FloatArray:
-    """Simulate whole releases for the expected number of people in each cell: sampling by level, then randomisation."""
+    """Simulate the errors of whole releases, exactly: people of each cell are sampled by level, then their reports are
+    randomised.
+
+    Args:
+        distribution: Levels, randomisers and the expected shares of the cells.
+        draws: Number of simulated releases.
+        generator: Random numbers of the simulation.
+
+    Returns:
+        Released minus true numbers of people, (draws, answers of all levels, with missing last).
+    """
     people = apportion_people(distribution.people, distribution.cell_shares)
     tallies = []
     missing = []
@@ -223,7 +243,18 @@ def apportion_people(people: int, shares: FloatArray) -> IntArray:
 def _sample_people_by_level(
     distribution: AggregatedReports, people: IntArray, draws: int, generator: np.random.Generator
 ) -> list[IntArray]:
-    """Sample the number of people of each cell at every level, (draws, cells): without replacement, or everyone."""
+    """Draw which people report on which level: each person on one level (sampling without replacement), or everyone on
+    all.
+
+    Args:
+        distribution: Levels and their numbers of reports.
+        people: Number of people of each cell, (cells,).
+        draws: Number of simulated releases.
+        generator: Random numbers of the simulation.
+
+    Returns:
+        For each level the number of people of each cell, (draws, cells).
+    """
     if distribution.about_all:
         return [np.repeat(people[None], draws, axis=0) for _ in distribution.reported_levels]
     occupied = np.flatnonzero(people)
@@ -244,7 +275,14 @@ def _sample_people_by_level(
 
 
 def _sample_hypergeometric(people: IntArray, size: int, draws: int, generator: np.random.Generator) -> IntArray:
-    """Draw samples of `size` people without replacement; return the number of people in each cell, (draws, cells)."""
+    """Draw samples of `size` people without replacement; return the number of people in each cell, (draws, cells).
+
+    Args:
+        people: Number of people in each cell, (cells,).
+        size: Number of people in a sample.
+        draws: Number of samples.
+        generator: Random numbers of the samples.
+    """
     return np.asarray(generator.multivariate_hypergeometric(people, size, size=draws, method="marginals"))
 
 
@@ -284,9 +322,17 @@ def _compute_narrowing(level: LevelReports, answers: IntArray) -> FloatArray:
 
 
 def _simulate_normal_errors(distribution: AggregatedReports, draws: int, generator: np.random.Generator) -> FloatArray:
-    """Simulate errors from normal distributions.
+    """Simulate the errors of whole releases by normal distributions, which is faster than exact simulation.
 
     Their covariances are the exact ones of false reports, and of sampling people without replacement.
+
+    Args:
+        distribution: Levels, randomisers and the expected shares of the cells.
+        draws: Number of simulated releases.
+        generator: Random numbers of the simulation.
+
+    Returns:
+        Errors in people, (draws, answers of all levels, with missing last).
     """
     sampling_errors = _simulate_sampling_errors(distribution, draws, generator)
     counts = []
@@ -313,6 +359,14 @@ def _simulate_sampling_errors(
     people that finer levels did not ask. If n of m people are drawn, and the sum of these m has the error d, the sum of
     the n has the error ``n / m * d`` plus noise with ``n * (1 - n / m)`` times the covariance ``diag(f) - f f'`` of one
     person. The recursion begins with the finest level, so each level needs only the table of its own answers.
+
+    Args:
+        distribution: Levels and their numbers of reports.
+        draws: Number of simulated releases.
+        generator: Random numbers of the simulation.
+
+    Returns:
+        Errors in people by level, (draws, answers of the level) each.
     """
     if len(distribution.reported_levels) == 1 or distribution.about_all:
         return []

@@ -1,10 +1,10 @@
-"""Aggregation of reports in local differential privacy: count one report per person, and estimate the curve.
+"""Aggregation in local differential privacy: count one randomised report per person, and estimate the curve.
 
 A task is the public document with the question and the privacy loss. Each person's device randomises one answer to it,
 and sends the result, a report, under a pseudonym. The aggregator counts how many reports support each answer, and
 removes the bias of the randomisation.
 
-    aggregate     estimates the curve of a task, such as a distribution function, from all reports at once
+    aggregate     task, all reports -> the estimated curve, such as a distribution function
     Collection    adds reports batch by batch; counts each pseudonym once, and skips damaged reports
     Inviter       signs invitations (Ed25519), so that a server accepts one report per invited person
 
@@ -59,6 +59,35 @@ BATCH_REPORTS = 2**14
 """Reports that are joined to one batch when they are added one by one: a batch has a fixed cost, and one of this size
 takes about a megabyte.
 """
+
+
+def aggregate(reports: Iterable[bytes] | str | Path, task: Task) -> Any:
+    """Return the curve of a task, estimated from the reports of people.
+
+    A person counts once. Damaged reports and those of another task are left out. Use `Collection` to see how many these
+    were, or to read several files.
+
+    Args:
+        reports: Results of `Task.randomize`, one per item or concatenated; or the path of a file of them.
+        task: The task of the reports.
+
+    Returns:
+        The result of the task's question, such as a `CDF`.
+
+    Raises:
+        ValueError: there are no reports, or the file cannot be read.
+
+    >>> import dpcurves as dp
+    >>> task = Task(dp.CdfQuestion("age", dp.Grid(0, 100, cells=4)), dp.PrivacyLoss.pure(8), people=400)
+    >>> aggregate([task.randomize(30) for _ in range(400)], task).quantile_cell(0.5).tolist()
+    [25.0, 50.0]
+    """
+    collection = Collection(task)
+    if isinstance(reports, str | Path):
+        collection.add_file(reports)
+    else:
+        collection.add_each(reports)
+    return collection.curve()
 
 
 class Collection:
@@ -166,6 +195,13 @@ class Collection:
         return curve
 
 
+def _split_batches(reports: Iterable[bytes]) -> Iterator[list[bytes]]:
+    """Yield lists of up to `BATCH_REPORTS` reports."""
+    iterator = iter(reports)
+    while batch := list(islice(iterator, BATCH_REPORTS)):
+        yield batch
+
+
 class SortedNameSet:
     """A set of 8-byte pseudonyms, stored as sorted runs. It needs no compiled loops, unlike `HashedNameSet`."""
 
@@ -236,42 +272,6 @@ def _sort_indices(numbers: NDArray[np.uint64]) -> IntArray:
     if np.any(ordered[1:] == ordered[:-1]):
         return np.argsort(numbers, kind="stable")
     return order
-
-
-def aggregate(reports: Iterable[bytes] | str | Path, task: Task) -> Any:
-    """Return the curve of a task, estimated from the reports of people.
-
-    A person counts once. Damaged reports and those of another task are left out. Use `Collection` to see how many these
-    were, or to read several files.
-
-    Args:
-        reports: Results of `Task.randomize`, one per item or concatenated; or the path of a file of them.
-        task: The task of the reports.
-
-    Returns:
-        The result of the task's question, such as a `CDF`.
-
-    Raises:
-        ValueError: there are no reports, or the file cannot be read.
-
-    >>> import dpcurves as dp
-    >>> task = Task(dp.CdfQuestion("age", dp.Grid(0, 100, cells=4)), dp.PrivacyLoss.pure(8), people=400)
-    >>> aggregate([task.randomize(30) for _ in range(400)], task).quantile_cell(0.5).tolist()
-    [25.0, 50.0]
-    """
-    collection = Collection(task)
-    if isinstance(reports, str | Path):
-        collection.add_file(reports)
-    else:
-        collection.add_each(reports)
-    return collection.curve()
-
-
-def _split_batches(reports: Iterable[bytes]) -> Iterator[list[bytes]]:
-    """Yield lists of up to `BATCH_REPORTS` reports."""
-    iterator = iter(reports)
-    while batch := list(islice(iterator, BATCH_REPORTS)):
-        yield batch
 
 
 LABEL = b"dpcurves local invitation\n"  # signed before the task, so that no other signature is an invitation
@@ -371,5 +371,10 @@ def verify_invitation(task: Task, invitation: str) -> bytes:
 
 
 def _encode_signed_name(task: Task, name: bytes) -> bytes:
-    """Return the bytes that an invitation signs: a label, the task's hash and the pseudonym."""
+    """Return the bytes that an invitation signs: a label, the task's hash and the pseudonym.
+
+    Args:
+        task: The task.
+        name: The pseudonym, 8 bytes.
+    """
     return LABEL + bytes.fromhex(task.hash) + name

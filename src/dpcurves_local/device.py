@@ -1,11 +1,12 @@
-"""The code that runs on a person's device: it finds the cell of a value, rounds it, and stores the report.
+"""SECRET. Local differential privacy on a person's device: find the cell of a value, round it, and store the report.
 
-    find_slot             the cell of a value in the task's table, as one index
+    find_slot             value -> the cell of the task's table, as one index
     StochasticRounding    rounds a number to one of the two nearest cell middles, without bias
     ReportMemo            a file with one report per task and person, which is returned on each later request
+                          (memoization)
 
-Everything here may see the value, so it is SECRET: no function logs it or puts it into an error message, and
-`find_slot` turns errors into a missing value.
+The randomiser, which adds the noise, is elsewhere. Everything here may see the value, so no function logs it or puts it
+into an error message, and `find_slot` turns errors into a missing value.
 
 Formal guarantees: rounding only mixes the reports of two cells, so it does not increase the loss of the randomiser. A
 repeated request returns the stored report, so asking again reveals nothing new.
@@ -49,7 +50,7 @@ from dpcurves.records.monotone import find_chain, invert_grid
 
 from .report_file import normalize_name
 
-_CLASSES = (str, int, float)
+_CLASSES = (str, int, float)  # types of values that can equal a category
 
 
 def find_slot(axes: Sequence[Axis | Categories], value: Any) -> int:
@@ -77,9 +78,11 @@ def find_slot(axes: Sequence[Axis | Categories], value: Any) -> int:
 
 
 def _split_value(axes: Sequence[Axis | Categories], value: Any) -> list[Any]:
-    """Return one value per axis, None where it is missing.
+    """SECRET: return one value per axis, None where it is missing. Raises nothing.
 
-    A mapping is read column by column. Any other value belongs to the last axis.
+    Args:
+        axes: Axes of the table.
+        value: A mapping, which is read column by column; any other value belongs to the last axis.
     """
     try:
         if isinstance(value, Mapping):
@@ -90,7 +93,14 @@ def _split_value(axes: Sequence[Axis | Categories], value: Any) -> list[Any]:
 
 
 def _invert_axis(axis: Axis | Categories) -> Axis | Categories:
-    """Return an axis of ``ln(x)`` or ``exp(x)`` as an axis of x on the inverse grid; any other axis unchanged."""
+    """Return an axis of an increasing function of x, such as ``ln(x)``, as an axis of x on the inverse grid.
+
+    Args:
+        axis: An axis. One that is no such function is returned unchanged.
+
+    Raises:
+        ValueError: of an axis with two times only one is such a function, or both are different ones.
+    """
     if not isinstance(axis, Axis) or not isinstance(axis.column, str) or "(" not in axis.column:
         return axis
     chain = find_chain(axis.column)
@@ -110,9 +120,11 @@ def _invert_axis(axis: Axis | Categories) -> Axis | Categories:
 
 
 def _has_ordered_times(axes: Sequence[Axis | Categories], value: Any) -> bool:
-    """SECRET: return whether the earlier time precedes the later one, on each axis that has two times.
+    """SECRET: return whether the earlier time precedes the later one, on each axis that has two times. Raises nothing.
 
-    An open end, which has no time, counts as ordered. Raises nothing.
+    Args:
+        axes: Axes of the table.
+        value: The person's value or mapping. An open end, which has no time, counts as ordered.
     """
     for axis in axes:
         if not isinstance(axis, OrderedAxis):
@@ -127,7 +139,12 @@ def _has_ordered_times(axes: Sequence[Axis | Categories], value: Any) -> bool:
 
 
 def _passes_filter(axes: Sequence[Axis | Categories], value: Any) -> bool:
-    """SECRET: return whether a person's row meets the task's filter; True if the task has none. Raises nothing."""
+    """SECRET: return whether a person's row meets the task's filter. Raises nothing.
+
+    Args:
+        axes: Axes of the table, of which the first with a filter decides; without one the result is True.
+        value: The person's mapping from columns to values. False if the filter cannot be evaluated on it.
+    """
     where = next((axis.where for axis in axes if axis.where), "")
     if not where:
         return True
@@ -137,10 +154,17 @@ def _passes_filter(axes: Sequence[Axis | Categories], value: Any) -> bool:
 
 
 def _read_column(axis: Axis | Categories, value: Mapping[Any, Any]) -> Any:
-    """SECRET: return a person's value for an axis; None if the mapping lacks the column.
+    """SECRET: return a person's value for an axis.
 
-    The value is 1 for an axis of all records, and the result of the expression for a derived column. Raises if an
-    expression needs a column that the mapping lacks.
+    Args:
+        axis: The axis; its column may be an expression.
+        value: Mapping from columns to values.
+
+    Returns:
+        The value; 1 for an axis of all records; None if the mapping lacks the column.
+
+    Raises:
+        Exception: an expression needs a column that the mapping lacks, or a value of another type.
     """
     name = str(axis.column)
     if name == ALL_RECORDS and isinstance(axis, Axis):
@@ -154,14 +178,25 @@ def _read_column(axis: Axis | Categories, value: Mapping[Any, Any]) -> Any:
 def _evaluate(text: str, value: Mapping[str, Any], expected: ValueType | None) -> Any:
     """SECRET: return the value of an expression for one person.
 
-    Raises if the mapping lacks a column or a value has another type than the expression needs.
+    Args:
+        text: The expression.
+        value: Mapping from columns to values.
+        expected: Type of the result; None: any.
+
+    Raises:
+        Exception: the mapping lacks a column, or a value has another type than the expression needs.
     """
     table = {name: [component] for name, component in value.items()}
     return evaluate_expression(parse_expression(text), table, expected)[0]
 
 
 def _find_cell(axis: Axis, value: Any) -> int:
-    """SECRET: return the index of the cell that holds a value; the number of cells if it is missing. Raises nothing."""
+    """SECRET: return the index of the cell that holds a value; the number of slots if it is missing. Raises nothing.
+
+    Args:
+        axis: The axis.
+        value: The person's value; anything that is no number counts as missing.
+    """
     number = _parse_number(value)
     if isinstance(axis, OpenEndedAxis) and isnan(number) and (value is None or isinstance(value, Real)):
         number = inf if axis.missing_above else -inf
@@ -169,7 +204,14 @@ def _find_cell(axis: Axis, value: Any) -> int:
 
 
 def _parse_number(value: Any) -> float:
-    """SECRET: convert to a float; NaN for text, bytes, booleans, and values whose conversion raises an exception."""
+    """SECRET: convert a value to a float. Raises nothing.
+
+    Args:
+        value: The value, of any type.
+
+    Returns:
+        The number, infinite if it is too large; NaN for text, bytes, booleans, and values that cannot be converted.
+    """
     try:
         return nan if isinstance(value, bool) or not isinstance(value, Real | Decimal) else _to_float(value)
     except Exception:  # a number class of the caller may raise anything
@@ -185,10 +227,14 @@ def _to_float(value: Any) -> float:
 
 
 def _find_category(axis: Categories, value: Any) -> int:
-    """SECRET: return the index of the category that equals the value or its text; the number of categories if none
-    does.
+    """SECRET: return the index of the category that equals a value or its text. Raises nothing.
 
-    If the axis ends with a category for all others, an unlisted value gets that one unless it is missing.
+    Args:
+        axis: The axis. If it ends with a category for all others, an unlisted value gets that one unless it is missing.
+        value: The person's value.
+
+    Returns:
+        The index; the number of categories if no category matches.
     """
     has_other = isinstance(axis, SelectedCategories)
     with suppress(Exception):  # a class of the caller may raise anything; an integer may be too long to print
@@ -206,7 +252,7 @@ def _find_category(axis: Categories, value: Any) -> int:
 PARTS = 2**32
 """Denominator of rounding probabilities: 32 random bits decide."""
 MOST_FINE_CELLS = 2**20
-"""Fine cells of a grid at most, which resolve where a number lies between two cell middles."""
+"""Largest number of fine cells of a grid, which resolve where a number lies between two cell middles."""
 
 
 class Rounding(StrEnum):
@@ -279,7 +325,7 @@ class StochasticRounding:
 
     @cached_property
     def fine_axis(self) -> Axis:
-        """The column with fine cells, an equal number in each cell."""
+        """The axis with each cell divided into equally many fine cells, at most 2**20 in all."""
         grid = self.axis.grid
         return replace(self.axis, grid=Grid(grid.lower, grid.upper, cells=grid.cells * self._fine_cells_per_cell))
 
@@ -339,7 +385,7 @@ class ReportMemo:
 
     @classmethod
     def from_path(cls, path: str | Path) -> ReportMemo:
-        """Return the memo in the file of this name."""
+        """Return the memo in the file of this name, which need not exist yet."""
         return cls(Path(path))
 
     def load_or_create(self, task: str, person: str, make_report: Callable[[], bytes]) -> bytes:
@@ -369,7 +415,8 @@ class ReportMemo:
     def _open_store(self) -> Iterator[sqlite3.Connection]:
         """Open the database with its table.
 
-        Raises `InvalidArgument` if it is locked for more than 60 seconds, damaged, or of another format.
+        Raises:
+            InvalidArgument: the file is locked for more than 60 seconds, damaged, or of another format.
         """
         try:
             # 60.0: seconds to wait while another process has locked the memo file, before it is an error

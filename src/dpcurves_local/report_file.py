@@ -322,7 +322,13 @@ class ReportFormat:
         return count if header == self.header_prefix + encode_count(count) else None
 
     def _view_records(self, view: memoryview, position: int, records: int) -> Octets:
-        """Return the bytes of consecutive records as rows, without a copy."""
+        """Return the bytes of consecutive records as rows, without a copy.
+
+        Args:
+            view: Content of the file.
+            position: Offset of the first record in bytes.
+            records: Number of records.
+        """
         flat = np.frombuffer(view[position : position + records * self.record_size], dtype=np.uint8)
         return flat.reshape(records, self.record_size)
 
@@ -367,6 +373,12 @@ class ReportFormat:
 
         Odd weights are invertible, so any single changed byte changes the sum. Other errors are detected with high
         probability. The task determines the weights, so records of another task fail too.
+
+        Args:
+            content: Rows, (people, bytes).
+
+        Returns:
+            Checksums, (people,).
         """
         weights = self._checksum_weights
         checksums = np.empty(len(content), dtype=np.uint32)
@@ -390,7 +402,13 @@ def _sum_weighted_octets(content: Octets, weights: NDArray[np.uint32]) -> NDArra
 
 @compile_loop
 def _fill_weighted_sums(content: Octets, weights: NDArray[np.uint32], sums: NDArray[np.uint32]) -> None:
-    """Write the checksum of each row: the compiled twin of `_sum_weighted_octets`."""
+    """Write the checksum of each row: the compiled twin of `_sum_weighted_octets`.
+
+    Args:
+        content: Octets of the rows, (rows, columns).
+        weights: Odd weights of the columns, (columns,); the first is also the start of each sum.
+        sums: Receives the checksums, (rows,).
+    """
     for row in range(len(content)):
         total = weights[0]
         for column in range(content.shape[1]):

@@ -148,7 +148,16 @@ class ReportStore:
         """Write the new reports of several requests with one sync, and return the number of new reports of each
         request.
 
-        Raises `OSError` if the disk fails. Requests that exceed the capacity are written one by one.
+        Requests that exceed the capacity are written one by one.
+
+        Args:
+            offers: Names and messages of each request.
+
+        Returns:
+            For each request the number of new reports, or the error that refuses it.
+
+        Raises:
+            OSError: the disk fails, or failed before and left a report in part.
         """
         if self._broken:
             raise OSError(EIO, "an earlier report was stored only in part; start the server again")
@@ -169,6 +178,9 @@ class ReportStore:
     def _write_until_full(self, offers: Sequence[PendingReports]) -> list[int | Exception]:
         """Write requests one by one while they fit; return for each the number of new reports, or the error that
         refuses it.
+
+        Args:
+            offers: Names and messages of each request.
         """
         if len(offers) > 1:
             return [outcome for offer in offers for outcome in self._write_pending([offer])]
@@ -224,10 +236,16 @@ class ReportStore:
         self._end = valid_size
 
     def _require_headers(self, heads: Octets, expected_head: bytes) -> None:
-        """Refuse a file with a record header that is not this task's.
+        """Check that all records of a file have this task's header.
 
-        Zeros are accepted: a power failure leaves them in blocks that had not reached the disk. Raises
-        `InvalidArgument`.
+        Zeros are accepted: a power failure leaves them in blocks that had not reached the disk.
+
+        Args:
+            heads: Headers in the file, (records, bytes).
+            expected_head: Header of this task.
+
+        Raises:
+            InvalidArgument: a header is another one; the file is closed.
         """
         if not np.all((heads == np.frombuffer(expected_head, dtype=np.uint8)) | (heads == 0)):
             os.close(self._file)
@@ -237,7 +255,12 @@ class ReportStore:
 def _open_locked(path: Path) -> int:
     """Open or create the file, readable by its owner only, lock it, and return its descriptor.
 
-    Raises `OSError`; or `InvalidArgument` if a running server has locked the file.
+    Args:
+        path: Path of the file.
+
+    Raises:
+        InvalidArgument: a running server has locked the file.
+        OSError: the file cannot be opened or created.
     """
     file = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
     try:
@@ -314,6 +337,10 @@ def _split_messages(form: ReportFormat, reports: bytes | memoryview) -> Iterator
     """Split reports into messages below the size limit, each with the number of damaged records found before it.
 
     A number of damaged records comes with an empty message, which is not sent.
+
+    Args:
+        form: Format of the reports, with the size of a record.
+        reports: Content of a file of reports.
     """
     max_records = max(1, (LARGEST_MESSAGE - len(form.single_header)) // form.record_size)
     for records in form.parse_reports(reports):
@@ -485,12 +512,20 @@ class ReportReceiver:
 
 
 def create_app(reception: ReportReceiver) -> Starlette:
-    """Return the web app of one task: ``GET /task``, ``GET /tasks/NAME``, ``POST /tasks/NAME/reports``."""
+    """Return the web app of one task: ``GET /task``, ``GET /tasks/NAME``, ``POST /tasks/NAME/reports``.
+
+    Args:
+        reception: Receiver of the task's reports, which checks and stores them.
+    """
     # 64: threads that store reports: as many requests share one sync of the disk at most
     threads = ThreadPoolExecutor(64, "report")
 
     def require_task(task: str) -> None:
-        """Refuse a request about another task. Raises `ProtocolError`."""
+        """Check that a request is about the task that is served.
+
+        Raises:
+            ProtocolError: it is about another task (status 404).
+        """
         if task != reception.task_name:
             raise ProtocolError("task", "is not served here; ask the server that the task document names", 404)
 

@@ -1,20 +1,21 @@
 """U-statistics in local differential privacy: unbiased means of a kernel over pairs of people, with exact variances.
 
 A kernel is a function of two people's values, here a table K over pairs of cells, such as the distance of their
-middles.
+middles. Each person sent one randomised report about a cell.
 
-Each person sent one randomised report about a cell. A report, once debiased, is a vector z. Its expectation is e, the
-unit vector of the true answer. Its covariance is ``P (common I + own e e') P``, where P subtracts the mean.
+    DebiasedReports.mean                 counts of reports, kernel -> unbiased mean over pairs
+    DebiasedReports.deviation_of_mean    its standard deviation, for these people or for a population
 
-Let c be the sum of n reports and K a kernel. Then
+A report, once debiased, is a vector z. Its expectation is e, the unit vector of the true answer. Its covariance is
+``P (common I + own e e') P``, where P subtracts the mean. Let c be the sum of n reports. Then
 
     sum over i != j of z_i' K z_j  =  c' K c - sum_i z_i' K z_i           U = estimate / (n (n - 1))
 
 The second term is replaced by its expectation given the counts (`PairForm.unbiased_sum`), so counts suffice. The
 variance has a closed form, both for these people and for a random sample of people (Hoeffding).
 
-Formal guarantees: everything here is a function of randomised reports, so it has no privacy loss beyond theirs
-(post-processing).
+Formal guarantees: everything here is computed from randomised reports, without the true answers, so nothing is lost
+beyond the reports' loss (post-processing).
 
 References: Hoeffding 1948; Bell, Bellet, Gascon and Kulkarni 2019, Algorithm 1 and Lemma 1.
 
@@ -89,7 +90,7 @@ class DebiasedReports:
 
     @property
     def deviation_of_missing(self) -> float:
-        """Standard deviation of the number of missing values due to noise, approximate if few are missing."""
+        """Standard deviation, due to noise, of the estimated number of missing values; accurate if few are missing."""
         return sqrt(max(self.people * self.common_variance, 0.0))
 
     def deviation_of_mean(self, kernel: FloatArray, population: bool) -> float:
@@ -153,7 +154,7 @@ class PairForm:
 
     @property
     def unbiased_sum(self) -> float:
-        """The unbiased estimate of the sum: ``c' K c`` minus the expected terms in which a report meets itself."""
+        """The unbiased estimate of the sum: ``c' K c`` minus the expected products of a report with itself."""
         debiased, inner = self.reports, self.doubly_centred_diagonal
         itself = np.diag(self.kernel) + debiased.common_variance * inner.sum() + debiased.extra_true_variance * inner
         return float(debiased.counts @ self.kernel @ debiased.counts - debiased.counts @ itself)
@@ -182,8 +183,9 @@ class PairForm:
         return max(4 * float(linear) + 2 * (all_pairs - float(counts @ itself)), 0.0)
 
     def variance_for_population(self) -> float:
-        """Return the variance of the sum if people are a random sample: Hoeffding's variance of a U-statistic of
-        debiased reports (Bell et al., Lemma 1).
+        """Return the variance of the sum if people are a random sample.
+
+        This is Hoeffding's variance of a U-statistic of debiased reports (Bell et al. 2019, Lemma 1).
         """
         debiased = self.reports
         people = self.reports.people

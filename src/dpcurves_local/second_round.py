@@ -22,7 +22,7 @@ from base64 import b64decode, b64encode
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from decimal import ROUND_CEILING, Context, Decimal
-from enum import StrEnum
+from enum import IntEnum, StrEnum
 from fractions import Fraction
 from functools import cached_property
 from math import prod, sqrt
@@ -56,12 +56,19 @@ from .report_file import PSEUDONYM_SIZE, Numbers, Octets, has_drawn_names, names
 from .task import UNFILTERED, VERSION, Task
 from .trust import Local, find_randomisers
 
-ONE, ZERO = 0, 1
-"""Slots of the answers: a one falls in the only cell of the table, a zero counts as missing from it."""
 KEY = "local_second_round"
 _FIELDS = KEY, "task", "before", "curve", "first", "chances", "names", "earlier"
 _SIX_DIGITS_UP = Context(prec=6, rounding=ROUND_CEILING)
 """Decimal context of a printed epsilon of both rounds: six significant digits, rounded up."""
+
+
+class BitSlot(IntEnum):
+    """Slots of the answers."""
+
+    ONE = 0
+    """The only cell of the table."""
+    ZERO = 1
+    """Counts as missing from the table."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -179,7 +186,7 @@ class SecondRound(Task):
     def from_first_round(
         cls, task: Task, curve: CDF, first_class: FirstClass, people: int, *, names: bytes | None = None
     ) -> SecondRound:
-        """Make the second round from the curve of a first round.
+        """Return the second round, in which the other class reports one bit each, from the curve of a first round.
 
         Args:
             task: The task of the first class, which asks for a distribution function.
@@ -278,7 +285,7 @@ class SecondRound(Task):
         release = reply(Step(query, Fraction(1)), budget.pay(query.charged_query, Fraction(1)))
         distribution = release.plan.distribution.require_type(AggregatedReports)
         (level,) = distribution.levels
-        bits = BitCounts(distribution.people, int(release.values[ONE]), float(level.gain), float(level.p_other))
+        bits = BitCounts(distribution.people, int(release.values[BitSlot.ONE]), float(level.gain), float(level.p_other))
         curve = CDF.from_json(self.curve)
         refused = repeated_people == 0 and self.names is not None and not has_drawn_names(self._name_rows)
         return self._add_losses(
@@ -288,6 +295,11 @@ class SecondRound(Task):
     def _add_losses(self, statistic: UStatistic, people: tuple[int, int], repeats_refused: bool) -> TwoRoundArea:
         """Return the estimate with the numbers of people, the losses of one and of both rounds, and the privacy
         statement.
+
+        Args:
+            statistic: The estimate.
+            people: Numbers of people of both rounds.
+            repeats_refused: If True, nobody reported in both rounds.
         """
         losses: dict[str, Any] = {"loss_in_one_round": self.loss, "loss_in_both_rounds": self.loss_in_both_rounds}
         losses["is_exact"] = self.earlier is not None and self.loss.is_pure
@@ -304,14 +316,19 @@ class SecondRound(Task):
         )
 
     def _draw_answers(self, slots: IntArray, source: Randomness) -> IntArray:
-        """SECRET: return the slot `ONE` with the published probability of each score's slot, else `ZERO`."""
+        """SECRET: return `BitSlot.ONE` with the published probability of each score's slot, else `BitSlot.ZERO`.
+
+        Args:
+            slots: Slot of each person's score.
+            source: Random numbers of the person's report.
+        """
         thresholds = np.array([*self.one_probabilities, PROBABILITY_PARTS // 2], dtype=np.uint64)
         words = np.frombuffer(source.random_bytes(4 * len(slots)), dtype="<u4").astype(np.uint64)
-        return np.where(words < thresholds[slots], ONE, ZERO)
+        return np.where(words < thresholds[slots], BitSlot.ONE, BitSlot.ZERO)
 
     @classmethod
     def from_json(cls, text: str) -> SecondRound:
-        """Parse the output of `to_json`.
+        """Return the second round that a JSON document describes, as `to_json` wrote it.
 
         Args:
             text: A JSON document; every statement in it is checked, because it comes from a server.
@@ -363,7 +380,17 @@ class SecondRound(Task):
 
 
 def _parse_first_round(stored: dict[str, Any]) -> dict[str, Any]:
-    """Return the names and the task of the first round, as far as a document has them."""
+    """Return the names and the task of the first round, as far as a document has them.
+
+    Args:
+        stored: Fields of the document.
+
+    Returns:
+        ``names``, the pseudonyms as bytes, and ``earlier``, the task as JSON; None where the document has none.
+
+    Raises:
+        InvalidArgument: the names are no Base64.
+    """
     names = stored.get("names")
     earlier = stored.get("earlier")
     try:
@@ -406,6 +433,11 @@ def _list_bit_ratios(chances: Sequence[int], starts: Sequence[int], bit: Fractio
 
     The ratio grows with the first value's probability and shrinks with the second's. So the two largest and the two
     smallest probabilities of intervals suffice.
+
+    Args:
+        chances: Probability of the answer 1 for each slot, in units of ``1 / PROBABILITY_PARTS``.
+        starts: First slot of each interval.
+        bit: Likelihood ratio of the randomised bit.
     """
     probabilities = np.array(chances, dtype=np.int64)
     largest = np.append(np.maximum.reduceat(probabilities, list(starts)), PROBABILITY_PARTS // 2)
@@ -449,7 +481,7 @@ def publish(collection: Collection, first_class: FirstClass, people: int, *, nam
 
 
 def read_task(path: str | Path) -> Task:
-    """Read the task of a file, of a single round or of a second round.
+    """Return the task in a file, of a single round or of a second round.
 
     Raises:
         ValueError: the file cannot be read, or does not contain a task.
@@ -555,7 +587,12 @@ def estimate_area(curve: CDF, first_class: FirstClass, bits: BitCounts) -> UStat
     """
 
     def find_ends(level: float, population: bool) -> tuple[float, float]:
-        """Return the endpoints of the interval at a level, for these people or for the population."""
+        """Return the endpoints of the interval at a level, for these people or for the population.
+
+        Args:
+            level: Confidence level, between 0 and 1.
+            population: If True, the interval is for the population.
+        """
         edge_errors = simulate_edge_errors(curve, population) * (1 if first_class is FirstClass.NEGATIVES else -1)
         lower, upper = (samples[:, None] for samples in bits.sample_means(len(edge_errors)))
         low = [basic_interval(0.0, column, level)[0] for column in (edge_errors - lower).T]
@@ -606,7 +643,15 @@ def simulate_edge_errors(curve: CDF, population: bool) -> FloatArray:
 
 
 def _simulate_sampling_errors(curve: CDF, shares: FloatArray, people: int, draws: int) -> FloatArray:
-    """Simulate sampling errors of sample shares, from a population with `Tuning.unseen_people` further people."""
+    """Return simulated sampling errors of sample shares, (draws, edges), from a population with `Tuning.unseen_people`
+    further people.
+
+    Args:
+        curve: Curve of the first round, whose units must be single records.
+        shares: Shares below the edges, (edges,).
+        people: Number of people in the sample.
+        draws: Number of draws.
+    """
     require_independent(curve.privacy)
     cells = np.diff(shares) * people + TUNING.unseen_people / (len(shares) - 1)
     cells /= cells.sum()
@@ -615,7 +660,15 @@ def _simulate_sampling_errors(curve: CDF, shares: FloatArray, people: int, draws
 
 
 def estimate_shares(curve: CDF) -> FloatArray:
-    """Return monotone shares below the boundaries of all slots: the isotonic regression of the unbiased shares."""
+    """Return monotone shares of records below the boundaries of all cells (slots): the isotonic regression of the
+    unbiased shares.
+
+    Args:
+        curve: Released distribution function.
+
+    Returns:
+        Shares from 0 to 1, (slots + 1,).
+    """
     slots = curve.prefixes.grid.slots
     bounds = np.asarray(curve.prefixes.evidence.sums.bounds)
     _, counts = counts_between(curve.prefixes, bounds)

@@ -129,7 +129,11 @@ def predict_error(kernel: Function, grid: Grid, people: int, loss: PrivacyLoss) 
 
 
 def _list_candidate_grids(lower: float, upper: float) -> Iterator[Grid]:
-    """Yield grids of 2, 4, ..., 1,024 cells of equal width. More cells discretise less coarsely, and add noise."""
+    """Yield grids of 2, 4, ..., 1,024 cells of equal width. More cells discretise less coarsely, and add noise.
+
+    Args:
+        lower, upper: Bounds of the values.
+    """
     cells = 2
     # 2**10: cells of the finest candidate grid; the kernel is a table of cells by cells
     while cells <= 2**10:
@@ -166,7 +170,7 @@ class PublicCoinResponses:
 
         Args:
             names: Pseudonyms, (people, 8) bytes.
-            slots: Slots of the values, (people,).
+            slots: Index of the cell or category of each person's value (slot), (people,).
             randomness: Source of the random bits.
         """
         distribution = self.plan.distribution.require_type(AggregatedReports)
@@ -180,9 +184,17 @@ class PublicCoinResponses:
         return bits
 
     def expand_messages(self, names: Octets, bits: Reports) -> Reports:
-        """Return the full messages, with level and index, as `dpcurves_local.trust` aggregates them.
+        """Return the full messages, with level and index, which the aggregation of private-coin reports takes. Both
+        follow from the pseudonym.
 
         A byte other than 0 and 1 becomes an invalid message.
+
+        Args:
+            names: Pseudonyms, (people, 8) bytes.
+            bits: Randomised bits, (people, 1).
+
+        Returns:
+            Bytes, (people, bytes of a message).
         """
         messages = np.zeros((len(bits), count_message_octets(self.plan)), dtype=np.uint8)
         levels, numbers = self._derive_coins(names)
@@ -196,7 +208,15 @@ class PublicCoinResponses:
         return messages
 
     def _derive_coins(self, names: Octets) -> tuple[IntArray, IntArray]:
-        """Return the level of each pseudonym, (people,), and a number whose lowest bits are its index, (people,)."""
+        """Return the public coins that a pseudonym determines: the level of the tree that a person reports on, and an
+        index.
+
+        Args:
+            names: Pseudonyms, (people, 8) bytes.
+
+        Returns:
+            Levels, (people,), and numbers whose lowest bits are the indices, (people,).
+        """
         words = np.ascontiguousarray(names).view("<u8").reshape(-1).astype(np.uint64, copy=False)
         distribution = self.plan.distribution.require_type(AggregatedReports)
         ends = np.cumsum([level.reports for level in distribution.levels])
@@ -281,7 +301,11 @@ class Task(Document):
 
     @cached_property
     def plan(self) -> Plan:
-        """Plan of a person's report, derived from the task document alone."""
+        """Plan of a person's report, derived from the task document alone.
+
+        Raises:
+            UnsupportedQuery: the question needs several rounds of answers, and people report once.
+        """
         plans = plan_question(self.question, self.loss, ReplaceOne(EACH_RECORD, self.people), self._trust_model)
         if len(plans) != 1:
             raise UnsupportedQuery(
@@ -336,7 +360,13 @@ class Task(Document):
         return curve if self._stochastic_rounding is None else replace(curve, privacy=curve.privacy.with_notes(ROUNDED))
 
     def _draw_answers(self, slots: IntArray, source: Randomness) -> IntArray:
-        """SECRET: return the slots to report for the slots of values: rounded at random, or unchanged."""
+        """SECRET: return the indices of the cells (slots) to report: those of the values, rounded at random if the task
+        asks for that.
+
+        Args:
+            slots: Indices of the cells of the values, (people,).
+            source: Source of random bits.
+        """
         if self._stochastic_rounding is None:
             return slots
         return self._stochastic_rounding.round_cells(slots, source.expand())
@@ -428,10 +458,17 @@ class Task(Document):
         delimiter: str = ",",
         memo: ReportMemo | None = None,
     ) -> bytes:
-        """Return the message of the single person of a table, as `randomize` and `randomize_table`. SECRET argument.
+        """SECRET argument: return the randomised report of the single person of a table, to be sent to the collector.
+
+        Args:
+            table: Table with one row: a file, a data frame or columns by name.
+            person: Name of the person; it determines the pseudonym, so that each person reports once.
+            column: Name of the table's column, if it differs from that of the task. None: the task's name.
+            delimiter: Field separator of a CSV file.
+            memo: Stored reports; a person who has reported sends the same report again. None: a new report is drawn.
 
         Raises:
-            ValueError: as in `randomize_table`; or the table does not have exactly one row.
+            ValueError: the table does not have exactly one row, or a column is missing or of another type.
         """
         slots = self._find_slots(table, column, delimiter)
         if len(slots) != 1:
@@ -441,9 +478,19 @@ class Task(Document):
         return self._make_report(int(slots[0]), person, memo, Randomness.from_system())
 
     def _find_slots(self, table: Any, column: str | None, delimiter: str) -> IntArray:
-        """SECRET: return the slots of the values of a table's rows.
+        """SECRET: return the index of the cell or category (slot) of each row's value.
 
-        `column` renames the task's only column. Raises `InvalidArgument` if a column is missing or of another type.
+        Args:
+            table: Table of the people: a file, a data frame or columns by name.
+            column: Name of the table's column, if it differs from that of the task's only column. None: the task's
+                names.
+            delimiter: Field separator of a CSV file.
+
+        Returns:
+            Indices, (rows,); the number of slots stands for missing.
+
+        Raises:
+            InvalidArgument: a column is missing or of another type.
         """
         axes = self.axes if column is None else self._rename_axis(column)
         # the key ranks the rows of a unit; here each record is a unit, so any key serves
@@ -468,7 +515,14 @@ class Task(Document):
     def _make_report(self, slot: int, person: str | None, memo: ReportMemo | None, source: Randomness) -> bytes:
         """SECRET: return the report of one value: the one in the memo, or a new one.
 
-        Raises `InvalidArgument` for a memo without a person, or a person who has reported in another round.
+        Args:
+            slot: Index of the cell or category of the value.
+            person: Name of the person; None: a random pseudonym.
+            memo: Stored reports by person; None: nothing is stored.
+            source: Source of the random bits.
+
+        Raises:
+            InvalidArgument: a memo is given without a person, or the person has reported in another round.
         """
         if memo is not None and person is None:
             raise InvalidArgument("person", "must be named, because the report of a person is stored")
@@ -523,7 +577,7 @@ class Task(Document):
 
     @classmethod
     def from_json(cls, text: str) -> Self:
-        """Parse the output of `to_json`.
+        """Return the task that a JSON text describes, as `to_json` wrote it.
 
         Raises:
             ValueError: the text is not a task, or a task of another version.
@@ -567,7 +621,11 @@ class Task(Document):
 
 
 def _parse_target(word: object) -> CountUse | None:
-    """Return the target in a document; None without. Raises `ValueError` for an unknown word."""
+    """Return the target that a task document names: the area under the curve, or None for the counts.
+
+    Raises:
+        ValueError: the word is unknown.
+    """
     if word not in (None, CountUse.AREA.name.lower()):
         raise InvalidArgument("target", "must be area, or left out")
     return None if word is None else CountUse.AREA

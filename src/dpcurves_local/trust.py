@@ -85,6 +85,15 @@ def plan_reports(query: Query, loss: PrivacyLoss, adjacency: Adjacency, coins: C
     With public coins people report about one level each, by Hadamard responses. A bit loses epsilon for every level and
     index, even if an adversary knew or chose them.
 
+    Args:
+        query: Counts of cells.
+        loss: Privacy loss of each person: epsilon or rho.
+        adjacency: Replace-one, with the public number of people.
+        coins: Private: each person draws level and index; public: a pseudonym determines them.
+
+    Returns:
+        The plan. Its error is the predicted standard deviation, in records.
+
     Raises:
         UnsupportedQuery: the query is not for counts of cells, or for more than 2**20 of them; or the number of people
             is private, or a person has several records.
@@ -130,7 +139,15 @@ def convert_to_epsilon(loss: PrivacyLoss) -> Fraction:
 
 @lru_cache(maxsize=64)  # a pure function of public facts
 def build_randomisers(distribution: AggregatedReports, epsilon: Fraction) -> tuple[Randomiser, ...]:
-    """Return the randomiser of each level; its last answer is "missing"."""
+    """Return the randomiser of each level; its last answer is "missing".
+
+    Args:
+        distribution: Distribution of the reports, with its levels of intervals.
+        epsilon: Privacy loss of each randomiser.
+
+    Returns:
+        One randomiser for each level, in order.
+    """
     return tuple(
         make_randomiser(level.randomiser, distribution.rows * len(level.starts) + 1, epsilon)
         for level in distribution.levels
@@ -138,7 +155,15 @@ def build_randomisers(distribution: AggregatedReports, epsilon: Fraction) -> tup
 
 
 def find_randomisers(distribution: AggregatedReports, loss: PrivacyLoss) -> tuple[Randomiser, ...]:
-    """Return the randomiser of each level under this loss of a person."""
+    """Return the randomiser of each level under this loss of a person.
+
+    Args:
+        distribution: Distribution of the reports, with its levels of intervals.
+        loss: Privacy loss of a person; shared equally between the levels if each person reports about all.
+
+    Returns:
+        One randomiser for each level, in order.
+    """
     return build_randomisers(
         distribution,
         convert_to_epsilon(loss * Fraction(1, len(distribution.levels)) if distribution.about_all else loss),
@@ -149,7 +174,16 @@ def find_randomisers(distribution: AggregatedReports, loss: PrivacyLoss) -> tupl
 def _choose_distribution(  # noqa: PLR0917
     rows: int, cells: int, use: CountUse, loss: PrivacyLoss, people: int, coins: Coins
 ) -> AggregatedReports:
-    """Return the levels, their numbers of people and randomisers with the least predicted error, from public facts."""
+    """Return the levels, their numbers of people and randomisers with the least predicted error, from public facts.
+
+    Args:
+        rows: Rows of the table, such as classes.
+        cells: Cells of a row.
+        use: What the counts are for, which defines the error.
+        loss: Privacy loss of a person.
+        people: Number of people.
+        coins: Whether coins are public or private.
+    """
     trees = sorted({_compute_widths(cells, levels) for levels in range(1, _LEVELS[use] + 1)}, key=len)
     table = _LevelTable(rows, cells, people, convert_to_epsilon(loss), _WAYS[coins])
     split = []
@@ -205,7 +239,14 @@ def _build_tree(table: _LevelTable, widths: tuple[int, ...], tilt: Fraction) -> 
 
 
 def _build_level(table: _LevelTable, width: int, reports: int, max_octets: int = LONGEST_REPORT) -> LevelReports:
-    """Return the distribution of one level: the randomiser with the least error whose reports are short enough."""
+    """Return the distribution of one level: the randomiser with the least error whose reports are short enough.
+
+    Args:
+        table: Sizes of the table, and the loss of a report.
+        width: Cells of an interval.
+        reports: Number of reports about the level.
+        max_octets: Longest report that is allowed.
+    """
     starts = range(0, table.cells, width)
     randomiser = choose_randomiser(table.rows * len(starts) + 1, table.epsilon, max_octets, table.randomisers)
     return LevelReports(starts, reports, randomiser.NAME, *randomiser.support)
@@ -232,7 +273,13 @@ def build_all_levels_tree(
 
 
 def _split_people(people: int, levels: int, tilt: Fraction) -> list[int]:
-    """Return the number of people who report about each level, at least one."""
+    """Return the number of people who report about each level, at least one.
+
+    Args:
+        people: Number of people, at least `levels`.
+        levels: Number of levels.
+        tilt: Ratio of the numbers of people of neighbouring levels.
+    """
     weights = [tilt**level for level in range(levels)]
     ends = [round((people - levels) * sum(weights[:level], Fraction(0)) / sum(weights)) for level in range(levels + 1)]
     return [1 + after - before for before, after in pairwise(ends)]
@@ -303,12 +350,15 @@ class Local:
         return choose_one_round(workload, Setting(loss, adjacency))
 
     def plan_query(self, query: Query, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
-        """Plan the people's reports to a query. Raises `UnsupportedQuery`.
+        """Return the plan of the people's randomised reports to a query.
 
         Args:
             query: Counts of public cells.
             loss: Privacy loss of each person.
             adjacency: What is protected, with the public number of people.
+
+        Raises:
+            UnsupportedQuery: reports cannot answer the query, or there are too many people.
         """
         plan = plan_reports(self._apply_target(query), loss, adjacency, self.coins)
         if plan.distribution.require_type(AggregatedReports).people > MOST_PEOPLE:
@@ -316,8 +366,13 @@ class Local:
         return replace(plan, made_by=f"each person at home: {plan.made_by}")
 
     def _apply_target(self, query: Query) -> Query:
-        """Return the query with the use that the target states. Raises `UnsupportedQuery` if the question asks for no
-        curve.
+        """Return the query, with its noise planned for what the target states, such as the area under the curve.
+
+        Args:
+            query: Query of the question.
+
+        Raises:
+            UnsupportedQuery: there is a target, and the question asks for no curve.
         """
         if self.target is None:
             return query
@@ -363,8 +418,12 @@ def make_messages(plan: Plan, slots: IntArray, randomness: Randomness) -> Report
 
     Args:
         plan: Plan of the reports.
-        slots: SECRET. Slot of each person's value; the number of slots if it is missing.
+        slots: SECRET. Index of the cell or category (slot) of each person's value, (people,); the number of slots if it
+            is missing.
         randomness: Source of the random bits.
+
+    Returns:
+        One row of bytes per person: the level, then the randomised report.
 
     Raises:
         ValueError: a number is not a slot of the table.
@@ -437,7 +496,14 @@ class ReportAggregator:
         self.count_reports(batches, is_valid)
 
     def sort_by_level(self, messages: Reports) -> tuple[list[LevelBatch], BoolArray]:
-        """Return the reports of each level, as arguments of `count_reports`, and a mask of valid messages."""
+        """Return the reports of each level, as arguments of `count_reports`, and which messages are valid.
+
+        Args:
+            messages: Messages, (people, bytes).
+
+        Returns:
+            One batch per level, in order; and a boolean for each message, (people,).
+        """
         batches = self._split_all_levels(messages) if self._about_all else self._split_single_levels(messages)
         is_valid = np.full(len(messages), self._about_all)
         for randomiser, (rows, reports, filled_up) in zip(self._ways, batches, strict=True):
@@ -478,6 +544,10 @@ class ReportAggregator:
 
     def release(self, allotment: Allotment, *, seeded: bool) -> Release:
         """Return the tallies as the answer to a plan for this number of people.
+
+        Args:
+            allotment: Payment for the loss of the plan.
+            seeded: If True, the release states that its noise came from a seed.
 
         Raises:
             ValueError: there are no reports, or the payment is for another loss than the plan's.
@@ -536,6 +606,9 @@ def find_answers(distribution: AggregatedReports, number: int, slots: IntArray) 
         distribution: The levels.
         number: Number of the level.
         slots: Slot of each person, in row-major order. SECRET.
+
+    Returns:
+        Index of each person's answer, (people,).
     """
     level = distribution.levels[number]
     row, cell = np.divmod(slots, distribution.cells)

@@ -142,7 +142,11 @@ def model_to_json(model: StoredModel) -> dict[str, Any]:
 
 
 def statement_to_json(statement: Statement) -> dict[str, Any]:
-    """Return every charge of an account as a JSON object, with the account's allowances."""
+    """Return every charge of an account as a JSON object, with the account's allowances.
+
+    Returns:
+        JSON object: data set, budget (`cap`), spent and left, `grants` (charges in order) and `allowances`.
+    """
     return {
         "dataset": statement.account.dataset, "cap": amount_to_json(statement.account.limit),
         "spent": amount_to_json(statement.spent), "left": amount_to_json(statement.remaining),
@@ -189,7 +193,11 @@ class Loss(BaseModel):
     rho: Number = None
 
     def loss(self) -> PrivacyLoss:
-        """Parse the loss. Raises `ValueError` unless exactly one of epsilon and rho is a number from 1e-9 to 1e9."""
+        """Return the privacy loss that a message states.
+
+        Raises:
+            ValueError: not exactly one of epsilon and rho is a number from 1e-9 to 1e9.
+        """
         return parse_loss(self.epsilon, self.rho)
 
 
@@ -219,7 +227,11 @@ class PlanMessage(QuestionMessage):
     )
 
     def row_share(self) -> float | None:
-        """Return the share as a number; None if none was sent. Raises `ValueError` for other values."""
+        """Return the stated share of rows that pass the filter, from 0 to 1; None if none was sent.
+
+        Raises:
+            ValueError: the value is no such share.
+        """
         return None if self.share_of_rows is None else parse_row_share(str(self.share_of_rows))
 
 
@@ -244,7 +256,7 @@ def require_plain(value: Any) -> None:
         value: The parsed body, or a part of it.
 
     Raises:
-        ProtocolError: names the limit.
+        ProtocolError: a limit is exceeded: 200,000 values, 32 levels, or text with null characters or lone surrogates.
     """
     level = [value]
     part_count = 0

@@ -28,7 +28,7 @@ by the number of the last entry."""
 
 
 class AuditLog:
-    """Reads the audit log, after checking the reader's rights.
+    """Reader of the audit log, which checks the rights of who reads it.
 
     Args:
         archive: The server's database.
@@ -40,7 +40,7 @@ class AuditLog:
     def events(
         self, who: Principal, after: int = 0, limit: int = MOST_EVENTS, dataset: str | None = None
     ) -> tuple[EventEntry, ...]:
-        """Return one page of the log, oldest event first.
+        """Return one page of the log, oldest event first; empty if there are no further events.
 
         Args:
             who: The reader: an auditor for the whole log, a steward or auditor for a dataset.
@@ -49,7 +49,7 @@ class AuditLog:
             dataset: The dataset; None: the whole log.
 
         Raises:
-            ProtocolError: the reader may not see the log.
+            ProtocolError: The reader may not see the log.
         """
         if dataset is None:
             require(who, Right.AUDIT, NOTHING)
@@ -66,7 +66,7 @@ class AuditLog:
             dataset: The dataset.
 
         Raises:
-            ProtocolError: the reader may not see the log.
+            ProtocolError: The reader may not see the log.
         """
         require(who, Right.SEE_LOG, Subject(dataset))
         newest = select(EVENTS.c.entry).where(EVENTS.c.dataset == dataset).order_by(EVENTS.c.entry.desc()).limit(limit)
@@ -74,13 +74,13 @@ class AuditLog:
         return self.events(who, min(entries, default=1) - 1, limit, dataset)
 
     def iterate_lines(self, who: Principal) -> Iterator[str]:
-        """Yield the whole log as lines of JSON, one event each.
+        """Yield the whole log as lines of JSON without line ends, one event each, oldest first.
 
         Args:
             who: The reader, an auditor.
 
         Raises:
-            ProtocolError: the reader is not an auditor.
+            ProtocolError: The reader is not an auditor.
         """
         after = 0
         while events := self.events(who, after):
@@ -89,27 +89,26 @@ class AuditLog:
             after = events[-1].entry
 
     def verify(self, who: Principal, head: str | None = None) -> VerificationResult:
-        """Recompute all seals of the hash chain, and return what was verified.
+        """Verify the hash chain: recompute the keyed hash of each entry of the ledger.
 
         Args:
             who: The reader, an auditor.
             head: Head of the chain that the reader noted earlier; it detects an older copy of the ledger. None: not
                 compared.
 
+        Returns:
+            What was verified, with the present head of the chain.
+
         Raises:
-            ProtocolError: the reader is not an auditor.
-            ValueError: a row was altered without the key; the message names the first such row.
+            ProtocolError: The reader is not an auditor.
+            ValueError: A row was altered without the key; the message names the first such row.
         """
         require(who, Right.AUDIT, NOTHING)
         return self._archive.ledger.verify(head)
 
 
 def event_to_json(entry: EventEntry) -> dict[str, object]:
-    """Return a log entry as an object for JSON.
-
-    Args:
-        entry: The entry.
-    """
+    """Return a log entry as an object for JSON: number of the entry, time, actor, action, subject and dataset."""
     event = entry.event
     return {
         "entry": entry.entry, "when": entry.when, "actor": event.actor, "action": event.action,

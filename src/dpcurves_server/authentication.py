@@ -34,7 +34,7 @@ REQUESTS_PER_MINUTE = 1200
 
 @dataclass(frozen=True, slots=True)
 class Authenticator:
-    """Finds the account behind a request, and limits the rate of requests.
+    """Authenticator of requests: finds the account behind a request, and limits the rate of requests.
 
     Attributes:
         services: The services of the server.
@@ -54,7 +54,8 @@ class Authenticator:
                 needs the session's CSRF token.
 
         Raises:
-            ProtocolError: the request is not authenticated, or a rate limit is exceeded.
+            ProtocolError: The request is not authenticated (status 401), lacks the CSRF token (403), or exceeds a rate
+                limit.
         """
         kind, _, token = request.headers.get("authorization", "").partition(" ")
         has_token = kind.lower() == "bearer" and token
@@ -74,7 +75,7 @@ class Authenticator:
             request: A request, perhaps with a session cookie.
 
         Raises:
-            ProtocolError: a rate limit is exceeded.
+            ProtocolError: A rate limit is exceeded.
         """
         cookie = request.cookies.get(COOKIE)
         session = None if cookie is None else self.services.sessions.find(cookie)
@@ -87,7 +88,8 @@ class Authenticator:
     def _authenticate_session(self, request: Request) -> Principal | None:
         """Return who signed in with the session cookie; None without a valid one.
 
-        Raises `ProtocolError` if a request with side effects lacks the session's CSRF token.
+        Raises:
+            ProtocolError: A request with side effects lacks the session's CSRF token.
         """
         cookie = request.cookies.get(COOKIE)
         session = None if cookie is None else self.services.sessions.find(cookie)
@@ -100,6 +102,9 @@ class Authenticator:
 
 
 def client_address(request: Request) -> str:
-    """Return the network address of the sender; for IPv6 the /64 network, because one client may own all of it."""
+    """Return the network address of the sender of a request, by which unauthenticated requests are limited.
+
+    For IPv6 it is the /64 network, because one client may own all of it; empty if the address is unknown.
+    """
     host = request.client.host if request.client else ""
     return parse_network(host) or host  # a host name, or ""

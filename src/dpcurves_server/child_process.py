@@ -1,8 +1,11 @@
 """Child processes with pipes, for work of the server that may take too long and must then be killed.
 
-Two kinds of work run so: plans of questions (their cost and expected error, `planner`) and pictures of answers
-(`renderer`). A child process runs a module of this package and answers jobs on its pipes, one at a time. It starts with
-the first job. A thread cannot be killed, a process can: so a job that takes too long never blocks the server.
+`ChildProcess(module)` runs a module of this package. `ensure_running` returns the process, whose standard input takes
+requests and whose standard output gives responses, one at a time; `kill` ends work that takes too long. A thread cannot
+be killed, a process can: so such work never blocks the server.
+
+Two kinds of work run so: plans of questions (their cost and expected error, `planner`) and plots of answers
+(`renderer`). This module touches no records.
 """
 
 from __future__ import annotations
@@ -21,7 +24,8 @@ class ChildProcess:
 
     Attributes:
         module: Dotted name of the module.
-        process: The latest process, which may have ended; None before the first job and after `stop`.
+        process: The latest process, which may have ended; None before the first call of `ensure_running` and after
+            `stop`.
     """
 
     def __init__(self, module: str) -> None:
@@ -29,10 +33,10 @@ class ChildProcess:
         self.process: subprocess.Popen[bytes] | None = None
 
     def ensure_running(self) -> subprocess.Popen[bytes]:
-        """Return the running process; start one if there is none.
+        """Return the running process; start one if there is none or the last one has ended.
 
         Raises:
-            OSError: the system cannot start a process now.
+            OSError: The system cannot start a process now.
         """
         if self.process is None or self.process.poll() is not None:
             self.stop()
@@ -44,13 +48,13 @@ class ChildProcess:
         return self.process
 
     def kill(self) -> None:
-        """Kill the process, and with it the job that it works on. Returns at once."""
+        """Kill the process, and with it the work that it does; do nothing without a process. Returns at once."""
         process = self.process
         if process is not None:
             process.kill()
 
     def stop(self) -> None:
-        """Kill the process, wait until it has ended, and close its pipes."""
+        """Kill the process, wait until it has ended, and close its pipes; do nothing without a process."""
         process = self.process
         self.process = None
         if process is not None:

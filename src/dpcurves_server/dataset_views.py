@@ -1,11 +1,15 @@
 """Views of a dataset, as in SQL: a named filter of the rows with derived columns, usable in questions and forms.
 
 An example is the view ``employed`` with the filter ``hours > 0`` and the derived column ``hourly = wage / hours``.
-Views are text. They are stored with the dataset's account in the privacy budget ledger.
+Views are public text, stored with the dataset's account in the privacy budget ledger.
 
-A question that names a view is stored with the view's text written out (`question_on_view_from_json`). So its
-identifier, charge and answer stay the same when somebody changes the view. Forms offer derived columns with unknown
-ranges, because nothing public states their ranges. This module touches no records.
+    question_on_view_from_json    JSON of a question that names a view -> the question with the view's text written out
+    declare_view_columns          schema and view -> the columns that questions on the view may use
+    list_form_columns             schema and all views -> the columns that a form offers
+
+A stored question has the view's text, so its identifier, charge and answer stay the same when somebody changes the
+view. Forms offer derived columns with unknown ranges, because nothing public states their ranges. This module touches
+no records.
 """
 
 from __future__ import annotations
@@ -35,7 +39,7 @@ def question_on_view_from_json(question_json: Mapping[str, Any], views: Mapping[
         views: The views of the dataset, by name.
 
     Raises:
-        ValueError: the question is invalid, or no view has this name.
+        ValueError: The question is invalid, or no view has this name.
     """
     question = question_from_json({name: value for name, value in question_json.items() if name != VIEW})
     return find_view(question_json[VIEW], views).apply(question) if VIEW in question_json else question
@@ -97,7 +101,7 @@ def list_form_columns(columns: Sequence[Declared], views: Mapping[str, View]) ->
 def require_view_of_columns(
     typed: Collection[str], columns: Sequence[Declared], chosen: View | None, views: Mapping[str, View]
 ) -> None:
-    """Refuse a form that uses a derived column without choosing its view.
+    """Require that a form which uses a derived column also chooses its view.
 
     Args:
         typed: The texts typed into the form.
@@ -106,7 +110,7 @@ def require_view_of_columns(
         views: The views of the dataset, by name.
 
     Raises:
-        ValueError: names the first such column, and the view to choose.
+        ValueError: A derived column is used without its view; the message names the first one and the view to choose.
     """
     names = {str(column.column) for column in columns}.union(() if chosen is None else list_derived_names(chosen))
     for view in views.values():
@@ -116,9 +120,16 @@ def require_view_of_columns(
 
 
 def _declare_derived(name: str, text: str, types: Mapping[str, ValueType]) -> Declared | None:
-    """Return a derived column with an unknown range or unknown categories, by the type of its expression.
+    """Declare a derived column by the type of its expression.
 
-    None if the expression reads undeclared columns, or reads a column as another type.
+    Args:
+        name: Name of the derived column.
+        text: Its expression, with all derived columns of the view written out.
+        types: Types of the declared columns, by name.
+
+    Returns:
+        A column of unknown range or unknown categories; the categories False and True for a condition; None if the
+        expression reads undeclared columns, or reads a column as another type.
     """
     try:
         chain, node = find_monotone_chain(parse_expression(text))

@@ -56,12 +56,15 @@ def _open_records(data: object, delimiter: str, unit: Unit) -> Records:
     Rows are not counted here, so the key that would choose among a unit's rows is 32 zero bytes.
 
     Args:
-        data: The records, as `Source.records` returns them.
+        data: Path, table or other records of the data set.
         delimiter: The field separator of a CSV file.
         unit: The privacy unit: its column must exist. Without a contribution bound (rows per unit), 1 stands in.
 
-    Raises `InvalidArgument` if the records cannot be opened, or have no column of the unit. The message does not list
-    the columns that exist.
+    Raises:
+        InvalidArgument: the records cannot be opened, or have no column of the unit. The message does not list the
+            columns that exist.
+
+
     """
     from dpcurves.records import open_records
 
@@ -293,7 +296,12 @@ class Datasets:
         }  # fmt: skip
 
         def insert_version(connection: Connection) -> Row[Any]:
-            """Store the next version, after checking that the relation fits the version and the account."""
+            """Store the next version of the data set, and return its row.
+
+            Raises:
+                ProtocolError: the relation to the people of the earlier version does not fit the version or the
+                    account.
+            """
             earlier = _find_latest(connection, name)
             if (earlier is None) != (relation is Relation.FIRST):
                 rule = "use FIRST for the first version, and SAME_PEOPLE or OTHER_PEOPLE for later ones"
@@ -314,6 +322,9 @@ class Datasets:
 
     def all(self, who: Principal) -> tuple[Dataset, ...]:
         """Return the public facts of the current version of each dataset, sorted by name; empty if there is none.
+
+        Args:
+            who: The caller.
 
         Raises:
             ProtocolError: The caller may not list datasets.
@@ -414,7 +425,11 @@ def _find_latest(connection: Connection, name: str) -> Row[Any] | None:
 
 
 def _require_latest(connection: Connection, name: str) -> Row[Any]:
-    """Return the row of the current version of a dataset. Raises `ProtocolError` if it does not exist."""
+    """Return the database row of the newest version of a data set.
+
+    Raises:
+        ProtocolError: no data set has this name (status 404).
+    """
     row = _find_latest(connection, name)
     if row is None:
         raise not_found("dataset")
@@ -422,7 +437,11 @@ def _require_latest(connection: Connection, name: str) -> Row[Any]:
 
 
 def _require_version(connection: Connection, name: str, version: int | None) -> Row[Any]:
-    """Return the row of a version, None: the current one. Raises `ProtocolError` if it does not exist."""
+    """Return the database row of a version of a data set; None stands for the newest version.
+
+    Raises:
+        ProtocolError: the data set or this version does not exist (status 404).
+    """
     if version is None:
         return _require_latest(connection, name)
     row = connection.execute(select(DATASETS).filter_by(name=name, version=version)).first()

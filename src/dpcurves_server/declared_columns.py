@@ -4,9 +4,9 @@ A dataset's public schema declares its columns: numbers with a range, or categor
 knows the table typed it, so it is public and costs no privacy budget. Range and values may be left unknown; then each
 question finds them with part of its own budget. Three things are made from the schema alone:
 
-    columns_from_json    the declared columns, parsed from JSON
-    dummy_table          a table of independent, uniform values of the declared columns, to try questions on
-    pack_table           an uploaded synthetic table (made up by a steward), checked against the schema
+    columns_from_json    JSON -> the declared columns
+    dummy_table          declared columns -> a table of independent, uniform values, to try questions on
+    pack_table           an uploaded synthetic table (made up by a steward) -> a Parquet file that fits the schema
 
 An uploaded file may be built to exhaust memory or time, or to crash its parser. So `pack_table` parses it in a child
 process with limits, which runs this file as a script. No function here reads confidential records.
@@ -36,11 +36,10 @@ from dpcurves.models import NumericColumn
 from dpcurves_parties.serving.messages import ProtocolError
 
 Declared = NumericColumn | Categories
+"""A declared column: numbers with a range, or categories with their values; either may be marked as unknown."""
 UNKNOWN_RANGE = (-(2.0**100), 2.0**100)
 """Marker in the place of a range: numbers whose range is unknown, so that each question finds it privately. Nobody
 declares a range so wide, so no true range equals the marker."""
-
-
 UNKNOWN_DATES = (-(2.0**99), 2.0**99)
 """Marker in the place of a range: a column of dates, times or durations (a type of its schema) of unknown range."""
 UNKNOWN_CSV_DATES = (-(2.0**98), 2.0**98)
@@ -151,7 +150,8 @@ def dummy_table(columns: Sequence[Declared], rows: int, names: Collection[str] |
 def _sample_column(column: Declared, generator: np.random.Generator, rows: int) -> Any:
     """Return an Arrow array of `rows` independent uniform values of a declared column.
 
-    Declared categories of mixed types become texts, because an Arrow column has one type.
+    Declared categories of mixed types become texts, because an Arrow column has one type. Columns of unknown range or
+    unknown categories get made-up values.
     """
     if isinstance(column, Categories):
         values = ["A", "B", "C"] if has_unknown_categories(column) else list(column.values)
@@ -177,7 +177,9 @@ READING_SECONDS = 60
 REFUSED_STATUS = 3
 """Exit status with an error message on standard output; other non-zero statuses mean an unreadable file."""
 NO_TABLE = "upload a valid CSV or Parquet file"
+"""Error message for a file that cannot be parsed within the limits."""
 _TURN = BoundedSemaphore(1)
+"""Semaphore by which one table is parsed at a time, so that uploads cannot exhaust the memory."""
 
 
 def pack_table(table: bytes, columns: Sequence[Declared]) -> bytes:
@@ -215,8 +217,11 @@ def _run_reader(message: bytes) -> bytes:
     Args:
         message: The schema as JSON on one line, then the bytes of the uploaded file.
 
-    Raises `InvalidArgument` with the reason that the process wrote if it refused the table; with a fixed text if it
-    crashed or took too long.
+    Returns:
+        Bytes of a Parquet file.
+
+    Raises:
+        InvalidArgument: The process refused the table (with the reason that it wrote), crashed, or took too long.
     """
     command = [sys.executable, "-m", "dpcurves_server.declared_columns"]
     try:
@@ -294,7 +299,16 @@ def repack_table(octets: bytes, columns: Sequence[Declared]) -> bytes:
 
 
 def _read_parquet(octets: bytes, columns: Sequence[Declared]) -> Any:
-    """Return the declared columns of a Parquet file. Raises `InvalidArgument` for missing columns and too many rows."""
+    """Return the declared columns of a Parquet file as an Arrow table.
+
+    Args:
+        octets: Bytes of the file.
+        columns: The public schema.
+
+    Raises:
+        InvalidArgument: A declared column does not occur exactly once, or the number of rows is 0 or too large.
+        OSError, ArrowException: The file is damaged.
+    """
     file = parquet.ParquetFile(BytesIO(octets))
     _require_rows(file.metadata.num_rows)
     _require_columns(file.schema_arrow.names, columns)
@@ -302,11 +316,16 @@ def _read_parquet(octets: bytes, columns: Sequence[Declared]) -> Any:
 
 
 def _read_csv(octets: bytes, columns: Sequence[Declared]) -> Any:
-    """Return the declared columns of a CSV file as texts, without inferring types.
+    """Return the declared columns of a CSV file as an Arrow table of texts, without inferring types.
 
     Words that Arrow reads as null, such as ``NA``, stay texts if they are declared categories.
 
-    Raises `InvalidArgument` if a declared column is not in the header line exactly once.
+    Args:
+        octets: Bytes of the file, with a header line.
+        columns: The public schema.
+
+    Raises:
+        InvalidArgument: A declared column is not in the header line exactly once.
     """
     (head,) = octets[: 2**20].splitlines()[:1] or [b""]
     _require_columns(csv.read_csv(BytesIO(head + b"\n")).column_names, columns)
@@ -320,9 +339,16 @@ def _read_csv(octets: bytes, columns: Sequence[Declared]) -> Any:
 
 
 def _fit_column(values: Any, declared: Declared) -> Any:
-    """Return an Arrow column as numbers or as texts, as declared. Raises `InvalidArgument` if a value does not fit.
+    """Return a column of an uploaded table as numbers or as texts, as declared.
 
     Columns of numbers keep their type if it is numeric; truth values become 0 and 1.
+
+    Args:
+        values: Arrow column of the uploaded table.
+        declared: The declared column.
+
+    Raises:
+        InvalidArgument: A value cannot be cast to the declared type.
     """
     kind = _number_type(declared)
     if pa.types.is_boolean(values.type) and kind is not None:
@@ -340,7 +366,7 @@ def has_text_categories(declared: Categories) -> bool:
 
 
 def _number_type(declared: Declared) -> Any:
-    """Return the Arrow type of a column that is declared to hold numbers; None if texts are declared."""
+    """Return the Arrow type for a declared column of numbers or of numeric categories; None if texts are declared."""
     if not isinstance(declared, Categories):
         return pa.float64()
     if has_text_categories(declared):
@@ -361,7 +387,8 @@ def _cast_column(values: Any, declared: Declared, kind: Any) -> Any:
         declared: The declared column, named in the message.
         kind: The Arrow type.
 
-    Raises `InvalidArgument` if a value cannot be cast.
+    Raises:
+        InvalidArgument: A value cannot be cast.
     """
     try:
         if pa.types.is_dictionary(values.type):
@@ -375,7 +402,15 @@ def _cast_column(values: Any, declared: Declared, kind: Any) -> Any:
 
 
 def _require_columns(names: Sequence[str], columns: Sequence[Declared]) -> None:
-    """Raise `InvalidArgument` unless each declared column occurs exactly once among a table's column names."""
+    """Require that each declared column occurs exactly once in a table.
+
+    Args:
+        names: Column names of the table.
+        columns: The public schema.
+
+    Raises:
+        InvalidArgument: A declared column is missing or occurs twice; the message names it.
+    """
     for column in columns:
         if list(names).count(str(column.column)) != 1:
             raise InvalidArgument(
@@ -385,7 +420,11 @@ def _require_columns(names: Sequence[str], columns: Sequence[Declared]) -> None:
 
 
 def _require_rows(rows: int) -> None:
-    """Raise `InvalidArgument` unless a table has 1 to `MOST_ROWS` rows."""
+    """Require that a table has 1 to `MOST_ROWS` rows.
+
+    Raises:
+        InvalidArgument: The number of rows is outside this range.
+    """
     if not 1 <= rows <= MOST_ROWS:
         raise InvalidArgument("synthetic", f"a table must have 1 to {MOST_ROWS:,} rows; upload that many")
 

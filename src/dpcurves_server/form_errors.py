@@ -1,8 +1,12 @@
 """Validation messages of HTML forms: the field at which a page shows an error, and the message in the page's words.
 
 A form asks a question about a dataset; the library checks the typed values. Its errors name an argument of Python and a
-rule (`InvalidArgument`), often with an example in Python. `describe_form_error` finds the form field that the argument
-stands for, and writes the rule with the labels of the page. This module touches no records.
+rule (`InvalidArgument`), often with an example in Python:
+
+    describe_form_error    form, error, typed values -> `FormError`: the form field that the argument stands for, and
+                           the rule with the labels of the page
+
+This module touches no records, and errors state rules and typed texts only.
 """
 
 from __future__ import annotations
@@ -24,9 +28,11 @@ PLAN_FIELDS = {
 RANGE_PARTS = frozenset({"lower", "upper", "width", "cells"})
 """Arguments of errors about a part of a range."""
 OPTION = re.compile(r"--([a-z][a-z-]*)")
+"""An option of the command line, which pages replace by the label of its field."""
 PYTHON = re.compile(r",? as in (?:[A-Z]\w+\([^;]*\)|\w+=[^;]*)")
 """An example in Python, which is no help on a page."""
 QUESTION_CLASS = re.compile(r"see (\w+)Question")
+"""A reference to another class of questions, which pages replace by its title."""
 OTHER_FIELD = re.compile(r"(differ from|column than) (\w+)\b")
 """A rule about two fields."""
 
@@ -52,6 +58,9 @@ def describe_form_error(form: Form, error: ArgumentError, values: FieldValues, t
         error: The error.
         values: The typed values, by which the field of an error about a column is found.
         titles: The titles of all questions, by command.
+
+    Returns:
+        The field and the message; an empty field for an error of the whole form.
     """
     field = _find_field(form, error, values)
     rule = _adapt_rule(form, error.rule, titles)
@@ -61,9 +70,17 @@ def describe_form_error(form: Form, error: ArgumentError, values: FieldValues, t
 
 
 def _find_field(form: Form, error: ArgumentError, values: FieldValues) -> str:
-    """Return the form field of an error, or a part of it; an empty text if no single field is wrong.
+    """Find the form field that an error is about.
 
     A field that holds the refused column comes first, then the field named by the argument, then a part of a range.
+
+    Args:
+        form: The form of the question.
+        error: The error, with the name of an argument and, if it is about a column, the column's name.
+        values: The typed values of each field.
+
+    Returns:
+        Name of the field, or of a part of it such as ``grid.cells``; empty if no single field is wrong.
     """
     names = {field.name for field in form.fields}
     argument = error.argument.replace("-", "_")
@@ -92,12 +109,21 @@ def _find_field(form: Form, error: ArgumentError, values: FieldValues) -> str:
 
 
 def _names_column(values: FieldValues, name: str, column: str) -> bool:
-    """Return True if a field names this column or expression, with or without categories."""
+    """Return True if the typed text of a field is this column or expression, alone or as ``column=categories``."""
     return any(column in (text.strip(), text.partition("=")[0].strip()) for text in values.get(name, ()))
 
 
 def _adapt_rule(form: Form, rule: str, titles: Mapping[str, str]) -> str:
-    """Return a rule with labels for options and titles for question classes, without examples in Python."""
+    """Rewrite the rule of an error in the words of a page.
+
+    Args:
+        form: The form, whose labels replace options and names of fields.
+        rule: The rule, in words of Python and the command line.
+        titles: Titles of all questions by command; they replace names of classes.
+
+    Returns:
+        The rule without examples in Python.
+    """
     names = {field.name for field in form.fields}
 
     def label_field(match: re.Match[str]) -> str:

@@ -255,7 +255,13 @@ def build_inputs(form: Form, columns: Sequence[Declared], models: Collection[str
 
 
 def _is_main(form: Form, form_input: Input, columns: Sequence[Declared]) -> bool:
-    """Return True if the input is shown at once, not among the further options."""
+    """Return True if the input is shown at once, not among the further options.
+
+    Args:
+        form: Form of the question.
+        form_input: The input.
+        columns: Declared columns of the data set.
+    """
     name = form_input.field.name
     if form_input.is_required or name in ("above", "below", "where") or form_input.is_filled:
         return True
@@ -269,7 +275,12 @@ def _is_main(form: Form, form_input: Input, columns: Sequence[Declared]) -> bool
 
 
 def _has_main_range(form: Form, field: Field) -> bool:
-    """Return True if a range belongs to a column of numbers or times, and not to a score in [0, 1]."""
+    """Return True if a range belongs to a column of numbers or times, and not to a score in [0, 1].
+
+    Args:
+        form: Form of the question.
+        field: Field of the range.
+    """
     if field.is_required:
         return True
     if field.name != "grid":
@@ -282,7 +293,14 @@ _ANY_CLASSES = Categories("", ("a", "b"))
 
 
 def _build_input(form: Form, field: Field, columns: Sequence[Declared], models: Collection[str]) -> Input:
-    """Return the input of a field: the columns, values or choices that fit it."""
+    """Return the input of a field: the columns, values or choices that fit it.
+
+    Args:
+        form: Form of the question.
+        field: The field.
+        columns: Declared columns of the data set.
+        models: Names of the models of the project.
+    """
     name = field.name
     named = (name_field(form, field.name), field.is_required)
     if _is_range(field):
@@ -335,7 +353,15 @@ def _takes_expression(form: Form, field: Field) -> bool:
 
 
 def _replace_columns(form: Form, values: FieldValues) -> FieldValues:
-    """Return the typed fields, with the typed expressions in the place of columns."""
+    """Return the typed fields, with the typed expressions in the place of columns.
+
+    Args:
+        form: Form of the question.
+        values: Typed texts by field.
+
+    Returns:
+        Texts by field, without the fields for expressions.
+    """
     replaced = {name: texts for name, texts in values.items() if not name.endswith(EXPRESSION)}
     for field in form.fields:
         text = _field_text(values, f"{field.name}{EXPRESSION}")
@@ -346,6 +372,10 @@ def _replace_columns(form: Form, values: FieldValues) -> FieldValues:
 
 def _read_numbers(form: Form, values: FieldValues) -> FieldValues:
     """Return the typed fields, in which numbers have a point before their decimals, not a comma.
+
+    Args:
+        form: Form of the question, which tells which fields hold numbers.
+        values: Typed texts by name of the field.
 
     Raises:
         ValueError: A number has separators between thousands, or its comma may be one.
@@ -397,7 +427,13 @@ def _find_label_column(form: Form, field: Field) -> str:
 
 
 def _label_columns(form: Form, field: Field, columns: Sequence[Declared]) -> list[Declared]:
-    """Return the declared columns that the form offers for the column of the label."""
+    """Return the declared columns that the form offers for the column of the label.
+
+    Args:
+        form: Form of the question.
+        field: Field of the label's value.
+        columns: Declared columns of the data set.
+    """
     name = _find_label_column(form, field)
     column_field = next((member for member in form.fields if member.name == name), None)
     return [column for column in columns if column_field is not None and _is_allowed(form, column_field, column)]
@@ -422,7 +458,13 @@ def _find_usual_label(column: Declared | None, default: str | None) -> Category 
 
 
 def _is_allowed(form: Form, field: Field, column: Declared) -> bool:
-    """Return True if a declared column has the type that a field needs."""
+    """Return True if a declared column has the type that a field needs.
+
+    Args:
+        form: Form of the question.
+        field: Field for the name of a column.
+        column: The declared column.
+    """
     if has_dates(column):
         return field.name == "column" and form.command in DATED
     if has_unknown_categories(column):
@@ -467,7 +509,11 @@ def _column_option(column: Declared) -> Option:
 
 
 def _declared_range(column: Declared) -> tuple[str, str]:
-    """Return the declared range of a numeric column as texts; empty for none."""
+    """Return the declared range of a numeric column as texts; empty for none.
+
+    Returns:
+        Lower and upper bound as texts; two empty texts if the column has no numbers or no known range.
+    """
     if has_unknown_range(column) or not has_numbers(column):
         return "", ""
     if isinstance(column, NumericColumn):
@@ -477,7 +523,9 @@ def _declared_range(column: Declared) -> tuple[str, str]:
 
 
 def _value_options(columns: Sequence[Declared]) -> tuple[Option, ...]:
-    """Return the declared values of label columns as options, grouped by column; 0 and 1 of a column of numbers."""
+    """Return the declared values of label columns as options, grouped by column. A column of numbers has the options 0
+    and 1.
+    """
     options = []
     for column in columns:
         values = column.values if isinstance(column, Categories) else USUAL_LABELS
@@ -499,7 +547,13 @@ def _coefficient_options(columns: Sequence[Declared]) -> list[Option]:
 
 
 def complete_fields(form: Form, values: FieldValues, columns: Sequence[Declared]) -> FieldValues:
-    """Complete typed fields with declared ranges, categories and bounds, in the form that the question parses.
+    """Return the typed fields of a form, completed with declared ranges, categories and bounds, as the command line
+    would have them.
+
+    Args:
+        form: Form of the question.
+        values: Typed texts by field.
+        columns: Declared columns of the data set.
 
     Raises:
         ValueError: A part of a range is missing or wrong, or a label is not declared. The argument is the field, or a
@@ -531,6 +585,14 @@ def _fill_automatic_ranges(form: Form, values: FieldValues, declared: Mapping[st
     """Return the typed fields, with ``auto`` as a range that nobody typed, if the question can find one privately.
 
     This is done for expressions, and for columns with an unknown range.
+
+    Args:
+        form: Form of the question.
+        values: Typed texts by field.
+        declared: Declared columns by name.
+
+    Raises:
+        InvalidArgument: a range was typed for dates or times, whose range is found privately.
     """
     if form.command not in AUTOMATIC:
         return values
@@ -553,7 +615,13 @@ def _fill_automatic_ranges(form: Form, values: FieldValues, declared: Mapping[st
 
 
 def _fill_universe(form: Form, values: FieldValues, declared: Mapping[str, Declared]) -> FieldValues:
-    """Return the typed fields, with the universe of a column whose categories the question finds privately."""
+    """Return the typed fields, with the universe of a column whose categories the question finds privately.
+
+    Args:
+        form: Form of the question.
+        values: Typed texts by name of the field.
+        declared: Declared columns of the data set by name.
+    """
     sources = ("by", "column") if _counts_categories(form) else ("by",)
     columns = [declared.get(strip_text(name, declared)) for source in sources for name in values.get(source, ())]
     is_unknown = any(column is not None and has_unknown_categories(column) for column in columns)
@@ -563,7 +631,17 @@ def _fill_universe(form: Form, values: FieldValues, declared: Mapping[str, Decla
 
 
 def _list_declared(form: Form, field: Field, values: FieldValues, declared: Mapping[str, Declared]) -> list[str]:
-    """Return the declared values of another field's column, as one text, except the value of a third field."""
+    """Return the declared values of another field's column, as one text, except the value of a third field.
+
+    Args:
+        form: Form of the question.
+        field: Field of a list of values.
+        values: Typed texts by name of the field.
+        declared: Declared columns by name.
+
+    Returns:
+        A list of one text; empty if the column declares no categories.
+    """
     source, without = DECLARED.get(field.name, ("column", ""))
     column = declared.get(_field_text(values, source, declared))
     if not isinstance(column, Categories) or has_unknown_categories(column):
@@ -577,6 +655,12 @@ def _complete_label(form: Form, field: Field, values: FieldValues, declared: Map
     """Return the class label of a field as the schema declares it: the typed one, or else the default.
 
     For the second class of a column of two classes, the default is the other label.
+
+    Args:
+        form: Form of the question.
+        field: Field of the class label.
+        values: Typed texts by name of the field.
+        declared: Declared columns by name.
 
     Raises:
         ValueError: the column does not declare this label, or the second class is not clear.
@@ -607,6 +691,12 @@ def _complete_label_of(form: Form, name: str, values: FieldValues, declared: Map
     """Return the class label of another field of the form, as the schema declares it.
 
     It is the typed text, or else the usual or default label.
+
+    Args:
+        form: Form of the question.
+        name: Name of the other field.
+        values: Typed texts by name of the field.
+        declared: Declared columns by name.
     """
     field = next(member for member in form.fields if member.name == name)
     column = declared.get(_field_text(values, _find_label_column(form, field), declared))
@@ -625,7 +715,13 @@ def _format_label(value: Category) -> str:
 
 def _field_text(values: FieldValues, name: str, columns: Container[str] = ()) -> str:
     """Return the typed text of a field, without surrounding spaces unless it is one of the columns; empty if nothing
-    was typed."""
+    was typed.
+
+    Args:
+        values: Typed texts by name of the field.
+        name: Name of the field.
+        columns: Names of columns, which may have spaces at their ends.
+    """
     return strip_text("".join(values.get(name, ())), columns)
 
 
@@ -633,6 +729,15 @@ def _complete_range(
     form: Form, field: Field, values: FieldValues, declared: Mapping[str, Declared]
 ) -> dict[str, list[str]]:
     """Join the parts of a range. Missing bounds are those declared for its column, missing cells the default.
+
+    Args:
+        form: Form of the question.
+        field: Field of the range.
+        values: Typed texts by field.
+        declared: Declared columns by name.
+
+    Returns:
+        The range as one text by the field's name; empty if the question has or finds a range itself.
 
     Raises:
         ValueError: A part is wrong, or a bound is missing and not declared.
@@ -657,7 +762,13 @@ def _complete_range(
 
 
 def _is_usual_range(form: Form, field: Field, bounds: tuple[str, str] | None) -> bool:
-    """Return True if declared scores lie in the default range of the question, [0, 1] if it states none."""
+    """Return True if declared scores lie in the default range of the question, [0, 1] if it states none.
+
+    Args:
+        form: Form of the question.
+        field: Field of the range, with its default.
+        bounds: Declared lower and upper bound as texts; None: no range is declared.
+    """
     if bounds is None or _has_main_range(form, field):
         return False
     lower, upper = (field.default or "0:1:1").split(":")[:2]
@@ -667,7 +778,14 @@ def _is_usual_range(form: Form, field: Field, bounds: tuple[str, str] | None) ->
 def _declared_bounds(
     form: Form, field: Field, values: FieldValues, declared: Mapping[str, Declared]
 ) -> tuple[str, str] | None:
-    """Return the declared bounds of the columns of a range, as texts; None if one has no declared range."""
+    """Return the declared bounds of the columns of a range, as texts; None if one has no declared range.
+
+    Args:
+        form: Form of the question.
+        field: Field of the range.
+        values: Typed texts by field.
+        declared: Declared columns by name.
+    """
     typed = values.get(_find_column_field(form, field), ())
     names = [strip_text(text, declared) for text in typed]
     ranges = [_declared_range(declared[name]) for name in names if name in declared]
@@ -682,7 +800,16 @@ def _declared_bounds(
 
 
 def _check_part(argument: str, name: str, text: str) -> None:
-    """Refuse a part of a range that is missing or no number. Raises `InvalidArgument`, whose argument is the part."""
+    """Check one part of a typed range: a number, or a whole number of cells.
+
+    Args:
+        argument: Field of the part, such as ``grid.cells``.
+        name: ``lower``, ``upper`` or ``cells``.
+        text: What was typed; empty: nothing.
+
+    Raises:
+        InvalidArgument: the part is missing or invalid; the error names the field.
+    """
     if name == "cells":
         is_valid = re.fullmatch(r"[0-9]{1,18}|2\^[0-9]{1,2}", text) is not None and text.strip("0") != ""
         rule = "enter a whole number of cells, as in 100"
@@ -702,7 +829,12 @@ def _is_finite_number(text: str) -> bool:
 
 
 def split_ranges(form: Form, values: FieldValues) -> FieldValues:
-    """Return the typed values with each range that is one text, such as ``0:120:60``, divided into its parts."""
+    """Return the typed values with each range that is one text, such as ``0:120:60``, divided into its parts.
+
+    Args:
+        form: Form of the question.
+        values: Typed texts by field.
+    """
     divided = dict(values)
     for field in form.fields:
         parts = _field_text(values, field.name).split(":") if _is_range(field) else []
@@ -714,7 +846,17 @@ def split_ranges(form: Form, values: FieldValues) -> FieldValues:
 
 
 def _add_values(field: Field, text: str, declared: Mapping[str, Declared], values: FieldValues) -> str:
-    """Append the declared categories or range to a column name."""
+    """Return the name of a column, followed by its declared categories or range, as in ``sex=f,m``.
+
+    Args:
+        field: Field of the form.
+        text: Typed name.
+        declared: Declared columns by name; another name is returned unchanged.
+        values: Typed texts by field.
+
+    Raises:
+        InvalidArgument: the categories or the range are needed, and unknown.
+    """
     column = declared.get(strip_text(text, declared))
     if column is None or _field_text(values, "categories"):
         return text

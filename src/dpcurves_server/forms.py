@@ -1,9 +1,9 @@
-"""HTML forms of questions: the fields of each kind of question, and the question that typed values build.
+"""HTML forms of questions: fields with labels and help, and the parser that builds a question from typed texts.
 
 A question says what is computed from a dataset under differential privacy, such as a distribution function of a column.
-Each kind of question is a class with fields; a `Form` is made from such a class. `Form.build_question` parses the typed
-texts into an object of the class. Empty fields get their defaults, and the class refuses invalid values with
-ValueError. Typed text is never used as a file name. This module touches no records.
+Each kind of question has a `Form` of `Field` objects. `Form.build_question` parses the texts that a browser sent into
+an object of the question's class. Empty fields get their defaults; invalid values raise `ValueError`, which names the
+field. Typed text is never used as a file name. This module touches no records.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ if TYPE_CHECKING:
     from dpcurves.data.axis import Predictor
 
 MODEL = "@"
-"""Prefix of a model's name in a field of a score column."""
+"""Prefix of a model's name in a field: the model computes the values that a column would hold."""
 NUMBERS = frozenset(
     {"column", "and_column", "time", "entry", "first", "last", "weight", "predicted", "residual", "observed", "score"}
 )
-"""Fields that take a column of numbers."""
+"""Names of fields that take a column of numbers."""
 FieldValues = Mapping[str, Sequence[str]]
 """The typed values of each field; repeatable fields have several."""
 
@@ -90,8 +90,11 @@ class Form:
             models: The project's models by name.
             columns: Names of the declared columns. Such a name may begin with a space, or with the prefix of models.
 
+        Returns:
+            An object of the question's class.
+
         Raises:
-            ValueError: a field is missing, unknown, too long or malformed; the message names it.
+            ValueError: A required field is empty, or a value is unknown, too long or malformed; the message names it.
         """
         return self.parse(
             {field.name: _parse_field(field, values.get(field.name, ()), models, columns) for field in self.fields}
@@ -115,9 +118,21 @@ def strip_text(text: str, columns: Container[str] = ()) -> str:
 
 
 def _parse_field(field: Field, values: Sequence[str], models: Mapping[str, Predictor], columns: Container[str]) -> Any:
-    """Return the texts or models of a field, or its default.
+    """Parse the typed values of one field.
 
-    Raises `InvalidArgument` if a required value is missing, or several values were sent for a single one.
+    Args:
+        field: The field.
+        values: The texts that were sent for it; each line of a repeatable field is a value.
+        models: The project's models by name.
+        columns: Names of the declared columns.
+
+    Returns:
+        A text or a model; a list of them for a repeatable field. If nothing was typed: the default, or None for a
+        repeatable field.
+
+    Raises:
+        InvalidArgument: A required value is missing, several values were sent for a single one, a text is too long or
+            not printable, or a model is unknown.
     """
     lines = [
         strip_text(line, columns if field.is_column else ())
@@ -139,7 +154,15 @@ def _parse_field(field: Field, values: Sequence[str], models: Mapping[str, Predi
 
 
 def _require_printable(field: Field, text: str) -> str:
-    """Return the text. Raises `InvalidArgument` if it is too long or not printable."""
+    """Require that a typed text is printable and not too long, and return it unchanged.
+
+    Args:
+        field: The field, for the error.
+        text: The text.
+
+    Raises:
+        InvalidArgument: The text has more than 2,000 characters, or one that is not printable.
+    """
     longest_value = 2000  # characters of a field
     if len(text) > longest_value or not text.isprintable():
         raise InvalidArgument(
@@ -151,7 +174,16 @@ def _require_printable(field: Field, text: str) -> str:
 
 
 def _find_model(field: Field, name: str, models: Mapping[str, Predictor]) -> Predictor:
-    """Return the project's model of this name. Raises `InvalidArgument` if no such model may be used here."""
+    """Return the project's model that was typed into a field.
+
+    Args:
+        field: The field.
+        name: Name of the model.
+        models: The project's models by name.
+
+    Raises:
+        InvalidArgument: The project has no such model, or the field takes no models.
+    """
     model = models.get(name) if field.allows_model else None
     if model is None:
         raise InvalidArgument(field.name, "the project has no model of this name; choose one from the list")

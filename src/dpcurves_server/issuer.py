@@ -3,9 +3,12 @@
 Sign-in never creates accounts. Beforehand, an operator links an account to the person's subject, that is the identifier
 by which the provider (issuer) knows the person.
 
-    state       shows that this browser began the sign-in          from one random secret, which stays in the
-    nonce       binds the ID token to the sign-in                  browser's cookie, by one-way hashes
-    verifier    only this server can redeem the code
+    AuthorizationRequest.generate    secret of one sign-in, which stays in the browser's cookie
+    Issuer.authorization_url         sign-in request -> URL of the provider's page, to which the browser is redirected
+    Issuer.authenticate              sign-in request and the redirect back -> the person's subject
+
+Three values derive from the secret by one-way hashes: `state` shows that this browser began the sign-in, `nonce` binds
+the ID token to the sign-in, and only this server can redeem the code, with `verifier`.
 
 Reference: RFC 6749 (OAuth), RFC 7636 (PKCE), OpenID Connect Core 1.0.
 """
@@ -42,6 +45,7 @@ ALGORITHMS = ("RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES
 REQUEST_SECONDS = 10
 """Seconds: timeout of a request to the identity provider."""
 ELSEWHERE = "this sign-in began in another browser, or too long ago; start again"
+"""Error message for a redirect whose state does not match the browser's secret."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -88,7 +92,7 @@ class AuthorizationRequest:
         return self._derive("verifier")
 
     def _derive(self, label: str) -> str:
-        """Return the SHA-256 of the secret under a label, in hexadecimal."""
+        """Return the SHA-256 of a label and the secret, in hexadecimal digits."""
         return sha256(f"{label}: {self.secret}".encode(errors="replace")).hexdigest()
 
 
@@ -117,8 +121,12 @@ class Issuer:
     def authorization_url(self, request: AuthorizationRequest, redirect_uri: str) -> str:
         """Return the authorization URL of the provider, which redirects back to `redirect_uri`.
 
+        Args:
+            request: The sign-in request of the browser.
+            redirect_uri: URL of this server's page to which the provider redirects.
+
         Raises:
-            ProtocolError: The provider cannot be reached.
+            ProtocolError: The provider cannot be reached, or its metadata are invalid.
         """
         with self._guard_requests():
             url, _ = self._open_session(redirect_uri).create_authorization_url(
@@ -149,7 +157,16 @@ class Issuer:
             return self._validate_id_token(token, request.nonce)
 
     def _fetch_token(self, request: AuthorizationRequest, redirect_uri: str, code: str) -> Mapping[str, Any]:
-        """Redeem an authorization code at the provider; return its token response."""
+        """Redeem an authorization code at the provider.
+
+        Args:
+            request: The sign-in request, whose verifier the provider checks.
+            redirect_uri: The redirect URI of that request.
+            code: The code in the redirect.
+
+        Returns:
+            The token response, with ``id_token`` and perhaps ``access_token``.
+        """
         facts = self._fetch_metadata()
         session = self._open_session(redirect_uri)
         offered = facts.get("token_endpoint_auth_methods_supported") or ["client_secret_basic"]
@@ -162,7 +179,15 @@ class Issuer:
         return dict(token)
 
     def _validate_id_token(self, token: Mapping[str, Any], nonce: str) -> str:
-        """Return the subject of an ID token after checking issuer, audience, nonce and expiry."""
+        """Return the subject of an ID token after checking signature, issuer, audience, nonce and expiry.
+
+        Args:
+            token: The token response of the provider.
+            nonce: The nonce of the sign-in request.
+
+        Raises:
+            ValueError, JoseError: The token is invalid; `_guard_requests` replaces the error.
+        """
         decoded = self._decode_id_token(token["id_token"])
         expected = {
             "iss": {"essential": True, "value": self.url}, "sub": {"essential": True},
@@ -175,7 +200,16 @@ class Issuer:
         return str(claims["sub"])
 
     def _decode_id_token(self, text: str) -> Any:
-        """Verify the signature of an ID token; refetch the keys if it names an unknown key."""
+        """Verify the signature of an ID token, and return its header and claims.
+
+        If the token names an unknown key, the provider's keys are fetched again, once.
+
+        Args:
+            text: The token, a signed JSON Web Token.
+
+        Raises:
+            JoseError: The signature is invalid, or no key of the provider has the named id.
+        """
         registry = JWSRegistry(algorithms=list(ALGORITHMS), strict_check_header=False)
         try:
             return jwt.decode(text, KeySet.import_key_set(self._fetch_keys()), registry=registry)
@@ -184,7 +218,11 @@ class Issuer:
             return jwt.decode(text, KeySet.import_key_set(self._fetch_keys()), registry=registry)
 
     def _fetch_metadata(self) -> Any:
-        """Return the provider's metadata. Raises `ValueError` if it states another issuer or an insecure address."""
+        """Return the provider's metadata, a JSON object with the addresses of its endpoints.
+
+        Raises:
+            ValueError: The metadata state another issuer or an insecure address.
+        """
         facts = self._fetch_cached("facts", get_well_known_url(self.url, external=True))
         if facts["issuer"] != self.url:
             raise ValueError("the provider states another issuer URL")
@@ -193,11 +231,19 @@ class Issuer:
         return facts
 
     def _fetch_keys(self) -> Any:
-        """Return the provider's signature keys."""
+        """Return the provider's public signature keys, a JSON Web Key Set."""
         return self._fetch_cached("jwks_uri", self._fetch_metadata()["jwks_uri"])
 
     def _fetch_cached(self, name: str, url: str) -> Any:
-        """Return a JSON document of the provider, cached for an hour. Raises `ValueError` or an HTTP error."""
+        """Return a JSON document of the provider, cached for an hour.
+
+        Args:
+            name: Key of the document in the cache.
+            url: Address of the document.
+
+        Raises:
+            RequestException: The provider cannot be reached, or answers with an error or without JSON.
+        """
         with self._lock:
             cached = self._known.get(name)
         if cached is not None and time.monotonic() < cached[0]:
@@ -211,7 +257,7 @@ class Issuer:
         return document
 
     def _open_session(self, redirect_uri: str) -> Any:
-        """Return an OAuth client with this server's credentials and PKCE."""
+        """Return an OAuth client with this server's credentials and PKCE, for one redirect URI."""
         return OAuth2Session(
             self._client.id,
             self._client.secret,
@@ -222,10 +268,10 @@ class Issuer:
 
     @contextmanager
     def _guard_requests(self) -> Iterator[None]:
-        """Limit concurrent requests, and replace the provider's errors by one line without its texts.
+        """Limit concurrent requests to four inside a `with` block, and replace errors by one line without their texts.
 
         Raises:
-            ProtocolError: The provider cannot be reached, or refused the sign-in.
+            ProtocolError: The provider cannot be reached, four requests are under way, or the sign-in was refused.
         """
         if not self._turns.acquire(blocking=False):
             raise self._unavailable_error()
@@ -252,7 +298,15 @@ class Issuer:
 
 
 def _require_secure_url(argument: str, url: str) -> SplitResult:
-    """Parse a URL. Raises `ValueError` unless it is https or on loopback."""
+    """Parse a URL that must be https, or http on this machine.
+
+    Args:
+        argument: Name of the argument, for the error.
+        url: The URL.
+
+    Raises:
+        ValueError: The URL is insecure, has no host, or holds a user name.
+    """
     split_url = urlsplit(url)
     is_safe = split_url.scheme == "https" or (split_url.scheme == "http" and _is_loopback(split_url.hostname or ""))
     if not is_safe or not split_url.hostname or split_url.username:
@@ -261,7 +315,7 @@ def _require_secure_url(argument: str, url: str) -> SplitResult:
 
 
 def _is_loopback(host: str) -> bool:
-    """Return True if a host name or address is this machine."""
+    """Return True if a host name or address is this machine: localhost, 127.0.0.0/8 or ::1."""
     try:
         return ip_address(host).is_loopback
     except ValueError:

@@ -1,6 +1,9 @@
 """Start and stop of a verification server: ASGI application, TLS listener, worker processes and publication timer.
 
-    VerificationServer    configuration; serves until stopped
+A verification server answers questions about confidential tables under differential privacy.
+
+    VerificationServer    configuration; its method `serve` runs the server until the process is stopped
+    create_app            returns the ASGI application: API, pages, error responses, access control
     Workers               worker processes: one charges questions against privacy budgets, others count the records; of
                           two or more that count, one takes short questions only, so that these need not wait
     publication           answers and other changes of status become visible on a fixed public schedule, because the
@@ -50,17 +53,21 @@ from .services import Services
 from .store import Archive
 
 UNFORESEEN = "server: internal error; the request was not carried out"
+"""Error message for exceptions that nobody foresaw; details stay in the operator's log, as they may reveal records."""
 
 
 def create_app(
     authenticator: Authenticator, pages: Sequence[BaseRoute] = (), *, has_api: bool = True
 ) -> SecurityMiddleware:
-    """Return the ASGI app of a server.
+    """Return the ASGI application of a server.
 
     Arguments:
-        authenticator: Authenticates requests.
+        authenticator: Finds who sends a request.
         pages: Routes of HTML pages, beside the API.
         has_api: Whether programs may ask by the API, too.
+
+    Returns:
+        The application. Errors are answered as JSON, ``{"error": ...}``, without details of unforeseen ones.
     """
     app = FastAPI(
         title="dpcurves verification server", version="1", docs_url=None, redoc_url=None,
@@ -78,7 +85,11 @@ def create_app(
 
 
 async def _handle_refusal(request: Request, error: Exception) -> Response:
-    """Return the error as JSON with its status; a fault of the server is logged for the operator."""
+    """Return the response to a request that was refused: the error message as JSON.
+
+    The status is that of a `ProtocolError`, 409 if the budget is exceeded, else 400. A fault of the server itself is
+    also logged for its operator.
+    """
     status = 400
     if isinstance(error, ProtocolError):
         status = error.status
@@ -90,28 +101,28 @@ async def _handle_refusal(request: Request, error: Exception) -> Response:
 
 
 async def _handle_invalid_request(request: Request, error: Exception) -> Response:
-    """Report the first validation error, without the values sent."""
+    """Return status 400 with the first validation error of a request's fields as JSON, without the values sent."""
     first = error.errors()[0] if isinstance(error, RequestValidationError) else {"loc": (), "msg": "invalid"}
     where = ".".join(str(key) for key in first["loc"] if key != "body") or "message"
     return JSONResponse({"error": _replace_surrogates(f"{where[:100]}: {first['msg']}")}, 400)
 
 
 async def _handle_http_error(request: Request, error: Exception) -> Response:
-    """Return an unknown path or method as JSON, without details."""
+    """Return the status of an unknown path (404) or method (405) as JSON, without details."""
     status = error.status_code if isinstance(error, HTTPException) else 404
     messages = {404: "path: not found", 405: "method: not allowed for this path"}
     return JSONResponse({"error": messages.get(status, "message: it cannot be read")}, status)
 
 
 async def _handle_unexpected_error(request: Request, error: Exception) -> Response:
-    """Log the type and the function of an exception; return status 500 without details."""
+    """Log the type and the function of an unforeseen exception; return status 500 as JSON, without details."""
     last = extract_tb(error.__traceback__)[-1]
     log_operator_message(f"{type(error).__name__} in {last.name}; the client got no details")
     return JSONResponse({"error": UNFORESEEN}, 500)
 
 
 def _replace_surrogates(line: str) -> str:
-    """Return a line with lone surrogates, which UTF-8 cannot encode, replaced."""
+    """Return a line in which lone surrogates, which UTF-8 cannot encode, are replaced by question marks."""
     return line.encode(errors="replace").decode()
 
 
@@ -128,6 +139,9 @@ def choose_roles(number: int) -> tuple[WorkerRole, ...]:
     """Return the roles of the workers of a server: one charges, and `number` count.
 
     If two or more count, one of them takes short questions alone, so that no slow question delays them.
+
+    Args:
+        number: Number of workers that count, at least 0.
 
     >>> [role.value for role in choose_roles(2)]
     ['charges', 'counts-short', 'counts']
@@ -161,7 +175,10 @@ class Workers:
         ]
 
     def start(self) -> None:
-        """Start all workers, after returning the leases of an earlier server."""
+        """Start all workers and the publication schedule.
+
+        First, questions that workers of an earlier server had leased are returned to the queue.
+        """
         self._queue.return_leases()
         for role in self._roles:
             self._start_worker(role)
@@ -169,14 +186,12 @@ class Workers:
             thread.start()
 
     def notify(self) -> None:
-        """Wake up all workers, because there is a new question or drawing."""
+        """Wake up all workers, because there is a new question, or a plot to draw."""
         for _, process in list(self._running.values()):
             _send_line(process, "\n")
 
     def stop(self) -> None:
-        """End the publication schedule, and all workers after their current question; kill those that take longer than
-        the patience of all together.
-        """
+        """Stop publication and all workers, each after its current question; kill them after the patience of all."""
         deadline = time.monotonic() + self._patience
         self._ended.set()
         for thread in self._threads:  # each may wait for a lock of the database that a worker has
@@ -192,7 +207,11 @@ class Workers:
             process.kill()
 
     def _start_worker(self, role: WorkerRole) -> None:
-        """Start a worker process under a new name, and send it the database URL by its standard input."""
+        """Start a worker process under a new random name.
+
+        The process reads the database URL, which may hold a password, from its standard input: all users of a machine
+        see the arguments of its programs.
+        """
         process = subprocess.Popen(
             [sys.executable, "-m", "dpcurves_server.worker"],
             stdin=subprocess.PIPE,
@@ -205,7 +224,10 @@ class Workers:
         self._running[name] = (role, process)  # after its first line was sent, so that `notify` cannot come first
 
     def _restart_ended(self) -> None:
-        """Restart workers that end, after returning their leases, until the server stops; runs in a thread."""
+        """Replace workers that end, and return their leased questions to the queue, until the server stops.
+
+        It runs in a thread, and looks every half second.
+        """
         while not self._ended.wait(0.5):  # seconds
             for name, (does, process) in list(self._running.items()):
                 if process.poll() is not None:
@@ -222,7 +244,7 @@ class Workers:
 
 
 def _send_line(process: subprocess.Popen[str], line: str) -> None:
-    """Write a line to a process; do nothing if it has ended."""
+    """Write a line to the standard input of a process; do nothing if the process has ended."""
     with suppress(OSError):
         if process.stdin is not None:
             process.stdin.write(line)
@@ -265,7 +287,11 @@ class VerificationServer:
             raise InvalidArgument("workers, every", "use at least one worker and a positive interval")
 
     def serve(self, address: Address, ready: Callable[[], object]) -> None:
-        """Serve until the process is stopped. Calls `ready` when the server listens.
+        """Serve until the process is stopped.
+
+        Args:
+            address: Host and port to listen on.
+            ready: Function that is called once, when the server listens.
 
         Raises:
             ValueError: The certificate is invalid or expired, or the database or the address is not available.

@@ -1,7 +1,14 @@
-"""Local web app of `dpcurves try`: a verification server for one person and one table, on this machine alone.
+"""Local web app of `dpcurves try`: pages on 127.0.0.1 by which one person asks questions about one table.
 
-The browser proves by a cookie that it was opened with the token of the address. Requests with another host (DNS
-rebinding) and requests that pages of other sites send are refused before anything else is read.
+    serve_local_table      serves the pages of a table until the process is stopped
+    create_local_app       returns the ASGI application
+    LocalGuard             access control before all pages: host, origin, token and cookie
+    write_opening_page     writes an HTML file that opens the app in a browser
+
+The address that the command prints holds a secret token. The browser that opens it gets a cookie, and only requests
+with this cookie are answered, because other users and other web sites can reach a port of this machine too. Requests
+with another host name (DNS rebinding) and requests from pages of other sites (CSRF) are refused first. Answers are
+charged to the table's privacy budget like those of the command line.
 """
 
 from __future__ import annotations
@@ -38,11 +45,14 @@ from .queue import WorkerRole
 from .services import Services
 
 HOST = "127.0.0.1"
+"""Address on which the app listens; other machines cannot reach it."""
 NO_TOKEN = (
     "This address works in the browser that `dpcurves try` opened. Copy the whole address that it printed, with its "
     "token, into this browser.\n"
 )
+"""Refusal of a request without cookie or token."""
 NOT_HERE = "This address is for pages of `dpcurves try` on this machine alone. Copy the address that it printed.\n"
+"""Refusal of a request with another host name, or from a page of another site."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -61,7 +71,7 @@ class LocalAccess:
 
     @property
     def origin(self) -> str:
-        """The origin of all pages."""
+        """The origin of all pages: scheme, host and port, without a path."""
         return f"http://{HOST}:{self.port}"
 
     @property
@@ -90,7 +100,13 @@ class LocalGuard:
         self._access = access
 
     async def __call__(self, scope: Any, receive: Receive, send: Send) -> None:
-        """Answer one request, or refuse it."""
+        """Pass a permitted request to the app; answer any other one with a refusal or with the page of the cookie.
+
+        Args:
+            scope: ASGI scope of the request.
+            receive: ASGI function that returns the next part of the request.
+            send: ASGI function that sends a part of the response.
+        """
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
@@ -101,7 +117,12 @@ class LocalGuard:
             await response(scope, receive, send)  # type: ignore[arg-type]
 
     def _find_response(self, scope: Mapping[str, Any]) -> Response | None:
-        """Return a refusal, or the page that sets the cookie; None for a request that the pages answer."""
+        """Check host, origin, and cookie or token of a request, in this order.
+
+        Returns:
+            A refusal (403); the page that sets the cookie, for a request of ``/`` with the right token; None for a
+            permitted request.
+        """
         headers = Headers(scope=scope)  # type: ignore[arg-type]
         if headers.getlist("host") != [self._access.origin.removeprefix("http://")]:
             return _refuse(NOT_HERE)
@@ -129,7 +150,7 @@ class LocalGuard:
 
 
 def _go_on_to(address: str) -> str:
-    """Return an HTML page that redirects the browser to an address (by a refresh, and by a link)."""
+    """Return an HTML page that sends the browser on to an address at once, or by a link where refreshes are off."""
     return (
         '<!doctype html><html lang="en"><meta charset="utf-8"><title>dpcurves</title><link rel="icon" href="data:,">'
         f'<meta http-equiv="refresh" content="0; url={address}"><p><a href="{address}">Continue</a></p></html>\n'
@@ -137,10 +158,20 @@ def _go_on_to(address: str) -> str:
 
 
 def write_opening_page(table: LocalTable, access: LocalAccess) -> Path:
-    """Write a page beside the ledger that opens the app, for its owner's eyes only, and return its path.
+    """Write an HTML file beside the ledger that opens the app in a browser; only its owner can read it.
 
-    A browser gets the path of this page: all users of a machine see the arguments of its programs, so the address with
-    its token must not be one.
+    A browser is started with the path of this file. All users of a machine see the arguments of its programs, so the
+    address with its token must not be one.
+
+    Args:
+        table: The local table; a file left by an earlier process is replaced.
+        access: The address and its token.
+
+    Returns:
+        Path of the file.
+
+    Raises:
+        OSError: The folder of the ledger accepts no file.
     """
     path = table.ledger_path.with_name(f"{table.ledger_path.name}.open.html")
     path.unlink(missing_ok=True)
@@ -150,7 +181,7 @@ def write_opening_page(table: LocalTable, access: LocalAccess) -> Path:
 
 
 def _refuse(line: str) -> Response:
-    """Return a refusal in plain text."""
+    """Return a response of status 403 with a line of plain text."""
     return PlainTextResponse(line, 403, {"Cache-Control": "no-store", "X-Content-Type-Options": "nosniff"})
 
 
@@ -170,7 +201,7 @@ class LocalAuthenticator(Authenticator):
     csrf: str = field(default_factory=lambda: secrets.token_urlsafe(32))
 
     def find_session(self, request: Request) -> BrowserSession:
-        """Return the session of the local user, with the present project, if the table is registered."""
+        """Return the session of the local user. It has no project until the table is registered."""
         principal = self.services.archive.read_snapshot(lambda connection: find_principal(connection, PERSON))
         return BrowserSession("", self.csrf, principal if principal is not None else Principal(PERSON))
 
@@ -178,7 +209,18 @@ class LocalAuthenticator(Authenticator):
 def create_local_app(
     services: Services, table: LocalTable, forms: Mapping[str, Form], access: LocalAccess, language: str = ""
 ) -> Any:
-    """Return the ASGI app of a table for one local user, with files in a language; empty: the browser's."""
+    """Return the ASGI application of a table for one local user, behind `LocalGuard`.
+
+    Args:
+        services: The services of the verification server on the table's ledger.
+        table: The local table.
+        forms: The question forms by command word.
+        access: The address, and the secrets that open it.
+        language: Language that is proposed for files; empty: the browser's preference.
+
+    Returns:
+        An ASGI application. Its pages warn if the table's files changed after they were registered.
+    """
     authenticator = LocalAuthenticator(services)
     is_registered = any(dataset.name == table.name for dataset in services.datasets.all(MACHINE))
     is_changed = is_registered and find_change(table.files, table.ledger_url, table.name) is not None
@@ -215,9 +257,12 @@ def serve_local_table(
 def _serve_locked(
     table: LocalTable, forms: Mapping[str, Form], port: int, ready: Callable[[LocalAccess], object], language: str
 ) -> None:
-    """Serve the pages of a table until the process ends. The caller holds the lock of the ledger.
+    """Serve the pages of a table until the process is stopped. The caller holds the lock of the ledger.
 
-    `ready` is called once with the address and the access code, when the socket is open.
+    The arguments are those of `serve_local_table`. A port of 0 takes a free one.
+
+    Raises:
+        ValueError: The port is taken.
     """
     # seconds between publication times. One local user owns the table, so they reveal counting times to nobody else.
     publish_seconds = 0.2
@@ -252,13 +297,20 @@ class _AnnouncingServer(uvicorn.Server):
         self._ready = ready
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        """Listen, and call `ready`."""
+        """Open the sockets as uvicorn does, then call `ready`."""
         await super().startup(sockets)
         self._ready()
 
 
 def _open_socket(port: int) -> socket.socket:
-    """Return a listening socket on 127.0.0.1. Raises `InvalidArgument` if the port is taken."""
+    """Return a listening socket on 127.0.0.1.
+
+    Args:
+        port: Port number; 0 takes a free one.
+
+    Raises:
+        InvalidArgument: The port is taken, not permitted, or not from 0 to 65535.
+    """
     try:
         return socket.create_server((HOST, port))
     except (OSError, OverflowError):

@@ -1,4 +1,7 @@
-"""Privacy budget of a local table (`dpcurves try`, the server for one person), and how that person raises it.
+"""Privacy budget of the table in `dpcurves try` (the server for one person): read it, and raise it.
+
+    find_budget     budget of a table, and how much of it its answers have spent
+    raise_budget    sets a larger budget
 
 The ledger charges the loss of each answer to an account with a fixed cap (largest total loss). An account never
 changes, so raising the budget takes two steps. First the present account is closed by a charge of all that remains,
@@ -38,11 +41,15 @@ class TableBudget:
 
 
 def find_budget(services: Services, dataset: Dataset) -> TableBudget:
-    """Return the budget of a table over all of its accounts.
+    """Return the budget of a table, and what its answers have spent, over all of its accounts.
 
     Args:
         services: The services of the server.
-        dataset: The latest version of the table's dataset.
+        dataset: The latest version of the table's dataset. All versions have their accounts in the ledger, perhaps the
+            same one.
+
+    Returns:
+        The budget, and the spent part of it.
     """
     balances = _list_balances(services, dataset)
     earlier = sum(_find_spent(services, balance) for balance in balances[:-1])
@@ -90,17 +97,31 @@ def raise_budget(services: Services, table: LocalTable, limit: PrivacyLoss) -> N
 
 
 def _copy_views(ledger: Ledger, earlier: str, later: str) -> None:
-    """Store the views of an account with the account that pays from now on. Views are public texts, so this costs
-    nothing.
+    """Copy the views (named definitions of derived columns) of an account to the one that pays from now on.
+
+    Views are public texts, so this costs no budget.
+
+    Args:
+        ledger: The ledger.
+        earlier: Name of the account that has the views.
+        later: Name of the account that gets them.
     """
     for name, definition in ledger.view_definitions(earlier).items():
         ledger.change_view(later, lambda _, view=(name, definition): view)  # type: ignore[misc]
 
 
 def _close_account(services: Services, dataset: Dataset, new_limit: Amount) -> None:
-    """Close an account: charge the rest of its budget to nothing.
+    """Close the account of a dataset by a charge of all that remains, which pays for no answer.
 
-    Raises `InvalidArgument` if a question was paid meanwhile, because the rest is then smaller.
+    An account without a rest is closed already.
+
+    Args:
+        services: The services of the server.
+        dataset: The latest version of the table's dataset.
+        new_limit: The new budget, for the text of the charge.
+
+    Raises:
+        InvalidArgument: A question was paid meanwhile, so that less remains than is charged.
     """
     name = dataset.account.dataset
     ledger = services.archive.ledger
@@ -117,7 +138,7 @@ def _close_account(services: Services, dataset: Dataset, new_limit: Amount) -> N
 
 
 def _list_balances(services: Services, dataset: Dataset) -> list[Balance]:
-    """Return the balances of the accounts of a table, in the order of its versions."""
+    """Return the balances of the accounts of a table, in the order of its versions; each account once."""
     versions = [services.datasets.get(MACHINE, dataset.name, version + 1) for version in range(dataset.version)]
     names = dict.fromkeys(version.account.dataset for version in versions)
     return [services.archive.ledger.balance(name) for name in names]

@@ -2,6 +2,12 @@
 
 `dpcurves try` is the server for one person and one table. The exported code asks the same question again: it counts the
 table, draws new noise, and charges the loss once more to the same privacy budget ledger. It runs from any folder.
+
+    AnswerCopies    writes the script, the notebook or the command of one answered question
+    store_form      stores the form with which a question was asked, from which the command is written
+    find_form       returns the stored form
+
+Writing code reads no records and charges nothing.
 """
 
 from __future__ import annotations
@@ -52,7 +58,7 @@ def store_form(archive: Archive, id: str, form: AskedForm) -> None:
     """
 
     def insert_form(connection: Connection) -> None:
-        """Store the form unless there is one."""
+        """Insert the row of the form unless the question has one."""
         if not has_row(connection, ASKED_FORMS, id=id):
             fields = json.dumps({name: list(texts) for name, texts in form.fields.items()})
             connection.execute(insert(ASKED_FORMS), {"id": id, "word": form.word, "fields": fields})
@@ -98,7 +104,7 @@ class AnswerCopies:
         """Return a Jupyter notebook that asks the question, as JSON.
 
         Args:
-            language: Language of its text and its plot.
+            language: Language code of its text and its plot, such as ``de``.
         """
         with use_language(language):
             explanation = translate(f"The second cell asks again, and spends {self.asked.loss} again.")
@@ -116,11 +122,13 @@ class AnswerCopies:
     def write_command(self, form: Form, asked_form: AskedForm) -> str:
         """Return a shell command that asks the question.
 
-        Empty if the command line cannot read the table, or if the chosen view has another text by now.
-
         Args:
             form: The form of the question.
             asked_form: The form as it was filled in.
+
+        Returns:
+            The command, with one option a line; empty if the command line cannot read the table, or if the chosen view
+            has another text by now.
         """
         source = self.source
         name_of_view, *text_of_view = asked_form.fields.get(VIEW, ("",))
@@ -146,7 +154,7 @@ class AnswerCopies:
         return _break_lines(words)
 
     def _write_cells(self) -> tuple[str, str]:
-        """Return two pieces of Python: imports and the question; and the session that asks it."""
+        """Return two pieces of Python code: imports and the question; and the session that asks it."""
         code = write_question_code(question_from_json(self.asked.question), column=len("question = "))
         imports, table = self._write_table()
         account = self.dataset.account
@@ -161,7 +169,7 @@ class AnswerCopies:
         return question, f"with dp.Session(\n    {session},\n) as session:\n{ask}  # new noise: this is charged again"
 
     def _write_table(self) -> tuple[list[str], str]:
-        """Return the imports, and the Python expression of the table."""
+        """Return the import statements that the table needs, and the Python expression of the table."""
         source = self.source
         path = _quote(self.source.data)
         if source.table and source.data.lower().endswith(DUCKDB_ENDINGS):
@@ -180,7 +188,13 @@ def _quote(text: str) -> str:
 
 
 def _notebook_cell(kind: str, text: str, number: int) -> dict[str, Any]:
-    """Return one cell of a Jupyter notebook (format 4) as JSON: its type, text and number."""
+    """Return one cell of a Jupyter notebook (format 4) as a JSON object.
+
+    Args:
+        kind: ``markdown`` or ``code``.
+        text: Content of the cell.
+        number: Index of the cell, of which its id is made.
+    """
     code: dict[str, Any] = {"execution_count": None, "outputs": []} if kind == "code" else {}
     return {"cell_type": kind, "id": f"cell-{number}", "metadata": {}, "source": text.splitlines(keepends=True), **code}
 

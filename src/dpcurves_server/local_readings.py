@@ -1,6 +1,8 @@
-"""Quantiles and tail shares of a released distribution function (CDF), with 95 % intervals, as a page shows them.
+"""Quantiles and tail shares of a released distribution function (CDF), with 95 % intervals, as texts of a page.
 
-A person types a probability, for the quantile, or a value, for the share of records at or above it.
+    find_curves          any released result -> its distribution functions, by category
+    read_quantiles       a typed probability -> the quantile of each curve
+    read_shares_above    a typed value -> the share of records at or above it, of each curve
 
 Formal guarantees: all numbers are functions of the released noisy curve alone, and no record is read. Such
 post-processing loses no further privacy and costs no budget.
@@ -24,7 +26,7 @@ from dpcurves.records.value_names import parse_number
 from .typed_numbers import read_number
 
 LEVEL = 0.95
-"""Probability. Confidence level of the intervals: the usual 95 %. They account for the privacy noise only."""
+"""Confidence level of the intervals: the usual 95 %. They account for the privacy noise only."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +73,7 @@ def read_quantiles(curves: Mapping[str, CDF], text: str) -> list[Reading]:
         One reading for each curve, in the order of `curves`. Values on an axis of dates are shown as dates.
 
     Raises:
-        ValueError: the text is no number between 0 and 1.
+        ValueError: The text is no number between 0 and 1.
     """
     share = parse_number(read_number("share", text))
     if share is None or not 0 < share < 1:
@@ -102,7 +104,7 @@ def read_shares_above(curves: Mapping[str, CDF], text: str) -> list[Reading]:
         One reading for each curve, in the order of `curves`; shares are from 0 to 1.
 
     Raises:
-        ValueError: the text is no number, or no date on an axis of dates or times.
+        ValueError: The text is no number, or no date on an axis of dates or times.
     """
     value = _parse_value(text, next(iter(curves.values())).label)
     readings = []
@@ -117,9 +119,14 @@ def read_shares_above(curves: Mapping[str, CDF], text: str) -> list[Reading]:
 
 
 def _parse_value(text: str, label: str) -> float:
-    """Return a typed value in units of the axis: days or seconds since 1970-01-01 for a date.
+    """Parse a typed value in units of the axis: days or seconds since 1970-01-01 for a date.
 
-    Raises `InvalidArgument` if the text is no number, or no date on an axis of dates or times.
+    Args:
+        text: A number, or an ISO date on an axis of dates or times; UTC if it states no time zone.
+        label: Label of the axis, which tells whether it has dates or times.
+
+    Raises:
+        InvalidArgument: The text is no number, or no date on an axis of dates or times.
     """
     if not is_date_axis(label):
         value = parse_number(read_number("above", text))
@@ -135,7 +142,7 @@ def _parse_value(text: str, label: str) -> float:
 
 
 def _format_reading(value: float, lower: float, upper: float) -> str:
-    """Return the text of a number with its 95% interval for these records."""
+    """Return the text of a number with its 95 % interval, rounded to the digits that the interval's width supports."""
     width = (upper - lower) / 2
     texts = [format_number(number, width if np.isfinite(width) else abs(value)) for number in (value, lower, upper)]
     return f"{texts[0]} (95% for these records: {texts[1]} to {texts[2]})"

@@ -283,8 +283,13 @@ def open_local_table(data: str, table: str = "", delimiter: str = "", encoding: 
 
 
 def _read_columns(source: Source) -> tuple[Column, ...]:
-    """Return the columns of a schema. Raises `InvalidArgument` if the records cannot be opened, or two columns have
-    the same name.
+    """Return the columns that the schema of a source declares, in order; no row is read.
+
+    Args:
+        source: File or database table.
+
+    Raises:
+        InvalidArgument: the records cannot be opened, the file has no header, or two columns have the same name.
     """
     from dpcurves.records.source import ColumnKind
     from dpcurves.records.table_sources import open_source
@@ -315,7 +320,16 @@ def _propose(column: Column) -> ProposedColumn:
 
 
 def _find_csv_format(path: Path, delimiter: str, encoding: str) -> Source:
-    """Return a CSV file with its field separator and its encoding, from the header line alone."""
+    """Return a CSV file with its field separator and its encoding, from the header line alone.
+
+    Args:
+        path: The file, or a pattern of files; the first one decides.
+        delimiter: Field separator; empty: the most frequent one in the header line, or a tab for .tsv.
+        encoding: Encoding; empty: UTF-8, or cp1252 if the header line is not in UTF-8.
+
+    Raises:
+        InvalidArgument: the file cannot be read.
+    """
     from dpcurves.records.table_sources import open_csv, read_header
 
     try:
@@ -453,6 +467,12 @@ def register_table(services: Services, table: LocalTable, facts: TableFacts) -> 
 
 
 def set_allowances(services: Services, name: str, cap: PrivacyLoss) -> None:
-    """Let the only user of a table spend the whole cap of its present account."""
+    """Let the only user of a table spend the whole cap of its present account.
+
+    Args:
+        services: Services of the server.
+        name: Name of the table.
+        cap: Cap of its account.
+    """
     services.projects.set_allowance(MACHINE, name, cap)
     services.projects.set_allowance(MACHINE, name, cap, PERSON)

@@ -38,7 +38,7 @@ from .datasets import Source
 from .declared_columns import PARQUET, Declared, columns_from_json, has_text_categories, has_unknown_categories
 
 MEMORY_BYTES = 3 * 2**30
-"""Bytes of address space of the comparing process, libraries included."""
+"""Limit of the address space of the comparing process in bytes, libraries included."""
 
 
 class Resemblance(Enum):
@@ -51,15 +51,18 @@ class Resemblance(Enum):
 
 
 def compare_tables(upload: bytes, packed: bytes, columns: Sequence[Declared], source: Source) -> Resemblance:
-    """Return how an uploaded table resembles the registered one.
+    """Compare an uploaded table with the registered (confidential) one, in a child process.
 
-    Opens no record in this process. `UNCLEAR` if the comparing process fails or takes more than 120 seconds.
+    This process opens no record.
 
     Args:
         upload: The file as it was sent.
         packed: Its declared columns as Parquet, from `pack_table`.
         columns: The public schema.
         source: The location of the confidential records.
+
+    Returns:
+        The resemblance; `UNCLEAR` if the comparing process fails or takes more than 120 seconds.
     """
     facts = {
         "source": asdict(source), "columns": declared_columns_to_json(columns), "length": len(upload),
@@ -105,7 +108,10 @@ def judge_rows(uploaded: int, registered: int, common: int, columns: Sequence[De
 
 
 def _has_many_combinations(columns: Sequence[Declared]) -> bool:
-    """Return True if the schema has a column of numbers or of unlisted categories, or more than 10,000 combinations."""
+    """Return True if a schema allows so many rows that two honest tables share few of them.
+
+    That is so for a column of numbers or of unlisted categories, or for more than 10,000 combinations of categories.
+    """
     if any(not isinstance(column, Categories) or has_unknown_categories(column) for column in columns):
         return True
     # 10_000: combinations of declared categories up to which honest tables share nearly every row
@@ -113,7 +119,10 @@ def _has_many_combinations(columns: Sequence[Declared]) -> bool:
 
 
 def main() -> None:
-    """Compare the table on standard input with the registered one, and print the resemblance."""
+    """Run the comparing process: read facts (JSON, one line) and a Parquet table on standard input, print the result.
+
+    The result is the value of a `Resemblance`. A limit of memory is set before the input is read.
+    """
     import resource
 
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY_BYTES, MEMORY_BYTES))
@@ -126,9 +135,7 @@ def main() -> None:
 
 
 def _compare(source: Source, columns: Sequence[Declared], packed: bytes, length: int, digest: str) -> Resemblance:
-    """SENSITIVE: return how an uploaded file resembles the registered table.
-
-    `UNCLEAR` if the table is in an engine, or the columns have too few combinations to tell copies from chance.
+    """SENSITIVE: compare an uploaded file with the registered table: first the bytes, then the rows.
 
     Args:
         source: The location of the confidential records.
@@ -136,6 +143,10 @@ def _compare(source: Source, columns: Sequence[Declared], packed: bytes, length:
         packed: The upload as Parquet.
         length: Length of the upload as it was sent, in bytes.
         digest: SHA-256 of the upload as it was sent, in hexadecimal digits.
+
+    Returns:
+        The resemblance; `UNCLEAR` if the table is in an engine, or the columns have too few combinations to tell copies
+        from chance.
     """
     path = Path(source.data)
     if source.table or not path.is_file():  # in an engine, where its rows stay
@@ -149,13 +160,26 @@ def _compare(source: Source, columns: Sequence[Declared], packed: bytes, length:
 
 
 ROUNDINGS = "TRY_CAST({} AS FLOAT)", "printf('%.4e', {} + 0.0)"
-"""SQL by which numbers are compared: as copies in single precision have them, and as short printed copies do."""
+"""SQL expressions by which numbers are rounded before they are compared, for copies in single precision, and for copies
+that were printed with few digits."""
 
 
 def _count_rows(
     path: Path, delimiter: str, columns: Sequence[Declared], packed: bytes, rounding: str
 ) -> tuple[int, int, int]:
-    """SENSITIVE: return the rows of the upload, of the registered table, and of both (as multisets)."""
+    """SENSITIVE: count rows that are equal after rounding.
+
+    Args:
+        path: File of the registered table, CSV or Parquet.
+        delimiter: Field separator of a CSV file.
+        columns: The public schema.
+        packed: The upload as Parquet.
+        rounding: One of `ROUNDINGS`.
+
+    Returns:
+        Numbers of rows of the upload, of the registered table, and of both, each as often as in the table where it is
+        rarer.
+    """
     from io import BytesIO
 
     import duckdb
@@ -180,7 +204,15 @@ def _count_rows(
 
 
 def _normalise(column: Declared, rounding: str) -> str:
-    """Return SQL for a column in comparable form: rounded numbers, and NFC texts without blanks around them."""
+    """Return an SQL expression of a column in comparable form.
+
+    Args:
+        column: The declared column.
+        rounding: One of `ROUNDINGS`.
+
+    Returns:
+        SQL of rounded numbers; for a column with text categories, of texts in Unicode form NFC without spaces around.
+    """
     name = _quote(str(column.column), '"')
     text = f"nfc_normalize(trim(CAST({name} AS VARCHAR)))"
     if isinstance(column, Categories) and has_text_categories(column):
@@ -190,7 +222,11 @@ def _normalise(column: Declared, rounding: str) -> str:
 
 
 def _quote(text: Any, mark: str) -> str:
-    """Return a text of SQL in quotation marks."""
+    """Return a text as an SQL literal or name in quotation marks, marks inside it doubled.
+
+    >>> _quote("it's", "'")
+    "'it''s'"
+    """
     return mark + str(text).replace(mark, 2 * mark) + mark
 
 

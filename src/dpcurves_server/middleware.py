@@ -1,13 +1,14 @@
-"""ASGI middleware that runs before every route: size limits, same-origin checks, security headers.
+"""ASGI middleware of the verification server: request size limits, same-origin (CSRF) checks, security headers.
 
-A request is refused before routing if it is
+`SecurityMiddleware(app)` wraps an ASGI application. A request is refused before routing if it is
 
     malformed     a path of more than 2,000 characters, or not printable              404
     oversized     a body above `LARGEST_REQUEST`, or `LARGEST_FILE` for an upload     413
     cross-site    not `SAFE`, without a bearer token, not known to come from here     403
 
-A body that is longer than its Content-Length says is cut off at the same limit. Responses get the headers of `HEADERS`,
-and a content security policy by their media type unless the route sets one.
+A body that is longer than its Content-Length says is cut off at the same limit. All responses, refusals too, get the
+headers of `HEADERS`, and a content security policy by their media type unless the route sets one. The middleware reads
+headers and body sizes only.
 """
 
 from __future__ import annotations
@@ -27,12 +28,14 @@ LARGEST_FILE = 2**25
 FILES = re.compile("/manage/[^/]+/synthetic")
 """Paths of uploads: the sender is authenticated before the body is read."""
 NOTHING_ELSE = "default-src 'none'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'"
+"""Content security policy of JSON and other files: nothing may be loaded."""
 OF_PAGES = (
     "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self'; connect-src 'self'; form-action 'self'; "
     "frame-ancestors 'none'; base-uri 'none'"
 )
+"""Content security policy of HTML pages: styles, scripts and pictures of this server, none in the page itself."""
 OF_PICTURES = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; frame-ancestors 'none'; sandbox"
-"""Policy of standalone pictures and HTML summaries: inline styles, no scripts."""
+"""Content security policy of standalone pictures and HTML summaries: inline styles, no scripts."""
 HEADERS: Mapping[str, str] = MappingProxyType(
     {
         "Strict-Transport-Security": "max-age=31536000",
@@ -44,9 +47,13 @@ HEADERS: Mapping[str, str] = MappingProxyType(
         "Permissions-Policy": "camera=(), geolocation=(), microphone=()",
     }
 )
+"""Security headers of all responses, by name."""
 Scope = Mapping[str, Any]
+"""Facts of an ASGI request: method, path, headers and more."""
 Receive = Callable[[], Awaitable[Mapping[str, Any]]]
+"""ASGI function that returns the next part of the request."""
 Send = Callable[[Any], Awaitable[None]]
+"""ASGI function that sends a part of the response."""
 
 
 class SecurityMiddleware:
@@ -80,10 +87,15 @@ class SecurityMiddleware:
 
 
 SAFE = frozenset({"GET", "HEAD", "OPTIONS"})
+"""HTTP methods without side effects, which pages of other sites may use."""
 
 
 def _find_refusal(scope: Scope) -> tuple[str, int] | None:
-    """Return the error line and the status of a request to refuse; None if the request is acceptable."""
+    """Check path, declared body size and origin of a request.
+
+    Returns:
+        Error line and HTTP status of a request to refuse; None if the request is acceptable.
+    """
     headers = Headers(scope=scope)  # type: ignore[arg-type]
     path = str(scope["path"])
     if len(path) > 2000 or not path.isprintable():  # characters
@@ -97,7 +109,15 @@ def _find_refusal(scope: Scope) -> tuple[str, int] | None:
 
 
 def _is_same_origin(scope: Scope, headers: Headers) -> bool:
-    """Return True if a request cannot come from another site: it has a bearer token, or this server's origin."""
+    """Return True if a request cannot have been sent by a page of another site.
+
+    Such pages cannot set a bearer token. For other requests, browsers state the origin of the page (``Origin``), or
+    that it is the same (``Sec-Fetch-Site``).
+
+    Args:
+        scope: ASGI scope of the request, with its scheme.
+        headers: Headers of the request.
+    """
     if headers.get("authorization", "").lower().startswith("bearer "):
         return True
     origin = headers.get("origin")
@@ -112,8 +132,11 @@ def _body_limit(scope: Scope) -> int:
 
 
 def _limit_body(receive: Receive, limit: int) -> Receive:
-    """Return a `receive` that reports a disconnection once a body exceeds `limit` bytes, whatever its Content-Length
-    says.
+    """Return a `receive` that reports a disconnection once the body exceeds a limit, whatever its Content-Length says.
+
+    Args:
+        receive: ASGI function that returns the next part of the body.
+        limit: Largest size of the body in bytes.
     """
     received = 0
 
@@ -130,7 +153,14 @@ def _limit_body(receive: Receive, limit: int) -> Receive:
 
 
 def _add_headers(scope: Scope, send: Send) -> Send:
-    """Return a `send` that adds the security headers; a route may set its own content policy and caching."""
+    """Return a `send` that adds the security headers to a response.
+
+    A content security policy and a Cache-Control header are added only if the route has set none.
+
+    Args:
+        scope: Facts of the request.
+        send: ASGI function that sends a part of the response.
+    """
 
     async def send_with_headers(message: Any) -> None:
         """Send a message of the response, with the security headers if it is the first."""
@@ -146,7 +176,7 @@ def _add_headers(scope: Scope, send: Send) -> Send:
 
 
 def _content_policy(scope: Scope, kind: str) -> str:
-    """Return the content security policy for a media type: of pictures, of pages, or of everything else."""
+    """Return the content security policy of a response by its media type, such as ``text/html; charset=utf-8``."""
     if kind.startswith("image/svg"):
         return OF_PICTURES
     return OF_PAGES if kind.startswith("text/html") else NOTHING_ELSE

@@ -51,7 +51,11 @@ class PasswordHasherPool:
         self._pool = ThreadPoolExecutor(2, "password")  # a flood of sign-ins fills a queue instead of memory
 
     def hash_password(self, password: str) -> str:
-        """Hash a new password. Raises `ProtocolError` if it is too short or too long."""
+        """Return the hash of a new password, computed in one of the pool's threads.
+
+        Raises:
+            ProtocolError: the password is too short or too long.
+        """
         if not SHORTEST_PASSWORD <= len(password) <= LONGEST_PASSWORD:
             raise ProtocolError(
                 "password", f"must have {SHORTEST_PASSWORD} to {LONGEST_PASSWORD} characters; choose another password"
@@ -152,7 +156,11 @@ class People:
         }
 
         def insert_person(connection: Connection) -> None:
-            """Store the account. Raises `ProtocolError` if the name is in use."""
+            """Store the account.
+
+            Raises:
+                ProtocolError: the name is in use (status 409).
+            """
             if has_row(connection, PEOPLE, name=name):
                 raise ProtocolError("person", "this name is in use; choose another", 409)
             connection.execute(insert(PEOPLE), row)
@@ -180,7 +188,11 @@ class People:
         changes = {"password": self._passwords.hash_password(password)}
 
         def update_password(connection: Connection) -> None:
-            """Store the new hash. Raises `ProtocolError` if the principal may not change this account."""
+            """Store the new hash of the password.
+
+            Raises:
+                ProtocolError: there is no such account, or the caller may not change it.
+            """
             _require_person(connection, name)
             if not is_own and KEEPERS & _find_roles(connection, name):
                 require(who, Right.NAME_KEEPERS)
@@ -220,7 +232,11 @@ class People:
         identity = {"issuer": issuer, "subject": subject}
 
         def replace_subject(connection: Connection) -> None:
-            """Replace the account's subject at this provider. Raises `ProtocolError` if another account has it."""
+            """Replace the identity (subject) of the account at this identity provider, and end its sessions.
+
+            Raises:
+                ProtocolError: another account has this subject, or the caller may not change this account.
+            """
             _require_person(connection, name)
             if KEEPERS & _find_roles(connection, name):
                 require(who, Right.NAME_KEEPERS)
@@ -276,7 +292,12 @@ class People:
         _require_assignable(role, dataset)
 
         def insert_role(connection: Connection) -> None:
-            """Store the role. Raises `ProtocolError` if the account would combine operator with steward or auditor."""
+            """Store the role of the account, unless it has the role already.
+
+            Raises:
+                ProtocolError: the data set does not exist, or the account would combine operator with steward or
+                    auditor.
+            """
             _require_person(connection, name)
             if role is Role.STEWARD and not has_row(connection, DATASETS, name=dataset):
                 raise not_found("dataset")
@@ -314,6 +335,9 @@ class People:
     def all(self, who: Principal) -> tuple[Person, ...]:
         """Return all accounts with their roles, sorted by name.
 
+        Args:
+            who: The caller.
+
         Raises:
             ProtocolError: The caller is neither an operator nor the machine.
         """
@@ -327,7 +351,14 @@ class People:
         return self._archive.read_snapshot(select_people)
 
     def _set_locked(self, who: Principal, name: str, action: str, changes: Mapping[str, object]) -> None:
-        """Lock or unlock an account, end its sessions and tokens, and log the action."""
+        """Lock or unlock an account, end its sessions and tokens, and log the action.
+
+        Args:
+            who: Caller, who is named in the log.
+            name: Name of the account.
+            action: Word for the log.
+            changes: New values by column.
+        """
 
         def update_lock(connection: Connection) -> None:
             """Store whether the account is locked."""
@@ -358,7 +389,14 @@ def find_principal(connection: Connection, name: str) -> Principal | None:
 
 
 def _load_person(connection: Connection, name: str, locked: bool, made_at: str) -> Person:
-    """Return an account with its roles, stewarded datasets and projects, from the database."""
+    """Return an account with its roles, stewarded datasets and projects, from the database.
+
+    Args:
+        connection: Connection to the server's database.
+        name: Name of the account.
+        locked: Whether the account may not sign in.
+        made_at: When the account was made.
+    """
     assignments = connection.execute(select(ROLES.c.role, ROLES.c.dataset).where(ROLES.c.person == name)).all()
     projects = connection.execute(select(MEMBERS.c.project).where(MEMBERS.c.person == name)).scalars()
     roles = {row.role for row in assignments}
@@ -368,7 +406,13 @@ def _load_person(connection: Connection, name: str, locked: bool, made_at: str) 
 
 
 def _update_person(connection: Connection, name: str, changes: Mapping[str, object]) -> None:
-    """Change an account, and end all of its sessions and tokens."""
+    """Change an account, and end all of its sessions and tokens.
+
+    Args:
+        connection: Connection in a transaction.
+        name: Name of the account.
+        changes: New values by column.
+    """
     connection.execute(update(PEOPLE).where(PEOPLE.c.name == name).values(**changes))
     _end_sessions(connection, name)
 
@@ -385,14 +429,26 @@ def _find_roles(connection: Connection, name: str) -> set[str]:
 
 
 def _require_may_assign(who: Principal, role: Role) -> None:
-    """Refuse a principal who may not assign this role. Raises `ProtocolError`."""
+    """Check that the caller may assign a role.
+
+    Raises:
+        ProtocolError: the caller may not.
+    """
     require(who, Right.KEEP_PEOPLE)
     if role.value in KEEPERS:
         require(who, Right.NAME_KEEPERS)
 
 
 def _require_assignable(role: Role, dataset: str) -> None:
-    """Refuse the role analyst, and a dataset that is missing or does not belong to the role. Raises `ProtocolError`."""
+    """Check that a role can be assigned by operators, and that a data set is named exactly for a steward.
+
+    Args:
+        role: The role.
+        dataset: Name of the data set; empty: none.
+
+    Raises:
+        ProtocolError: the role is analyst, or the data set is missing or superfluous.
+    """
     if role is Role.ANALYST:
         raise ProtocolError(
             "role", "only the steward of the dataset adds analysts, on the page of the project; choose another role"
@@ -528,7 +584,18 @@ class FailureLog:
 
 
 def _remember_sign_in(connection: Connection, name: str, digest: str, hashed: str, renewed: str | None) -> int:
-    """Store the address of a sign-in, and a renewed hash of the password, unless the password was changed meanwhile."""
+    """Store the address of a sign-in, and a renewed hash of the password, unless the password was changed meanwhile.
+
+    Args:
+        connection: Open transaction of the database.
+        name: Name of the account.
+        digest: Hash of the client's address; the 20 latest of an account are stored.
+        hashed: Hash of the password when the person signed in.
+        renewed: New hash of the same password; None: the stored one stays.
+
+    Returns:
+        1, since something was written.
+    """
     connection.execute(delete(ADDRESSES).filter_by(person=name, digest=digest))
     newest = select(ADDRESSES.c.digest).filter_by(person=name).order_by(ADDRESSES.c.seen.desc())
     most_addresses = 20  # addresses remembered of a person; the address seen longest ago is forgotten
@@ -655,7 +722,15 @@ class Sessions:
         self._archive.write(lambda connection: connection.execute(ended).rowcount)
 
     def _begin_session(self, principal: Principal, action: str = "signed in") -> BrowserSession:
-        """Store a session of 12 hours under the hash of a new cookie, log it, and return it."""
+        """Store a session of 12 hours under the hash of a new cookie, log it, and return it.
+
+        Args:
+            principal: The person who has signed in.
+            action: What the audit log says.
+
+        Returns:
+            The session, with the secret cookie and the token against cross-site requests.
+        """
         cookie = secrets.token_urlsafe(32)
         csrf = secrets.token_urlsafe(32)
         # 12 * 3600 seconds: lifetime of a browser session
@@ -716,8 +791,11 @@ class Tokens:
         }  # fmt: skip
 
         def insert_token(connection: Connection) -> None:
-            """Store the new token's hash in a transaction. Raises `ProtocolError` if the account has too many
-            tokens."""
+            """Store the hash of a new token.
+
+            Raises:
+                ProtocolError: the account has too many tokens (status 409).
+            """
             most_tokens = 100  # tokens per account
             if len(_find_tokens(connection, who.name)) >= most_tokens:
                 raise ProtocolError("token", f"an account has at most {most_tokens} tokens; revoke one first", 409)
@@ -731,10 +809,22 @@ class Tokens:
         return self._archive.read_snapshot(lambda connection: _find_tokens(connection, who.name))
 
     def revoke(self, who: Principal, token: str) -> None:
-        """Revoke one of the principal's tokens. Raises `ProtocolError` if the principal has no token of this id."""
+        """Revoke one of the caller's tokens, and write an audit event.
+
+        Args:
+            who: The caller.
+            token: Id of the token.
+
+        Raises:
+            ProtocolError: the caller has no token of this id (status 404).
+        """
 
         def delete_token(connection: Connection) -> None:
-            """Delete the token. Raises `ProtocolError` (not found) if the principal has none of this id."""
+            """Delete the token.
+
+            Raises:
+                ProtocolError: the caller has none of this id (status 404).
+            """
             is_own_token = (TOKENS.c.id == token, TOKENS.c.person == who.name)
             if not connection.execute(delete(TOKENS).where(*is_own_token)).rowcount:
                 raise not_found("token")

@@ -150,7 +150,14 @@ class PlanJob:
     def from_question(
         cls, question: Any, loss: PrivacyLoss, dataset: Dataset, row_share: float | None = None
     ) -> PlanJob:
-        """Return the job of planning a question about a dataset."""
+        """Return the job of planning a question about a dataset.
+
+        Args:
+            question: The question.
+            loss: Its privacy loss.
+            dataset: Dataset with its declared columns and units.
+            row_share: Share of the rows that pass the filter; None: it is not stated.
+        """
         return cls(
             question_to_json(question), loss, dataset.adjacency, dataset.name, dataset.columns, dataset.units, row_share
         )  # fmt: skip
@@ -271,6 +278,11 @@ class Planner:
     def _submit(self, person: str, key: Hashable, job: PlanJob) -> Future[None]:
         """Return the future of a plan: of an equal plan which waits already, or of a new plan in the person's queue.
 
+        Args:
+            person: Name of the person who asks.
+            key: Key that is equal for equal plans.
+            job: What to plan.
+
         Raises:
             ProtocolError: too many plans of this person or of all persons wait, or the person sent too many requests.
         """
@@ -294,7 +306,12 @@ class Planner:
         return future
 
     def _work(self) -> None:
-        """Make plans, one at a time: one of each person who waits, in turns. No outcome of a plan ends the thread."""
+        """Run in a thread without end: compute the plans of waiting requests one at a time, one for each waiting
+        person in turn.
+
+        Each outcome is stored, and waiting requests are answered; after an error they get a `ProtocolError` with status
+        503, and the thread goes on.
+        """
         while True:
             with self._changed:
                 while not self._waiting:
@@ -447,8 +464,10 @@ def has_numbers(declared: Declared) -> bool:
 
 
 def _require_numbers(declared: Declared, axis: Axis) -> None:
-    """Refuse a declared column that has no numbers, and no dates for an axis that reads them. Raises
-    `InvalidArgument`.
+    """Check that a declared column has numbers, or dates for an axis that reads them.
+
+    Raises:
+        InvalidArgument: the column has dates where numbers are needed, or categories.
     """
     if has_dates(declared) and not isinstance(axis, TypedAxis):
         name = str(declared.column)
@@ -473,7 +492,9 @@ def _is_declared(value: Category, declared: Declared) -> bool:
 
 # The process that plans: it reads jobs, and writes outcomes, until its standard input closes.
 def main() -> None:
-    """Read planning jobs from standard input, and write the outcome of each, until the input closes."""
+    """Run as the planning process: read questions from standard input, and write the plan of each, or the error, until
+    the input closes.
+    """
     import resource
 
     disable_core_dumps()

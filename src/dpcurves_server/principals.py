@@ -1,6 +1,7 @@
-"""Principals, roles, and the rights of each role (access control).
+"""Role-based access control of a verification server: principals, roles, and the rights of each role.
 
-Whether a principal has a right on a subject (a dataset, or a project and its dataset) is decided in one place:
+A principal is a signed-in person, or a program with a person's token. Whether a principal has a right on a subject (a
+dataset, or a project and its dataset) is decided in one place:
 
     may(who, right, subject) = who is the machine
                                or (who uses no token, or right is one of TOKEN_RIGHTS) and RULES[right](who, subject)
@@ -8,7 +9,7 @@ Whether a principal has a right on a subject (a dataset, or a project and its da
     operator     creates and locks accounts             auditor      sees budgets, questions and logs
     steward      manages datasets                       analyst      asks questions of a project
 
-`require` refuses with one error for what is hidden and for what does not exist, so that names cannot be guessed.
+`require` raises the same error for what is hidden and for what does not exist, so that names cannot be guessed.
 
 >>> steward = Principal("ada", stewarded_datasets=frozenset({"visits"}))
 >>> may(steward, Right.PUBLISH, Subject("visits")), may(steward, Right.PUBLISH, Subject("wages"))
@@ -64,10 +65,14 @@ class Principal:
 
 
 MACHINE = Principal("the machine", is_machine=True)
+"""The administrator at the machine's command line, who has all rights."""
 
 
 class Right(Enum):
-    """A permission; the dataset or project it applies to is a `Subject`."""
+    """A permission; the dataset or project it applies to is a `Subject`.
+
+    The value of each member completes the error message "your role does not ...".
+    """
 
     KEEP_PEOPLE = "allow you to create and lock accounts"
     NAME_KEEPERS = "allow you to appoint stewards and auditors or set their passwords: use the machine's command line"
@@ -95,14 +100,21 @@ class Right(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """The object of a permission: a project and its dataset, a dataset alone, or neither."""
+    """The object of a permission: a project and its dataset, a dataset alone, or neither.
+
+    Attributes:
+        dataset: Name of the dataset; empty: none.
+        project: Name of the project; empty: none.
+    """
 
     dataset: str = ""
     project: str = ""
 
 
 NOTHING = Subject()
+"""The object of permissions that are not about a dataset or a project."""
 Rule = Callable[[Principal, Subject], bool]
+"""Function that returns True if a principal has a right on a subject."""
 
 
 def _is_steward(who: Principal, subject: Subject) -> bool:
@@ -153,10 +165,17 @@ TOKEN_RIGHTS = frozenset(
         Right.SEE_RELEASES, Right.SEE_PUBLISHED,
     }
 )  # fmt: skip
+"""Rights of programs with a token: to ask and read. A stolen token cannot manage, publish or make further tokens."""
 
 
 def may(who: Principal, right: Right, subject: Subject = NOTHING) -> bool:
-    """Return True if a principal has this right on a subject: the machine always, a token within its project only."""
+    """Return True if a principal has a right on a subject: the machine always, a token within its project only.
+
+    Args:
+        who: The principal.
+        right: The right.
+        subject: The dataset or project; `NOTHING` for rights that are not about one.
+    """
     if who.is_machine:
         return True
     return (not who.uses_token or right in TOKEN_RIGHTS) and RULES[right](who, subject)
@@ -165,8 +184,14 @@ def may(who: Principal, right: Right, subject: Subject = NOTHING) -> bool:
 def require(who: Principal, right: Right, subject: Subject = NOTHING) -> None:
     """Require that a principal has a right on a subject. A hidden object gives the same error as an absent one.
 
+    Args:
+        who: The principal.
+        right: The right.
+        subject: The dataset or project; `NOTHING` for rights that are not about one.
+
     Raises:
-        ProtocolError: The principal does not have the right.
+        ProtocolError: The principal does not have the right: "not found" (status 404) for a dataset or project, else
+            status 403.
     """
     if may(who, right, subject):
         return
@@ -176,7 +201,11 @@ def require(who: Principal, right: Right, subject: Subject = NOTHING) -> None:
 
 
 def not_found(kind: str) -> ProtocolError:
-    """Return the error for an object that is absent or hidden; the text is the same, so it leaks nothing."""
+    """Return the error (status 404) for an object that is absent or hidden; the text is the same, so it leaks nothing.
+
+    Args:
+        kind: The kind of object, such as ``project``.
+    """
     return ProtocolError(
         kind, "there is none of this name, or your account has no access; check the address, or ask the steward", 404
     )

@@ -1,14 +1,16 @@
-"""Projects of a verification server: groups of analysts with shares of a dataset's privacy budget.
+"""Projects of a verification server: groups of analysts, each with an allowance of a dataset's privacy budget.
 
-A dataset's account has a cap, the largest total privacy loss of all answers. The cap alone guarantees privacy. Within
-it, the dataset's steward (who manages the dataset) sets allowances:
+`Projects` creates projects, adds and removes analysts, and sets and reads allowances; each change is written to the
+audit log. A dataset's account has a cap, the largest total privacy loss of all answers. The cap alone guarantees
+privacy. Within it, the dataset's steward (who manages the dataset) sets two kinds of allowances, which divide the
+budget among people:
 
     allowance of a project               largest total loss of the project's questions
     allowance of an analyst in it        largest total loss of that analyst's questions
 
 A charge must fit the cap and both allowances. Analysts of a project share its questions: what one has asked is free for
 all of them. Names of analysts are shown only to callers with the right to see them. A question of somebody who has left
-the project is refused when it would be charged.
+the project is refused when it would be charged. No function here reads records.
 """
 
 from __future__ import annotations
@@ -32,7 +34,7 @@ MOST_OPEN = 500
 
 
 class NoLongerMember(ProtocolError):
-    """The person who asked is no longer an analyst of the project."""
+    """Error: the person who asked is no longer an analyst of the project, so the question is not charged."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +89,7 @@ class Projects:
         require_name("project", name)
 
         def insert_project(connection: Connection) -> None:
-            """Store the project. Raises `ProtocolError` if the dataset does not exist or the name is in use."""
+            """Store the project; refuse an unknown dataset or a name that is in use."""
             if not has_row(connection, DATASETS, name=dataset):
                 raise not_found("dataset")
             if has_row(connection, PROJECTS, name=name):
@@ -111,7 +113,7 @@ class Projects:
         dataset_project = find_project_for(self._archive, who, project, Right.KEEP_PROJECTS)
 
         def insert_member(connection: Connection) -> None:
-            """Store the membership, once. Raises `ProtocolError` (not found) if there is no such account."""
+            """Store the membership unless it is stored already; refuse an unknown account."""
             if not has_row(connection, PEOPLE, name=person):
                 raise not_found("person")
             membership = {"project": project, "person": person}
@@ -149,7 +151,7 @@ class Projects:
         """
 
         def select_projects(connection: Connection) -> list[Project]:
-            """Return all projects by name."""
+            """Return all projects with all their analysts, sorted by name."""
             names = connection.execute(select(PROJECTS.c.name).order_by(PROJECTS.c.name)).scalars().all()
             return [find_project(connection, name) for name in names]
 
@@ -218,6 +220,10 @@ class Projects:
 
         Whether the allowance covers a price is not checked here, but when the question is charged.
 
+        Args:
+            who: The caller, an analyst of the project.
+            project: Name of the project.
+
         Raises:
             ProtocolError: The caller is not an analyst of the project; the project or the caller has no allowance; or
                 `MOST_OPEN` questions of the project wait.
@@ -267,7 +273,8 @@ def find_project_for(archive: Archive, who: Principal, project: str, right: Righ
         project: Name of the project.
         right: The right that the caller must have.
 
-    Raises `ProtocolError` if the project does not exist or the caller lacks the right; the error is the same.
+    Raises:
+        ProtocolError: The project does not exist or the caller lacks the right; the error is the same.
     """
     dataset_project = archive.read_snapshot(lambda connection: find_project(connection, project))
     require(who, right, dataset_project.subject)
@@ -275,7 +282,15 @@ def find_project_for(archive: Archive, who: Principal, project: str, right: Righ
 
 
 def find_project(connection: Connection, name: str) -> Project:
-    """Return a project with all its analysts, without checking rights. Raises `ProtocolError` if it does not exist."""
+    """Return a project with all its analysts, without checking rights.
+
+    Args:
+        connection: A connection in a transaction.
+        name: Name of the project.
+
+    Raises:
+        ProtocolError: The project does not exist (status 404).
+    """
     row = connection.execute(select(PROJECTS).where(PROJECTS.c.name == name)).first()
     if row is None:
         raise not_found("project")

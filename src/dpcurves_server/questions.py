@@ -112,7 +112,12 @@ def question_from_row(row: Row[Any]) -> AskedQuestion:
 
 
 def loss_from_text(epsilon: str | None, rho: str | None) -> PrivacyLoss:
-    """Return the loss that was stored as exact texts of epsilon, else of rho."""
+    """Return the loss that was stored as exact texts of epsilon, else of rho.
+
+    Args:
+        epsilon: Exact text of epsilon; None: the loss has a rho.
+        rho: Exact text of rho; not read if epsilon is given.
+    """
     return parse_loss(epsilon, None) if epsilon is not None else parse_loss(None, rho)
 
 
@@ -290,6 +295,10 @@ class Questions:
     def get(self, who: Principal, id: str) -> AskedQuestion:
         """Return a question by its identifier, with its status at the last publication time (not the live one).
 
+        Args:
+            who: Caller, whose rights are checked.
+            id: Identifier of the question.
+
         Raises:
             ProtocolError: The question does not exist, or is hidden from the caller.
         """
@@ -314,6 +323,10 @@ class Questions:
 
         Formal guarantees: it is computed from the published states that every analyst of the project sees. It depends
         neither on counting times, which may depend on records, nor on other projects.
+
+        Args:
+            who: Caller, whose rights are checked.
+            asked: The question; 0 is returned if it does not wait.
 
         Raises:
             ProtocolError: The project's questions are hidden from the principal.
@@ -386,7 +399,13 @@ def _number_to_text(number: object) -> str | None:
 
 
 def _find_earlier(connection: Connection, id: str, same: str) -> tuple[AskedQuestion | None, tuple[AskedQuestion, ...]]:
-    """Return the question of this id, or None, and published questions that the same release answers."""
+    """Return the question of this id, or None, and published questions that the same release answers.
+
+    Args:
+        connection: Connection to the server's database.
+        id: Identifier of the question.
+        same: Text that is equal for questions of one release.
+    """
     published = (QUESTIONS.c.same == same, RELEASES.c.published_at.is_not(None))
     rows = connection.execute(WITH_RELEASES.where(*published).order_by(QUESTIONS.c.number).limit(MOST_LISTED)).all()
     return find_question(connection, id), tuple(map(question_from_row, rows))
@@ -411,7 +430,13 @@ def describe_subject(id: str, question: object) -> str:
 
 
 def redact_person(who: Principal, person: str, subject: Subject) -> str:
-    """Return an author's name if it is the principal's own or the principal may see the project's analysts, else ""."""
+    """Return an author's name if it is the principal's own or the principal may see the project's analysts, else "".
+
+    Args:
+        who: Who reads.
+        person: Name of the author.
+        subject: Dataset and project of what was written.
+    """
     return person if person == who.name or may(who, Right.SEE_PEOPLE_OF_PROJECT, subject) else ""
 
 

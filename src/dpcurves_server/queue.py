@@ -181,6 +181,10 @@ class Queue:
         """Record that counting a leased question failed, and block it for the next wait of `RETRY_SECONDS`.
 
         Without a valid lease, nothing changes.
+
+        Args:
+            connection: Connection in a transaction.
+            job: The leased question.
         """
         is_leased = and_(*_leased_by(job))
         tries = connection.execute(select(QUESTIONS.c.tries).where(is_leased)).scalars().first()
@@ -232,7 +236,14 @@ class Queue:
 
     @write_transaction
     def store_drawing(self, connection: Connection, id: str, svg: str, csv: str) -> None:
-        """Store the picture and the table of an answer, and end the lease."""
+        """Store the picture and the table of an answer, and end the lease.
+
+        Args:
+            connection: Connection in a transaction.
+            id: Identifier of the question and its answer.
+            svg: The picture.
+            csv: The table.
+        """
         is_undrawn = (RELEASES.c.id == id, RELEASES.c.svg == "")
         connection.execute(update(RELEASES).where(*is_undrawn).values(svg=svg, csv=csv))
         connection.execute(update(QUESTIONS).where(QUESTIONS.c.id == id).values(worker=None))
@@ -311,9 +322,18 @@ _TURNS = (_last_taken(_OTHERS.c.person == QUESTIONS.c.person), _last_taken(_OTHE
 def _select_next(connection: Connection, now: int, role: WorkerRole, *, lock: bool = False) -> Row[Any] | None:
     """Return the next free question. With `lock`, concurrent transactions skip it and get the question after it.
 
-    Questions are charged in the order in which they were asked. They are counted in turns of people, then of projects,
-    so that many slow questions of one person delay another person by at most one question; and short questions have a
-    worker of their own. Who comes next depends on who asked what and when, never on records.
+    Questions are charged in the order in which they were asked. They are counted one of each person, then one of each
+    project, in rotation, so that many slow questions of one person delay another person by at most one question; and
+    short questions have a worker of their own. Who comes next depends on who asked what and when, never on records.
+
+    Args:
+        connection: Open transaction of the database.
+        now: Present time, in seconds since 1970.
+        role: Which questions the worker takes.
+        lock: Whether the row is locked.
+
+    Returns:
+        Row of the question; None if no question is free.
     """
     for state in STATES[role]:
         conditions = [QUESTIONS.c.state == state.value, _is_unleased(now)]
@@ -359,6 +379,10 @@ class Stewardship:
 
         The grants are checked in the transaction that locks the chain, so a charge comes entirely before or after.
 
+        Args:
+            who: Caller, whose rights are checked.
+            id: Identifier of the question.
+
         Raises:
             ProtocolError: The principal is not the dataset's steward, the question does not exist, or it was no longer
                 waiting at the last publication time.
@@ -378,8 +402,12 @@ class Stewardship:
     def retry(self, who: Principal, id: str) -> None:
         """Retry now a paid question that waits for its retry, or whose worker has held it for 60 seconds.
 
+        Args:
+            who: The caller.
+            id: Id of the question.
+
         Raises:
-            ProtocolError: See `withdraw`.
+            ProtocolError: the question does not exist or no longer waits, or the caller does not manage its data set.
         """
         question = self._require_waiting(who, id)
         # 60: seconds after which a steward may take the lease of a paid question from its worker
@@ -393,7 +421,15 @@ class Stewardship:
         self._call()
 
     def _require_waiting(self, who: Principal, id: str) -> AskedQuestion:
-        """Return the question. Raises `ProtocolError` unless the principal manages its dataset and it still waits."""
+        """Return a question that still waits, after checking that the caller manages its data set.
+
+        Args:
+            who: The caller.
+            id: Id of the question.
+
+        Raises:
+            ProtocolError: it does not exist, no longer waits (status 409), or is not the caller's to manage.
+        """
         question = self._questions.get(who, id)
         require(who, Right.KEEP_QUEUE, question.subject)
         if question.state in (State.ANSWERED, State.REFUSED):
@@ -416,5 +452,11 @@ def _is_charged(connection: Connection, question: AskedQuestion) -> bool:
 
 
 def _log_event(who: Principal, action: str, question: AskedQuestion) -> Event:
-    """Return the audit event of a principal's action on a question."""
+    """Return the audit event of a principal's action on a question.
+
+    Args:
+        who: The principal.
+        action: Word for the log.
+        question: The question.
+    """
     return Event(who.name, action, describe_subject(question.id, question.purpose), question.dataset)

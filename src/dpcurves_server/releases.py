@@ -387,8 +387,10 @@ class Models:
         }  # fmt: skip
 
         def insert_model(connection: Connection) -> StoredModel:
-            """Store the model, or return the stored one. Raises `ProtocolError` if the name is in use or there are too
-            many models.
+            """Store the model; return the stored one if the project has it already.
+
+            Raises:
+                ProtocolError: the name is in use, or there are too many models (status 409).
             """
             stored = _find_model(connection, project, model.digest)
             if stored is not None:
@@ -470,13 +472,25 @@ def _select_by_name(project: str, name: str) -> Select[Any]:
 
 
 def _find_model(connection: Connection, project: str, digest: str) -> StoredModel | None:
-    """Return the project's stored model with this SHA-256 digest, or None."""
+    """Return the project's stored model with this SHA-256 digest, or None.
+
+    Args:
+        connection: Connection to the server's database.
+        project: Name of the project.
+        digest: Digest in hexadecimal digits.
+    """
     row = connection.execute(select(MODELS).filter_by(project=project, digest=digest)).first()
     return None if row is None else _model_from_row(row)
 
 
 def _redact_owner(who: Principal, model: StoredModel, subject: Subject) -> StoredModel:
-    """Return the model, with an empty `person` if the caller may not see names of the project's people."""
+    """Return the model, with an empty `person` if the caller may not see names of the project's people.
+
+    Args:
+        who: Who reads.
+        model: The stored model.
+        subject: Project of the model.
+    """
     return replace(model, person=redact_person(who, model.person, subject))
 
 

@@ -1,8 +1,13 @@
 """Python client of a verification server: the same questions and results as with a local `Session`.
 
 A `Session` counts a local table and charges a local privacy budget ledger. With `Remote`, the server does both, and the
-table stays there. Plans (cost and expected error) are made by the client from the dataset's public schema. Refusals of
-the server are raised as the same exceptions that a session raises.
+table stays there:
+
+    with Remote("https://server.example:8443", token) as remote:
+        curve = remote.ask(question, PrivacyLoss.pure(1))
+
+Plans (cost and expected error) are made by the client from the dataset's public schema. Refusals of the server are
+raised as the same exceptions that a session raises.
 """
 
 from __future__ import annotations
@@ -28,7 +33,9 @@ from dpcurves_parties.serving.channel import Channel, make_ca_context
 from dpcurves_parties.serving.identity import parse_host
 
 API = "/api/1"
+"""Path of the server's API, with its version."""
 OF_BUDGET = ("allowance", "budget")
+"""First words of refusals because the remaining budget is too small."""
 
 
 class Remote:
@@ -86,7 +93,7 @@ class Remote:
 
     @property
     def datasets(self) -> Sequence[Mapping[str, Any]]:
-        """Datasets of the server: schemas, protected units, and caps."""
+        """Datasets of the server, one object each: its public schema, protected unit, and cap (largest total loss)."""
         entries: Sequence[Mapping[str, Any]] = self._get("datasets")
         return entries
 
@@ -100,7 +107,11 @@ class Remote:
 
     @property
     def statement(self) -> Mapping[str, Any]:
-        """The spent and the remaining part of your own allowance, of the project's, and of the dataset's cap."""
+        """The spent and the remaining part of your own allowance, of the project's, and of the dataset's cap.
+
+        Raises:
+            ValueError: You have no allowance in the project yet.
+        """
         balance: Mapping[str, Any] | None = self._get("projects", self._project, "statement")["left"]
         if balance is None:
             raise InvalidArgument(
@@ -111,7 +122,11 @@ class Remote:
 
     @property
     def remaining(self) -> PrivacyLoss:
-        """The loss that you may still spend: the least of allowance, project's allowance and cap."""
+        """The loss that you may still spend: the least of allowance, project's allowance and cap.
+
+        Raises:
+            ValueError: You have no allowance in the project yet.
+        """
         amount = self.statement["left"]
         if Currency(amount["currency"]) is Currency.EPSILON:
             return _parse_loss(amount["amount"], PrivacyLoss.pure)
@@ -130,15 +145,34 @@ class Remote:
         return parse_view_definitions({name: json.dumps(view) for name, view in definitions.items()})
 
     def plan(self, question: Any, loss: PrivacyLoss) -> Plans:
-        """Plan a question locally: losses, expected errors and refusals. Costs nothing."""
+        """Plan a question locally, from the public schema. Costs no budget.
+
+        Args:
+            question: The question.
+            loss: The privacy loss to plan with.
+
+        Returns:
+            The plan of each round: its loss, noise and expected error.
+
+        Raises:
+            UnsupportedQuery, ValueError, TypeError: The question cannot be asked so.
+        """
         return plan_question(question, loss, self.adjacency)
 
     def ask(self, question: Any, loss: PrivacyLoss) -> Any:
-        """Ask a question and return its curve. A question that the project has asked before is free.
+        """Ask a question and wait for its answer. A question that the project has asked before is free.
+
+        Args:
+            question: The question.
+            loss: The privacy loss to spend; pure or zero-concentrated, as the dataset's account.
+
+        Returns:
+            The released curve, as `Session.ask` returns it.
 
         Raises:
             BudgetExceeded: The remaining budget is too small; nothing was charged.
-            UnsupportedQuery, ValueError, TypeError: See `Session.ask`.
+            ProtocolError: No answer came in time. The question stays in the queue; ask again to get its answer.
+            UnsupportedQuery, ValueError, TypeError: The question cannot be asked so.
         """
         loss = require_askable(question, loss).as_single_release()
         self.plan(question, loss)
@@ -149,20 +183,51 @@ class Remote:
         return self.curve(self._wait_for_answer(question_json["id"]))
 
     def curve(self, release: str) -> Any:
-        """Return the curve of a release of the project, or of a published one, by its id."""
+        """Return the curve of a release of the project, or of a published one, by its id.
+
+        Raises:
+            ProtocolError: There is no such release for the token's holder.
+        """
         return result_from_json(self.export(release, "json").decode())
 
     def export(self, release: str, ending: str) -> bytes:
-        """Return a release as ``json``, ``svg``, ``png``, ``csv``, ``xlsx`` or ``html``."""
+        """Return a release as the bytes of a file.
+
+        Args:
+            release: Id of the release.
+            ending: Format: ``json``, ``svg``, ``png``, ``csv``, ``xlsx`` or ``html``.
+
+        Raises:
+            ProtocolError: There is no such release for the token's holder, or no such format.
+        """
         return self._channel.get(_build_path("releases", f"{release}.{ending}"), self._token)
 
     def add_model(self, model: Predictor) -> str:
-        """Upload a model to the project; return the digest of the model."""
+        """Upload a model to the project, so that questions can use its predictions.
+
+        Args:
+            model: A `Scorecard` or `TreeEnsemble`.
+
+        Returns:
+            The digest of the model.
+        """
         require_type("model", model, Predictor, "a Scorecard or TreeEnsemble")
         return str(self._post("projects", self._project, "models", message={"model": model.to_object()})["digest"])
 
     def _wait_for_answer(self, question: str) -> str:
-        """Wait until a question is answered and published, and return its id."""
+        """Wait until a question is answered and published, at most for the timeout.
+
+        Args:
+            question: Id of the question.
+
+        Returns:
+            The same id, which is also the id of the release.
+
+        Raises:
+            BudgetExceeded: The remaining budget is too small.
+            InvalidArgument: The server refused the question for another reason.
+            ProtocolError: No answer came in time.
+        """
         end = time.monotonic() + self._patience
         while time.monotonic() < end:
             status = self._get("questions", question)
@@ -176,7 +241,11 @@ class Remote:
         )
 
     def _find_only_project(self) -> str:
-        """Return the name of the token's only project. Raises `InvalidArgument` if it has several or none."""
+        """Return the name of the token's only project.
+
+        Raises:
+            InvalidArgument: The token has several projects or none.
+        """
         projects = self._get("me")["projects"]
         if len(projects) != 1:
             raise InvalidArgument(
@@ -188,27 +257,55 @@ class Remote:
         return str(projects[0])
 
     def _get(self, *segments: str) -> Any:
-        """Return the JSON value that the server answers to GET of this path."""
+        """Return the JSON value that the server answers to GET of a path, given by its segments below `API`.
+
+        Raises:
+            ProtocolError: The server refused the request, or cannot be reached.
+        """
         return json.loads(self._channel.get(_build_path(*segments), self._token))
 
     def _post(self, *segments: str, message: Mapping[str, Any]) -> Any:
-        """Return the JSON value that the server answers to POST of this message."""
+        """Return the JSON value that the server answers to POST of a message.
+
+        Args:
+            *segments: Segments of the path below `API`.
+            message: Fields of the message.
+
+        Raises:
+            ProtocolError: The server refused the request, or cannot be reached.
+        """
         body = json.dumps(message).encode()
         return json.loads(self._channel.post(_build_path(*segments), body, self._token, "application/json"))
 
 
 def _build_path(*segments: str) -> str:
-    """Return the path of an API route from its segments, each quoted."""
+    """Return the path of an API route from its segments, each percent-encoded.
+
+    >>> _build_path("projects", "a/b")
+    '/api/1/projects/a%2Fb'
+    """
     return "/".join((API, *(quote(segment, safe="") for segment in segments)))
 
 
 def _refusal_from_line(line: str) -> InvalidArgument | BudgetExceeded:
-    """Return the server's refusal as an exception of this package: `BudgetExceeded` or `InvalidArgument`."""
+    """Return a refusal of the server as the exception that a local session would raise.
+
+    Args:
+        line: The refusal, as ``argument: rule``.
+    """
     argument, _, rule = line.partition(": ")
     return BudgetExceeded(argument, rule) if argument in OF_BUDGET else InvalidArgument(argument, rule)
 
 
 def _parse_loss(amount: str, build: Any) -> PrivacyLoss:
-    """Return the loss of an amount in digits; a zero loss for 0."""
+    """Parse an amount of budget.
+
+    Args:
+        amount: The amount in digits, at least 0.
+        build: Constructor of the loss of a positive amount: `PrivacyLoss.pure` or `PrivacyLoss.zcdp`.
+
+    Returns:
+        The loss; a loss of zero for 0.
+    """
     loss: PrivacyLoss = build(amount) if float(amount) > 0 else PrivacyLoss(Fraction(0), Fraction(0))
     return loss

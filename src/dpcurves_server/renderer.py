@@ -176,7 +176,15 @@ def draw(inputs: DrawingInputs, table: Any | None) -> Drawing:
 
 
 def _draw_file(inputs: DrawingInputs) -> Drawing:
-    """Draw a picture, a page or a workbook of releases, in the language of the reader; several share a picture."""
+    """Return a picture, a page or a workbook of released results, in the language of the reader.
+
+    Args:
+        inputs: Names and JSON of the results, the language, and the form (``svg`` or a file type). Several results
+            share one picture.
+
+    Returns:
+        SVG text for ``svg``; otherwise the file in base64.
+    """
     curves = [result_from_json(text) for _, text in inputs["curves"]]
     names = [name for name, _ in inputs["curves"]]
     with DRAWING, use_language(inputs["language"]):
@@ -195,7 +203,13 @@ def _draw_file(inputs: DrawingInputs) -> Drawing:
 
 
 def _write_file(curve: Any, axes: Axes, form: str) -> bytes:
-    """Return a page, a workbook or a picture of a curve in the format of a suffix, in the reader's language."""
+    """Return a page, a workbook or a picture of a curve in the format of a suffix, in the reader's language.
+
+    Args:
+        curve: The result.
+        axes: Its plot.
+        form: Suffix of the file, without the point.
+    """
     if form == "html":
         return render_page(curve, svg_text(axes)).encode()
     if form == "xlsx":
@@ -215,6 +229,13 @@ def _draw_sketch(inputs: DrawingInputs, table: Any | None) -> Drawing:
     With a typed share of rows, that share of the table's rows passes the filter, whatever their values.
 
     Formal guarantees: none is needed, because the table is public. The picture is marked as one of made-up data.
+
+    Args:
+        inputs: Question, loss, adjacency, unit and share of rows, as JSON values.
+        table: Public table to draw from; None: a table is made up from the inputs.
+
+    Returns:
+        SVG text.
     """
     loss = loss_from_text(**inputs["loss"])
     unit = inputs["unit"]
@@ -242,7 +263,13 @@ def _draw_sketch(inputs: DrawingInputs, table: Any | None) -> Drawing:
 
 
 def _render_sketch(question: Any, curve: Any, cells: int) -> str:
-    """Draw a sketch fast: no intervals for the population, and no band on a fine grid."""
+    """Return the SVG of a sketch, drawn fast: no intervals for the population, and no band on a fine grid.
+
+    Args:
+        question: The question.
+        curve: Its result on made-up data.
+        cells: Number of cells of the grid.
+    """
     if not isinstance(curve, IntervalResult):
         return render_svg(curve)
     has_band = cells <= 5000  # bands on finer grids take seconds
@@ -284,6 +311,10 @@ def to_standalone_svg(svg: str) -> str:
 def _build_trial_table(inputs: DrawingInputs, table: Any | None) -> Any:
     """Return the table that a sketch is computed on: the synthetic table, repeated, or the dummy table; with a column
     of units.
+
+    Args:
+        inputs: Columns, numbers of rows and unit, as JSON values.
+        table: Synthetic table; None: a dummy table is made of the declared columns.
     """
     if table is not None:
         trial = _repeat_rows(table.select(inputs["wanted"]), inputs)
@@ -296,7 +327,15 @@ def _build_trial_table(inputs: DrawingInputs, table: Any | None) -> Any:
 
 
 def _choose_passing_rows(trial: Any, share: float) -> tuple[Any, str]:
-    """Return the table with a column that is 1 for a share of its rows, evenly spread, and the condition that it is."""
+    """Return the table with a column that is 1 for a share of its rows, evenly spread, and the condition that it is.
+
+    Args:
+        trial: Table of pyarrow.
+        share: Share of the rows that pass, 0 to 1.
+
+    Returns:
+        Table with the column, and the condition as an expression.
+    """
     name = PASSES
     while name in trial.column_names:
         name += "*"
@@ -383,7 +422,11 @@ class Renderer:
         return future
 
     def _count_waiting(self, person: str) -> None:
-        """Count a drawing that a person waits for. Raises `ProtocolError` if there are too many."""
+        """Add one to the number of drawings that a person waits for.
+
+        Raises:
+            ProtocolError: the person waits for `MOST_OF_ONE` drawings already (status 429).
+        """
         with self._counting:
             if self._waiting[person] >= MOST_OF_ONE:
                 raise ProtocolError("picture", f"{MOST_OF_ONE} pictures of yours wait already; try again later", 429)
@@ -407,13 +450,24 @@ class Renderer:
             self._child.ensure_running()
 
     def _draw(self, inputs: DrawingInputs, table: SyntheticTable | None) -> Drawing:
-        """Return a drawing when the process is free; requests of both queues take turns."""
+        """Return a drawing once the drawing process is free; waiting requests of both queues take turns.
+
+        Args:
+            inputs: What to draw.
+            table: Public table of a sketch; None: no table is needed.
+        """
         with self._turn:  # alternates between the queues
             return self._draw_now(inputs, table)
 
     def _draw_now(self, inputs: DrawingInputs, table: SyntheticTable | None) -> Drawing:
-        """Return the drawing that the process makes. Raises `ProtocolError` (status 503) if it fails or takes too
-        long.
+        """Return the drawing that the drawing process makes; the process is killed after 60 seconds.
+
+        Args:
+            inputs: What to draw.
+            table: Public table of a sketch; None: no table is needed.
+
+        Raises:
+            ProtocolError: drawing failed or took too long (status 503).
         """
         # 60.0: seconds after which a drawing is aborted and its process restarted: nobody waits longer for it
         ending = threading.Timer(60.0, self._child.kill)
@@ -432,7 +486,17 @@ class Renderer:
     def _send_job(
         self, process: subprocess.Popen[bytes], inputs: DrawingInputs, table: SyntheticTable | None
     ) -> DrawingInputs:
-        """Send a job to the process and return its answer. Raises `OSError` or `ValueError` if it has ended."""
+        """Send a drawing request to the drawing process and return its answer, as JSON values. A table is sent once
+        only.
+
+        Args:
+            process: The drawing process.
+            inputs: What to draw.
+            table: Public table of a sketch; None: no table is needed.
+
+        Raises:
+            OSError, ValueError: the process has ended.
+        """
         table_bytes = b"" if table is None or self._sent == (process, table.digest) else table.parquet_bytes
         line = json.dumps({**inputs, "octets": len(table_bytes), "has_table": table is not None})
         request_pipe = cast("IO[bytes]", process.stdin)
@@ -445,7 +509,12 @@ class Renderer:
 
 
 def _cache_key(inputs: DrawingInputs, table: SyntheticTable | None) -> bytes:
-    """Return the cache key of a picture; a synthetic table enters by its digest."""
+    """Return the cache key of a picture; a synthetic table enters by its digest.
+
+    Args:
+        inputs: What to draw.
+        table: Public table of a sketch; None: no table is needed.
+    """
     table_digest = "" if table is None else table.digest
     return sha256(f"{table_digest}\n{json.dumps(inputs)}".encode()).digest()
 
@@ -506,7 +575,15 @@ def main() -> None:
 
 
 def answer_job(inputs: DrawingInputs, table: Any | None) -> DrawingInputs:
-    """Return the picture as plain objects, or the error message, which may quote the inputs of the person who asked."""
+    """Return the picture as plain objects, or the error message, which may quote the inputs of the person who asked.
+
+    Args:
+        inputs: What to draw.
+        table: Public table of a sketch; None: no table is needed.
+
+    Returns:
+        Fields of the drawing; or ``wrong`` with the message, which is empty for an unexpected error.
+    """
     try:
         drawing = draw(inputs, table)
     except ArgumentError as error:

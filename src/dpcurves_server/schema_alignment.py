@@ -1,8 +1,9 @@
-"""Completes questions from the public schema of a dataset: types of categories, and the names of both classes.
+"""Completion of questions from the public schema of a dataset: declared categories, their types, and class labels.
 
-A CSV file declares no types, so a question there must name the labels of both classes. The schema of a dataset declares
-the labels. `align_with_schema` writes them into the question, which can then be answered from any file with the
-declared columns.
+The schema of a dataset declares the values of categorical columns, such as the two labels of a column that says whether
+an event happened. A question may leave some of them out, or give a number as a text. `align_with_schema` writes the
+declared values into the question, which can then be answered from any file with the declared columns, such as a CSV
+file, which states no types.
 
 Formal guarantees: only the public schema is used; no records are read.
 """
@@ -46,8 +47,11 @@ def align_with_schema(question: Any, dataset: str, columns: Sequence[Declared]) 
         dataset: Name of the dataset, for errors.
         columns: The public schema.
 
+    Returns:
+        A question of the same class.
+
     Raises:
-        ValueError: the schema declares no categories of a column that the question does not list.
+        ValueError: The schema declares no categories of a column whose categories the question does not list.
     """
     declared = {str(column.column): column for column in columns}
     listed = _align_value(_list_categories(question, dataset, declared), declared)
@@ -106,17 +110,27 @@ def find_declared(declared: Declared | None, label: Category) -> Category:
 
 
 def _align_label(label: Any, declared: Declared | None) -> Any:
-    """Return a class label, or each of a tuple of labels, as the category that the schema declares for it; None for
-    None."""
+    """Return a label, or each label of a tuple, as the category that the schema declares for it.
+
+    Args:
+        label: A label, a tuple of labels, or None.
+        declared: The declared column; None: undeclared, and labels stay as they are.
+
+    Returns:
+        A label, a tuple, or None, as the argument.
+    """
     if isinstance(label, tuple):
         return tuple(find_declared(declared, one_label) for one_label in label)
     return None if label is None else find_declared(declared, label)
 
 
 def _align_value(value: Any, declared: Mapping[str, Declared]) -> Any:
-    """Return a value of a question, in which all listed categories have their declared type.
+    """Return the value of a field of a question, in which all listed categories have their declared type.
 
-    Nested questions and tuples are completed part by part.
+    Args:
+        value: Any value. Nested questions and tuples are completed part by part; values of other types stay as they
+            are.
+        declared: The declared columns by name.
     """
     if isinstance(value, UnlistedCategories | Predictor):
         return value
@@ -131,7 +145,16 @@ def _align_value(value: Any, declared: Mapping[str, Declared]) -> Any:
 
 
 def _find_column(question: Any, field: str, declared: Mapping[str, Declared]) -> Declared | None:
-    """Return the declared column whose labels a field holds; None for an undeclared one."""
+    """Return the declared column whose labels a field of a question holds.
+
+    Args:
+        question: The question.
+        field: Name of the field, a key of `LABEL_COLUMNS`.
+        declared: The declared columns by name.
+
+    Returns:
+        The column; None if it is not declared.
+    """
     names: Iterable[Any] = (getattr(question, name, None) for name in LABEL_COLUMNS[field])
     return next((declared[name] for name in names if isinstance(name, str) and name in declared), None)
 
@@ -140,7 +163,15 @@ def _list_categories(question: Any, dataset: str, declared: Mapping[str, Declare
     """Return a question with the declared categories of the column whose categories it does not list.
 
     A column with unlisted categories stays as it is if the question names the universe in which to find them (partition
-    selection). Raises `InvalidArgument` if the schema declares no categories.
+    selection).
+
+    Args:
+        question: The question.
+        dataset: Name of the dataset, for the error.
+        declared: The declared columns by name.
+
+    Raises:
+        InvalidArgument: The schema declares no categories of the column.
     """
     unlisted = find_unlisted(question)
     if unlisted is None:

@@ -1,9 +1,12 @@
-"""Service layer of a verification server, which its pages, its API and its commands share.
+"""Service layer of a verification server, which its HTML pages, its API and its commands share.
+
+A verification server answers questions about confidential tables under differential privacy. `Services(url)` opens its
+database and has one attribute for each group of functions:
 
     people, sessions, tokens           accounts and roles, browser sessions, API tokens
     datasets, projects, synthetic      data sets with their budgets, projects with their allowances, synthetic tables
     questions, stewardship, releases   plans and the queue, waiting questions, released answers
-    models, audit, studio              predictive models, the audit log, pictures
+    models, audit, studio              predictive models, the audit log, plots
 
 Each method takes the caller first and checks the caller's rights. Services open no confidential records. Worker
 processes do, after the privacy loss of a question was charged (`worker`).
@@ -30,7 +33,7 @@ class Services:
 
     Args:
         url: The database: ``sqlite:///server.db``, or ``postgresql+psycopg://...``. It holds ledger and queue.
-        notify: Called when there is work for workers.
+        notify: Function that is called without arguments when there is work for worker processes.
 
     Attributes:
         archive: The database.
@@ -45,7 +48,7 @@ class Services:
         models: Predictive models of projects.
         synthetic: Synthetic tables of datasets.
         audit: The audit log.
-        studio: The renderer of sketches and comparisons.
+        studio: The renderer of plots: sketches of questions, and comparisons of answers.
     """
 
     def __init__(self, url: str, notify: Callable[[], object] = int) -> None:

@@ -1,14 +1,17 @@
 """Database schema of a verification server (SQLAlchemy tables), in the same database as its privacy budget ledger.
 
-A person (analyst of a project) asks a question about a dataset; its noisy answer is a release. Synthetic tables are
-made-up data for practice, shown after a second person has confirmed them.
+A verification server answers questions about confidential datasets with noise. A person (an analyst, member of a
+project) asks a question about the project's dataset; its noisy answer is a release. Synthetic tables are made-up data
+for practice, shown after a second person has confirmed them.
 
     PEOPLE, ROLES, SUBJECTS, SESSIONS, TOKENS, ADDRESSES     who signs in, by password or by an identity provider
     DATASETS, PROJECTS, MEMBERS, MODELS                      what is asked about, and by whom
     QUESTIONS, RELEASES, ASKED_FORMS                         what was asked and answered
     SYNTHETIC, PROPOSED                                      synthetic tables, confirmed and waiting
 
-No table holds records. Passwords, session cookies and tokens are stored as hashes.
+`METADATA` creates all tables (`METADATA.create_all(engine)`). Columns are non-empty texts unless they are given a type;
+columns ending in ``_at`` are times as text. No table holds records. Passwords, session cookies and tokens are stored
+as hashes, so that a copy of the database opens no session.
 """
 
 from __future__ import annotations
@@ -25,6 +28,7 @@ from dpcurves_parties.serving.database import (
 )
 
 METADATA = sql.MetaData()
+"""All tables of the schema."""
 # Passwords are hashed by Argon2id.
 PEOPLE = Table(
     "dpcurves_people", METADATA, *text_key_columns("name"), *text_columns("password"),

@@ -1,7 +1,8 @@
 """Parsing of numbers typed into forms, with a decimal point or a decimal comma.
 
-Browsers of many languages type a decimal comma. So a comma is read as one wherever it cannot separate thousands. A text
-that may mean two numbers, such as 1,250, is refused, and the error names both. Touches no records.
+`read_number` and `read_number_list` return the typed text with decimal points, ready for `float`. People of many
+languages type a decimal comma. So a comma is read as one wherever it cannot separate thousands. A text that may mean
+two numbers, such as 1,250, is refused, and the error names both. Touches no records.
 
 >>> read_number("bound", "2,5"), read_number_list("shares", "0,25; 0,5")
 ('2.5', '0.25,0.5')
@@ -31,7 +32,7 @@ def read_number(field: str, text: str) -> str:
         text: The typed text.
 
     Raises:
-        ValueError: the number has separators between thousands, or its comma may be one.
+        ValueError: The number has separators between thousands, or its comma may be one.
 
     >>> read_number("amount", "0,5"), read_number("amount", "0.5"), read_number("amount", "about 3")
     ('0.5', '0.5', 'about 3')
@@ -53,15 +54,15 @@ def read_number(field: str, text: str) -> str:
 
 
 def read_number_list(field: str, text: str) -> str:
-    """Return a list of numbers with commas between them. In the typed text, semicolons separate numbers with decimal
-    commas.
+    """Return a typed list of numbers with decimal points, and with commas between the numbers.
 
     Args:
         field: The field of the form, which an error names.
-        text: The typed text; without a semicolon it is returned unchanged.
+        text: The typed text, with semicolons between numbers that have decimal commas. Without a semicolon it is
+            returned unchanged.
 
     Raises:
-        ValueError: a number has separators between thousands, or its comma may be one.
+        ValueError: A number has separators between thousands, or its comma may be one.
 
     >>> read_number_list("quantiles", "0,25; 0,5"), read_number_list("quantiles", "0.25,0.5")
     ('0.25,0.5', '0.25,0.5')

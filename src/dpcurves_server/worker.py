@@ -1,14 +1,18 @@
-"""Workers: they charge, count and draw, in a process that runs until its standard input closes.
+"""Worker process of a verification server: takes questions from the queue, charges their privacy loss, answers them.
 
-    1. lease a question, and check that its row matches its request id
-    2. charge it, in the transaction that checks the lease and the author's membership
+The server starts this file as a script (`main`), which runs until its standard input closes. A `Worker` does for each
+question:
+
+    1. lease it (reserve it for this process), and check that its row matches its request id
+    2. charge it, in the transaction that checks the lease and the author's membership in the project
     3. open the records, count, add noise, and store the answer
-    4. draw the picture and the table
+    4. draw the plot and the table
 
 A failure before the charge refuses the question with a reason from public facts; a failure after it is tried again
-under the same grant. Errors that may quote records are logged by type and function only.
+under the same grant (receipt of the charge). Errors that may quote records are logged by type and function only.
 
-Formal guarantees: a question is charged before its records are read: see `Worker`.
+Formal guarantees: a question is charged before its records are read, and a repeated attempt reuses stored noisy
+numbers, so an answer never costs more than its charge: see `Worker`.
 """
 
 from __future__ import annotations
@@ -41,6 +45,7 @@ from .queue import Job, LeaseLost, Queue, WorkerRole
 from .releases import render_csv, render_svg
 from .store import Archive
 
+# Reasons of refusals that hide what an error of the records says.
 UNREADABLE = "the records cannot be read now, and nothing was charged; ask again later"
 MISFIT = (
     "the records do not have the columns, types or number of units that the question and the public schema state, and "
@@ -49,7 +54,7 @@ MISFIT = (
 
 
 class TamperedQuestion(InvalidArgument):
-    """A row of the queue was altered: it does not match its request id."""
+    """Error: a row of the queue was altered, as it does not match its request id."""
 
 
 PUBLIC = (BudgetExceeded, NoAllowance, UnsupportedQuery, TamperedQuestion, NoLongerMember)
@@ -57,7 +62,7 @@ PUBLIC = (BudgetExceeded, NoAllowance, UnsupportedQuery, TamperedQuestion, NoLon
 
 
 class Worker:
-    """Processes questions, one at a time. Only workers open records, and they accept no requests from people.
+    """Worker that processes questions, one at a time. Only workers open records, and they accept no network requests.
 
     Formal guarantees: a question is charged before its records are read, and a charged question is answered: a failure
     after the charge is retried under the same grant, whose stored noisy numbers are reused. A worker of role `CHARGES`
@@ -80,16 +85,26 @@ class Worker:
         self._left: set[str] = set()
 
     def work_once(self) -> bool:
-        """Process the next question, or draw an answer if none waits. Returns False if there was nothing to do."""
+        """Process the next question, or draw an answer if none waits.
+
+        Returns:
+            False if there was nothing to do.
+
+        Raises:
+            Exception: An error after the charge, or of the database; a retry is scheduled where one is needed.
+        """
         job = self._queue.lease_next(self._worker, self._does)
         if job is not None:
             self._work_on(job)
         return job is not None or (self._does is not WorkerRole.CHARGES and self._draw_next())
 
     def _draw_next(self) -> bool:
-        """Draw and store one answer that has no picture. Return False if there is none.
+        """Draw and store the plot and table of one answer that has none.
 
         A drawing that fails is left to the serving process.
+
+        Returns:
+            False if all answers are drawn, or leased by other workers.
         """
         waiting = (id for id in self._queue.find_undrawn() if id not in self._left)
         chosen = next((id for id in waiting if self._queue.lease_drawing(self._worker, id)), None)
@@ -103,7 +118,14 @@ class Worker:
     def _work_on(self, job: Job) -> None:
         """Charge a leased question and, unless this worker only charges, count and answer it.
 
-        After an error the question is refused, or a retry is scheduled.
+        After an error before the charge the question is refused; after the charge a retry is scheduled. A lost lease
+        ends the work without a change.
+
+        Args:
+            job: The question, with its project, author, dataset and loss.
+
+        Raises:
+            ArgumentError: An error after the charge; the retry is scheduled already.
         """
         try:
             dataset = self._datasets.get(MACHINE, job.dataset, job.version)
@@ -135,12 +157,27 @@ class Worker:
             self._count(job, dataset, session, grant)
 
     def _require_chargeable(self, connection: Connection, job: Job) -> None:
-        """Check lease and membership within the transaction that charges."""
+        """Check, within the transaction that charges, that the lease holds and the author is still in the project.
+
+        Raises:
+            LeaseLost: Another worker has the question.
+            NoLongerMember: The author has left the project.
+        """
         self._queue.require_lease(connection, job)
         self._projects.require_membership(connection, job.member)
 
     def _count(self, job: Job, dataset: Dataset, session: Session, grant: Grant) -> None:
-        """Answer a charged question and store the answer; schedule a retry after any error."""
+        """Answer a charged question and store the answer; schedule a retry after any error.
+
+        Args:
+            job: The leased question.
+            dataset: The version of its dataset.
+            session: Session with the records.
+            grant: Receipt of the charge, under which noise was or will be drawn once.
+
+        Raises:
+            Exception: The error of the records or of the database.
+        """
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", CurveWarning)  # the curve carries its notes
@@ -153,7 +190,7 @@ class Worker:
         self._queue.store_answer(job.id, curve.to_json(), curve.summary_facts())
 
     def _open_session(self, dataset: Dataset) -> Session:
-        """Return the session on a version of a dataset, which stays open for further questions."""
+        """Return the session with the records of a version of a dataset; it stays open for further questions."""
         key = (dataset.name, dataset.version)
         if key not in self._sessions:
             source = self._datasets.source(MACHINE, *key)
@@ -212,7 +249,11 @@ def main() -> None:
 
 
 def _try_step(worker: Worker) -> bool:
-    """Process one question. Errors that may quote records are logged by type and function only."""
+    """Process one question; log an error, by type and function only if its message may quote records.
+
+    Returns:
+        False if there was nothing to do, or after an error.
+    """
     try:
         return worker.work_once()
     except Exception as error:
@@ -228,7 +269,11 @@ def format_error(error: Exception) -> str:
 
 
 def _wait_for_signal() -> bool:
-    """Wait for a signal or `POLL_SECONDS` seconds. Returns False if the server has ended."""
+    """Wait for a wake-up signal on standard input, at most `POLL_SECONDS` seconds.
+
+    Returns:
+        False if standard input has closed, because the server has ended.
+    """
     ready, _, _ = select.select([sys.stdin.fileno()], [], [], POLL_SECONDS)
     if not ready:
         return True
@@ -236,7 +281,7 @@ def _wait_for_signal() -> bool:
 
 
 def _read_first_line() -> str:
-    """Read one line, byte by byte: later bytes are wake-up signals."""
+    """Return the first line of standard input, without its end. It is read byte by byte: later bytes are signals."""
     line = b""
     while (byte := os.read(sys.stdin.fileno(), 1)) not in (b"", b"\n"):
         line += byte

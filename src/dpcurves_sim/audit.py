@@ -1,7 +1,8 @@
-"""A model of the ledger that checks a simulated run: what the ledger acknowledged must stay in its database.
+"""Invariant checks of a privacy budget ledger in a simulated run: what it acknowledged must stay in its database.
 
-A simulated process tells the model which replies it received (`acknowledge_charge`, `acknowledge_answer`) and which
-values it shows (`show`). After every commit the database must satisfy
+The ledger charges the privacy loss of each request to an account with a cap. `LedgerAudit` is a model of it: the
+simulated processes report which replies they received (`acknowledge_charge`, `acknowledge_answer`) and which values
+they published (`show`). After every commit the database must satisfy
 
     account      spent = sum of its grants <= cap
     allowance    spent = sum of its payments <= limit
@@ -24,14 +25,15 @@ from .world import Violation, World
 
 
 class LedgerAudit:
-    """Compares the file of a ledger with the replies that processes received, whenever a transaction ends.
+    """Comparison of a ledger's file with the replies that processes received, whenever a transaction ends.
 
-    The invariants are in the module docstring.
+    Nothing is charged beyond a cap or an allowance, each request is charged once, acknowledged charges and answers stay
+    as they are, and each shown value is paid and never changes.
 
     Args:
-        world: The world; `check` becomes one of its invariants.
-        path: The file of the ledger.
-        disk: Its disk, which counts commits, so that an unchanged file is not read again.
+        world: The simulated world; `check` becomes one of its invariants.
+        path: The SQLite file of the ledger.
+        disk: The simulated disk, which counts commits, so that an unchanged file is not read again.
 
     Attributes:
         charges: Acknowledged amount of each request, in billionths.
@@ -50,14 +52,14 @@ class LedgerAudit:
         world.invariants.append(self.check)
 
     def _read(self, query: str, *values: Any) -> list[tuple[Any, ...]]:
-        """Return the rows of a query on the committed state of the ledger."""
+        """Return the rows of an SQL query on the committed state of the ledger; `values` replace its question marks."""
         return self._disk.read(self._path, query, *values)
 
     def check(self) -> None:
         """Compare the ledger with the model if anything was written since the last check.
 
         Raises:
-            Violation: an invariant does not hold.
+            Violation: An invariant does not hold.
         """
         if self.is_stale or self._disk.commits == self._seen:
             return
@@ -68,7 +70,7 @@ class LedgerAudit:
         """Compare the ledger with the model, even if nothing was written.
 
         Raises:
-            Violation: an invariant does not hold.
+            Violation: An invariant does not hold, or the file is gone after a charge was acknowledged.
         """
         with self._disk.read_snapshot(self._path) as exists:
             if exists:
@@ -77,7 +79,11 @@ class LedgerAudit:
                 raise Violation("the ledger is gone, with acknowledged charges")
 
     def _compare(self) -> None:
-        """Compare the ledger with the model in one snapshot. Raises `Violation`."""
+        """Compare the ledger with the model; the caller has opened a snapshot.
+
+        Raises:
+            Violation: An invariant does not hold; the text names it.
+        """
         grants = self._read("SELECT request, dataset, amount, entry FROM dpcurves_grants")
         amounts = {request: amount for request, _, amount, _ in grants}
         if len(amounts) < len(grants):
@@ -97,7 +103,11 @@ class LedgerAudit:
         self._check_answers({entry: request for request, _, _, entry in grants})
 
     def _check_allowances(self) -> None:
-        """Compare what each project and each analyst has spent with the payments. Raises `Violation`."""
+        """Compare the spent amount of each allowance with its payments and its limit.
+
+        Raises:
+            Violation: An allowance has spent another amount than its payments, or more than its limit.
+        """
         query = (
             "SELECT a.project, a.analyst, a.cap, a.spent, (SELECT coalesce(sum(p.amount), 0) FROM dpcurves_payments p"
             "  WHERE p.dataset = a.dataset AND p.project = a.project AND a.analyst IN ('', p.analyst))"
@@ -109,7 +119,14 @@ class LedgerAudit:
                 raise Violation(f"{analyst or project} has spent {spent} of {cap} billionths, and payments are {paid}")
 
     def _check_answers(self, names: dict[int, str]) -> None:
-        """Compare stored answers with the model, given the requests by grant. Raises `Violation`."""
+        """Compare the stored answers with the acknowledged ones.
+
+        Args:
+            names: Request id of each grant, by its entry number.
+
+        Raises:
+            Violation: An answer has no grant, or an acknowledged one is missing or changed.
+        """
         stored = {}
         for grant, round_number, part, answer in self._read(
             'SELECT "grant", round, part, answer FROM dpcurves_answers'
@@ -122,8 +139,9 @@ class LedgerAudit:
                 raise Violation(f"the acknowledged answer {key} is missing or was changed")
 
     def forget_later(self) -> None:
-        """Forget all shown values, and what the ledger's file lacks. Use it after an older copy was restored on
-        purpose.
+        """Forget all shown values, and the acknowledged charges and answers that the ledger's file lacks.
+
+        A schedule that restores an older copy of the ledger on purpose calls this method.
         """
         grants = {request for (request,) in self._read("SELECT request FROM dpcurves_grants")}
         answers = {(request, round_number, part) for request, round_number, part in self._read(
@@ -141,7 +159,7 @@ class LedgerAudit:
             amount: Amount in billionths.
 
         Raises:
-            Violation: the ledger lacks the charge, or the request was charged another amount before.
+            Violation: The ledger lacks the charge, or the request was charged another amount before.
         """
         rows = self._read("SELECT amount FROM dpcurves_grants WHERE request = ?", request)
         if not rows and not self.is_stale:
@@ -150,15 +168,15 @@ class LedgerAudit:
             raise Violation(f"{request!r} was charged {amount}, and {self.charges[request]} before")
 
     def show(self, name: Hashable, value: Hashable, request: str) -> None:
-        """Record a value that a process shows.
+        """Record a value that a process publishes.
 
         Args:
-            name: Name of the value, which has one value for ever.
+            name: Name of the value, such as a release and its part; its value must never change.
             value: The value.
-            request: Request that pays for it.
+            request: Id of the request that pays for it.
 
         Raises:
-            Violation: the request is not paid, or another value was shown under this name.
+            Violation: The request is not paid, or another value was shown under this name.
         """
         if not self._read("SELECT entry FROM dpcurves_grants WHERE request = ?", request):
             raise Violation(f"{name} was shown before it was paid")
@@ -175,7 +193,7 @@ class LedgerAudit:
             answer: The answer as it is stored.
 
         Raises:
-            Violation: the answer is not stored, or another one was given before.
+            Violation: The answer is not stored, or another one was given before.
         """
         if self.answers.setdefault((request, round_number, part), answer) != answer:
             raise Violation(f"answer {round_number} of {request!r} was given twice, with different noise")
@@ -187,6 +205,6 @@ class LedgerAudit:
             raise Violation(f"answer {round_number} of {request!r} was given before it was stored")
 
     def count_entries(self) -> int:
-        """Return the number of entries of the ledger."""
+        """Return the number of entries of the ledger; 0 before the first."""
         rows = self._read("SELECT entries FROM dpcurves_book")
         return int(rows[0][0]) if rows else 0

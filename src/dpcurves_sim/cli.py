@@ -1,11 +1,17 @@
-"""The command `dpcurves-sim`: it runs many simulated schedules, or repeats one.
+"""Command `dpcurves-sim`: run deterministic simulation tests of ledgers, sites and servers, or replay a failing seed.
 
-Without a seed, schedules run one after the other, and each failing seed is printed:
+A schedule is one simulated run of a protocol; its seed decides order, time, network and disk, and which faults strike.
 
-    --schedules, --first        run many seeds; a seed decides order, time, network and disk of a schedule
-    --seed, --skip, --cut       repeat one schedule, without some of its faults or events
+    --schedules, --first        run many seeds
+    --seed, --skip, --cut       replay one schedule, without some of its faults or events
     --minimise                  shorten failing schedules while they fail by the same invariant
     --lines                     print which part of the protocol modules was executed
+
+Without a seed, the command prints each failing schedule (the violated invariant, the last events, and the command that
+replays it), then one line per scenario: numbers of schedules, events, faults and failures, and CPU seconds. With a
+seed, it prints the last events. The exit status is 1 if a schedule failed. All records are made up.
+
+    dpcurves-sim ledger --seed 7
 """
 
 from __future__ import annotations
@@ -31,12 +37,15 @@ from .runner import MODULES, Outcome, minimise, run_schedule
 from .world import ProcessEvent, Schedule
 
 SHARES = (("ledger", 0.9), ("sites", 0.05), ("servers", 0.05))
-"""Fraction of the schedules of each scenario."""
+"""Fraction of the schedules of each scenario, if all are run."""
 
 
 def main() -> None:
-    """Run the command, and exit with status 1 if a schedule failed, 2 for an invalid argument, 141 for a closed output
-    pipe."""
+    """Run the command and exit.
+
+    The exit status is 0 if all schedules held, 1 if one failed, 2 for an invalid argument, 141 for a closed output
+    pipe.
+    """
     try:
         simulate()
     except UnreadOutput:
@@ -93,8 +102,15 @@ def simulate(
 
 
 def print_lines(scenario: str, run: Callable[[], object]) -> None:
-    """Run schedules of a scenario, and print the executed part of each of its protocol modules, what was not executed,
-    and what does not count, with the reasons."""
+    """Run schedules of a scenario, and print the line coverage of its protocol modules.
+
+    For each module the executed share of its lines is printed, and the functions with most lines that were not
+    executed; at the end the share of all modules, and the functions that do not count, with the reasons.
+
+    Args:
+        scenario: Name of the scenario.
+        run: Function that runs the schedules.
+    """
     modules = measure_lines(scenario, run)
     for module, coverage in modules.items():
         print_to_stdout(f"  {coverage.executed / coverage.lines:4.0%} of {coverage.lines:4d} lines of {module}")
@@ -107,7 +123,18 @@ def print_lines(scenario: str, run: Callable[[], object]) -> None:
 
 
 def parse_events(option: str, text: str) -> frozenset[ProcessEvent]:
-    """Return the events of processes in a text such as analyst-1:12. Raises `InvalidArgument` for another text."""
+    """Parse events of processes.
+
+    Args:
+        option: Name of the option, for the error.
+        text: Pairs of a process and the number of its event, separated by commas, or an empty text.
+
+    Raises:
+        InvalidArgument: The text has another form.
+
+    >>> sorted(parse_events("skip", "analyst-1:12,session:4"))
+    [('analyst-1', 12), ('session', 4)]
+    """
     try:
         events = (event.rsplit(":", 1) for event in text.split(",") if event)
         return frozenset((name, int(number)) for name, number in events)
@@ -116,7 +143,14 @@ def parse_events(option: str, text: str) -> frozenset[ProcessEvent]:
 
 
 class Summary(NamedTuple):
-    """Results of some schedules: failed schedules, numbers of events and of faults, and CPU seconds."""
+    """Results of some schedules.
+
+    Attributes:
+        failures: Outcomes of the schedules that failed.
+        events: Number of events of all schedules.
+        faults: Number of faults of all schedules.
+        seconds: CPU seconds of this process.
+    """
 
     failures: list[Outcome]
     events: int
@@ -125,8 +159,15 @@ class Summary(NamedTuple):
 
 
 def run_seeds(scenario: str, events: int, seeds: range) -> Summary:
-    """Run one schedule per seed in this process; return the failures and the totals of events, faults and CPU
-    seconds.
+    """Run one schedule per seed in this process.
+
+    Args:
+        scenario: Name of the scenario.
+        events: Number of events after which no fault strikes.
+        seeds: The seeds.
+
+    Returns:
+        The failures, and the totals of events, faults and CPU seconds.
     """
     start = process_time()
     outcomes = [run_schedule(Schedule(scenario, seed, events)) for seed in seeds]
@@ -139,9 +180,17 @@ def run_seeds(scenario: str, events: int, seeds: range) -> Summary:
 
 
 def run_many(scenario: str, seeds: range, *, events: int, is_minimised: bool, workers: int) -> int:
-    """Run schedules with successive seeds, print each that fails and a line at the end, and return how many failed.
+    """Run schedules with successive seeds; print each that fails, and a line with the totals at the end.
 
-    Worlds are independent, so workers share the seeds.
+    Args:
+        scenario: Name of the scenario.
+        seeds: The seeds.
+        events: Number of events after which no fault strikes.
+        is_minimised: Whether failing schedules are shortened before they are printed.
+        workers: Number of processes that share the seeds; 1: this process alone.
+
+    Returns:
+        Number of schedules that failed.
     """
     # 50: schedules that a worker runs at a time; few enough to print failures soon
     parts = [seeds[start : start + 50] for start in range(0, len(seeds), 50)]
@@ -171,7 +220,15 @@ def run_many(scenario: str, seeds: range, *, events: int, is_minimised: bool, wo
 
 
 def replay(schedule: Schedule, is_minimised: bool) -> int:
-    """Run one schedule, and print its last events or its failure; return the exit status, 1 after a failure."""
+    """Run one schedule, and print its last events or its failure.
+
+    Args:
+        schedule: The schedule.
+        is_minimised: Whether a failing schedule is shortened before it is printed.
+
+    Returns:
+        The exit status: 1 after a failure, else 0.
+    """
     outcome = run_schedule(schedule)
     if outcome.violation:
         print_to_stdout(str(minimise(outcome) if is_minimised else outcome))

@@ -1,7 +1,13 @@
-"""A thin stand-in for the engines of SQLAlchemy: the product's statements run on `sqlite3` without pools and events.
+"""Minimal SQLAlchemy engine for simulation tests: statements run on Python's `sqlite3`, without pools and events.
 
-SQLAlchemy still compiles the statements and makes the rows, so product code sees no difference. What is left out takes
-a third of the time of a schedule.
+`DirectEngine` replaces the engine of a database whose file is on a simulated disk, so that a test can make commits fail
+or wait. It has the methods that product code calls:
+
+    DirectEngine        opens connections
+    DirectConnection    begins transactions, executes statements, returns rows
+
+SQLAlchemy still compiles the statements (once, then cached) and makes the rows, so product code sees no difference.
+What is left out would take a third of the time of a simulated run. No confidential records are read.
 """
 
 from __future__ import annotations
@@ -23,27 +29,35 @@ from dpcurves.ledger import sqlite
 
 
 class TransactionDisk(Protocol):
-    """A disk that lets transactions wait, and commits fail."""
+    """Interface of simulated disks, which let transactions wait, and commits fail."""
 
     def begin(self, connection: Any) -> None:
         """Wait until no other process writes to the database."""
 
     def commit(self, connection: Any, commit: Callable[[Any], None]) -> None:
-        """Commit a transaction. Raises `sqlite3.OperationalError`."""
+        """Commit a transaction, and let other processes write.
+
+        Args:
+            connection: Connection of `sqlite3`.
+            commit: Function of the connection that commits.
+
+        Raises:
+            sqlite3.OperationalError: The commit failed, which the disk may simulate.
+        """
 
     def rollback(self, connection: Any, rollback: Callable[[Any], None]) -> None:
-        """Roll a transaction back, and let other processes write."""
+        """Roll a transaction back by the function `rollback` of the connection, and let other processes write."""
 
     def release(self, connection: Any) -> None:
         """Let other processes write, if this connection wrote."""
 
 
 class DirectEngine:
-    """Connections to one database on a simulated disk.
+    """Engine of one database on a simulated disk, in the place of `sqlalchemy.Engine`.
 
     Arguments:
         disk: The disk of the database.
-        connect: Opens a connection of `sqlite3`.
+        connect: Function that opens a connection of `sqlite3`.
 
     Attributes:
         begin_statement: Statement with which each transaction begins.
@@ -55,7 +69,11 @@ class DirectEngine:
         self._disk, self._connect = disk, connect
 
     def connect(self) -> DirectConnection:
-        """Return a connection for one transaction. Raises `sqlalchemy.exc.DBAPIError`."""
+        """Return a connection for one transaction.
+
+        Raises:
+            sqlalchemy.exc.DBAPIError: The database cannot be opened.
+        """
         try:
             return DirectConnection(self._disk, self._connect(), self.begin_statement)
         except sqlite3.Error as error:
@@ -66,7 +84,13 @@ class DirectEngine:
 
 
 class DirectConnection:
-    """One connection, with the methods of `sqlalchemy.Connection` that product code calls."""
+    """One connection, with the methods of `sqlalchemy.Connection` that product code calls.
+
+    Arguments:
+        disk: The disk of the database.
+        connection: Connection of `sqlite3`.
+        begin_statement: Statement with which each transaction begins.
+    """
 
     def __init__(self, disk: TransactionDisk, connection: Any, begin_statement: str) -> None:
         self._disk = disk
@@ -83,7 +107,11 @@ class DirectConnection:
 
     @contextmanager
     def begin(self) -> Iterator[None]:
-        """Begin a transaction; commit it at the end, or roll it back after any error."""
+        """Open a transaction for a `with` block; commit it at the end, or roll it back after any error.
+
+        Raises:
+            sqlalchemy.exc.DBAPIError: The transaction cannot begin or be committed.
+        """
         disk, connection = self._disk, self._connection
         if self._begin_statement == sqlite._ALONE:
             disk.begin(connection)
@@ -96,14 +124,22 @@ class DirectConnection:
             raise
 
     def _commit(self) -> None:
-        """Commit the transaction. Raises `sqlalchemy.exc.DBAPIError`."""
+        """Commit the transaction on the simulated disk.
+
+        Raises:
+            sqlalchemy.exc.DBAPIError: The commit failed.
+        """
         try:
             self._disk.commit(self._connection, sqlite3.Connection.commit)
         except sqlite3.Error as error:
             raise convert_error("commit", error) from error
 
     def exec_driver_sql(self, statement: str) -> None:
-        """Execute a statement of SQLite."""
+        """Execute a statement in SQL without parameters and without a result.
+
+        Raises:
+            sqlalchemy.exc.DBAPIError: SQLite refuses the statement.
+        """
         try:
             self._connection.execute(statement)
         except sqlite3.Error as error:
@@ -112,7 +148,15 @@ class DirectConnection:
     def execute(
         self, statement: Any, parameters: dict[str, Any] | Sequence[Mapping[str, Any]] | None = None
     ) -> _DirectResult:
-        """Execute a statement of SQLAlchemy, once or for each of several mappings, at least one; return its rows.
+        """Execute a statement of SQLAlchemy.
+
+        Args:
+            statement: The statement.
+            parameters: Values by parameter name; a sequence of such mappings, at least one, to execute it for each of
+                them; None: no parameters.
+
+        Returns:
+            The rows, and the number of changed rows.
 
         Raises:
             DBAPIError: SQLite refuses the statement.
@@ -139,7 +183,7 @@ class DirectConnection:
 
 
 class _DirectResult:
-    """The rows of a statement, and the number of changed rows.
+    """Result of a statement: its rows, and the number of changed rows, in the place of `sqlalchemy.CursorResult`.
 
     Mappings and single columns, which most product code reads, are made here; SQLAlchemy makes all other forms.
     """
@@ -165,12 +209,12 @@ class _DirectResult:
         return _Values([dict(zip(names, row, strict=True)) for row in self._rows])
 
     def scalars(self) -> _Values:
-        """Return the values of the first column."""
+        """Return the values of the first column, in the order of the rows."""
         return _Values([row[0] for row in self._rows])
 
 
 class _Values:
-    """Rows in one form."""
+    """Rows in one form: mappings, or values of one column."""
 
     def __init__(self, values: list[Any]) -> None:
         self._values = values
@@ -183,7 +227,7 @@ class _Values:
         return self._values
 
     def first(self) -> Any:
-        """Return the first row, or None."""
+        """Return the first row; None if there is none."""
         return self._values[0] if self._values else None
 
 
@@ -192,15 +236,15 @@ _describe_columns = lru_cache(SimpleResultMetaData)
 
 
 class CompiledForm:
-    """A compiled statement, with the values of its constants.
+    """A statement compiled to SQL, with the values of the constants in it.
 
     Arguments:
         compiled: The statement, compiled by SQLAlchemy.
-        constants: Arguments of `construct_params` that state the constants.
+        constants: Arguments of its method `construct_params` that state the constants.
 
     Attributes:
         text: The statement in SQL.
-        has_lists: Whether it compares with lists, whose lengths the text depends on.
+        has_lists: Whether the text depends on the lengths of lists, as in ``IN (...)``.
     """
 
     def __init__(self, compiled: Any, constants: Mapping[str, Any]) -> None:
@@ -213,7 +257,11 @@ class CompiledForm:
         self.has_lists = bool(compiled.post_compile_params or compiled.literal_execute_params)
 
     def list_values(self, row: Mapping[str, Any]) -> Sequence[Any]:
-        """Return the values of all parameters in the order of the text. Constants are looked up for the first row."""
+        """Return the values of all parameters in the order of the text, as SQLite stores them.
+
+        Args:
+            row: Values by parameter name. Parameters that are not in it have the constants of the first row.
+        """
         if self._defaults is None:
             self._defaults = self._construct(row)
         defaults = self._defaults
@@ -229,7 +277,11 @@ class CompiledForm:
         return self._names
 
     def expand_lists(self, row: Mapping[str, Any]) -> tuple[str, Sequence[Any]]:
-        """Return the text for the lengths of the lists in a row, and the values of its parameters."""
+        """Return the text with a parameter for each element of a list, and the values of all parameters in its order.
+
+        Args:
+            row: Values by parameter name; some are lists.
+        """
         values = self._construct(row)
         expanded = self._compiled._process_parameters_for_postcompile(values)
         values = {**values, **expanded.additional_parameters}
@@ -238,13 +290,19 @@ class CompiledForm:
         return expanded.statement, self._process(expanded.positiontup, ordered, processors)
 
     def _construct(self, row: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the values of parameters and constants by name."""
+        """Return the values of parameters and constants by name, for one row of parameters."""
         result: dict[str, Any] = self._compiled.construct_params(row, escape_names=False, **self._constants)
         return result
 
     @staticmethod
     def _process(names: Sequence[str], values: Sequence[Any], processors: Mapping[str, Any]) -> Sequence[Any]:
-        """Return the values as SQLite stores them, each converted by the processor of its name."""
+        """Return values as SQLite stores them.
+
+        Args:
+            names: Parameter names.
+            values: Their values, in the same order.
+            processors: Functions that convert a value, by parameter name; other values stay as they are.
+        """
         return [
             processors[name](value) if name in processors else value for name, value in zip(names, values, strict=True)
         ]
@@ -255,11 +313,11 @@ _compiled: WeakKeyDictionary[Any, dict[Any, CompiledForm]] = WeakKeyDictionary()
 
 
 def compile_statement(statement: Any, names: tuple[str, ...], is_repeated: bool) -> CompiledForm:
-    """Return a compiled statement with its constants.
+    """Return a statement compiled to SQL with its constants; results are cached.
 
     Arguments:
-        statement: The statement.
-        names: Names of its parameters.
+        statement: A statement of SQLAlchemy.
+        names: Names of the parameters that will be passed.
         is_repeated: Whether it is executed for several mappings at once.
     """
     forms = _compiled.get(statement)
@@ -282,7 +340,7 @@ def compile_statement(statement: Any, names: tuple[str, ...], is_repeated: bool)
 
 @lru_cache
 def _list_creations(metadata: sql.MetaData) -> tuple[str, ...]:
-    """Return the statements that create missing tables and indexes."""
+    """Return the SQL statements that create missing tables and indexes of a schema, in an order that works."""
     dialect = sqlite._shared_dialect().dialect
     constructs: list[CreateTable | CreateIndex] = []
     for table in metadata.sorted_tables:
@@ -292,5 +350,10 @@ def _list_creations(metadata: sql.MetaData) -> tuple[str, ...]:
 
 
 def convert_error(statement: str, error: sqlite3.Error) -> BaseException:
-    """Return the error of SQLAlchemy for an error of `sqlite3`."""
+    """Return the error of SQLAlchemy for an error of `sqlite3`, which product code expects.
+
+    Args:
+        statement: The failed statement, for the message.
+        error: The error.
+    """
     return DBAPIError.instance(statement, None, error, sqlite3.Error)

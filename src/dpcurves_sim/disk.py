@@ -153,7 +153,16 @@ class SimulatedDisk:
             path.with_name(path.name + ending).unlink(missing_ok=True)
 
     def _prepare_loss(self, machine: str, fault: str) -> Callable[[], None]:
-        """Keep the files of a machine as they are now, before killed code cleans up; return what a fault does next."""
+        """Keep the files of a machine as they are at the moment of a fault, before killed code cleans up.
+
+        Args:
+            machine: Name of the machine.
+            fault: Kill, or loss of power.
+
+        Returns:
+            Function that brings the machine's files into the state after the fault; called once, when the killed code
+            has ended.
+        """
         folders = [folder for folder in (self.root / machine, self.root / HEADS) if folder.exists()]
         files = {path: read_file(path) for folder in folders for path in self._list_files(folder)}
 
@@ -198,7 +207,16 @@ class SimulatedDisk:
             del self._writers[file[1]]
 
     def commit(self, connection: Any, commit: Callable[[Any], None]) -> None:
-        """Commit a transaction, with an event before and after it if it writes. Raises `sqlite3.OperationalError`."""
+        """Commit a transaction of a database; one that writes has an event of the simulation before and after it, at
+        which faults may happen.
+
+        Args:
+            connection: Connection of the database.
+            commit: Function that commits it.
+
+        Raises:
+            sqlite3.OperationalError: the simulated disk is full or broken.
+        """
         file = getattr(connection, "file", None)
         if file is None or self._writers.get(file[1], (None,))[0] is not connection or not self._world.is_running:
             commit(connection)
@@ -233,14 +251,19 @@ class SimulatedDisk:
             self._flush_names(folder)
 
     def rollback(self, connection: Any, rollback: Callable[[Any], None]) -> None:
-        """Roll a transaction back by the product's `rollback`, and let other processes write."""
+        """Roll a transaction back by the product's `rollback`, and let other processes write.
+
+        Args:
+            connection: Connection of the database.
+            rollback: Function that rolls its transaction back.
+        """
         with suppress(sqlite3.ProgrammingError):
             rollback(connection)
         self.release(connection)
 
     @staticmethod
     def _take_image(path: Path) -> dict[str, bytes]:
-        """Return the files of a database."""
+        """Return the contents of the database file and of its write-ahead log, by the ends of their names."""
         files = {ending: path.with_name(path.name + ending) for ending in ("", "-wal")}
         return {ending: file.read_bytes() for ending, file in files.items() if file.exists()}
 
@@ -261,7 +284,12 @@ class SimulatedDisk:
 
     @contextmanager
     def read_snapshot(self, path: Path) -> Iterator[bool]:
-        """Let all reads until the context ends see one snapshot of a database. Yields whether the database exists."""
+        """Context manager that gives whether a database exists; all reads inside the ``with`` block see one snapshot of
+        it.
+
+        Args:
+            path: File of the database.
+        """
         connection = self._find_reader(path)
         if connection is None:
             yield False
@@ -377,7 +405,15 @@ class _Databases:
         return getattr(sqlite3, name)
 
     def connect(self, address: str, **options: Any) -> sqlite3.Connection:
-        """Return an idle connection to the file at this address, or open a connection. Raises `sqlite3.Error`."""
+        """Return an idle connection to the file at an address, or open a new one.
+
+        Args:
+            address: Path or URI of the file.
+            options: Arguments of `sqlite3.connect`.
+
+        Raises:
+            sqlite3.Error: the file cannot be opened.
+        """
         path = _find_path(address)
         identity = None if drafts.MARK in path.name else chain.file_identity(path)
         if identity is None:
@@ -437,7 +473,16 @@ class _SystemCalls:
         return self.__dict__[name]
 
     def _step(self, action: str, path: Any, *faults: str) -> None:
-        """Count an event of the disk. Raises `OSError` if the disk is full or broken."""
+        """Count a system call on a file as an event of the simulation, at which a fault may happen.
+
+        Args:
+            action: Name of the call.
+            path: The file.
+            faults: Faults that may happen beside a kill and a loss of power.
+
+        Raises:
+            OSError: the simulated disk is full or broken.
+        """
         if not self._world.is_running:
             return
         name = os.path.basename(os.fsdecode(path))
@@ -449,7 +494,17 @@ class _SystemCalls:
             raise OSError(5, os.strerror(5))  # EIO
 
     def open(self, path: Any, flags: int, mode: int = 0o777, **more: Any) -> int:
-        """Open a file; a new file on the simulated disk is an event."""
+        """Open a file; a new file on the simulated disk is an event.
+
+        Args:
+            path: Path of the file.
+            flags: Flags of `os.open`.
+            mode: Permissions of a new file.
+            more: Further arguments of `os.open`.
+
+        Returns:
+            The file descriptor.
+        """
         file = os.fsdecode(path)
         is_stored = self._disk.contains(file) and not file.endswith(sqlite.ENDING)
         if flags & os.O_CREAT and is_stored and not os.path.exists(file):
@@ -504,7 +559,11 @@ def simulate_disk(world: World) -> Iterator[SimulatedDisk]:
 
     @contextmanager
     def wait_turn(self: Any) -> Iterator[None]:
-        """Wait in the queue of writers. Raises `Violation` after a long wait although no writer holds the lock."""
+        """Context manager of a writer: wait in the queue of writers, and check that the wait is short.
+
+        Raises:
+            Violation: the writer waited for long although no process was stopped or killed.
+        """
         start = world.now
         with queue(self):
             # 3.0: seconds that a writer waits for its turn at most, if no process was stopped or killed: writes take

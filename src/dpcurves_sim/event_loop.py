@@ -1,8 +1,14 @@
-"""A simulated asyncio event loop: HTTP applications run by a simulated clock, without sockets and threads.
+"""asyncio event loop for deterministic simulation: it runs a server's HTTP handlers by a simulated clock.
 
-All requests of one server process share one loop, as in the product. A callback must not wait for a disk, a lock or
-another process, because all clients of the server would wait too. The loop reports such a callback as a `Violation`.
-Work for a thread pool runs in the simulated thread of the request that needs it, which may wait.
+A simulated *world* decides time and the order of all steps, so that a test of a server can be repeated exactly. There
+are no sockets and no threads.
+
+    SimulatedLoop.run    runs the coroutine of one request to its end, and returns its result
+    SimulatedFuture      a future whose reader lets other simulated processes run until it is done
+
+All requests of one server process share one loop, as in the real server. A callback that waits (for a disk, a lock or
+another process) would delay all clients of the server, so the loop reports it as a `Violation`. Only functions passed
+to `run_in_executor` may wait: they run in the simulated thread of their request. The loop touches no records.
 """
 
 from __future__ import annotations
@@ -25,10 +31,10 @@ if TYPE_CHECKING:
 
 
 class SimulatedLoop(asyncio.AbstractEventLoop):
-    """The event loop of one server process.
+    """The event loop of one server process, as the interface `asyncio.AbstractEventLoop`.
 
     Args:
-        world: The world, which keeps the clock.
+        world: The simulated world, which keeps the clock and decides which process runs.
     """
 
     def __init__(self, world: World) -> None:
@@ -39,13 +45,17 @@ class SimulatedLoop(asyncio.AbstractEventLoop):
         self._works: dict[asyncio.Task[Any], deque[tuple[Callable[[], Any], asyncio.Future[Any]]]] = {}
 
     def run(self, coroutine: Coroutine[Any, Any, Any]) -> Any:
-        """Run a coroutine to its end, in the simulated thread of its request; return its result.
+        """Run a coroutine to its end, in the simulated thread of its request.
 
         Args:
             coroutine: The application's work on one request. Its calls of `run_in_executor` run in this thread, too.
 
+        Returns:
+            The result of the coroutine.
+
         Raises:
-            Violation: a callback of the application let other processes run.
+            Violation: A callback of the application waited, so that another process could have run.
+            Exception: What the coroutine itself raised.
         """
         task = self.create_task(coroutine)
         works = self._works[task] = deque()
@@ -64,7 +74,12 @@ class SimulatedLoop(asyncio.AbstractEventLoop):
                 coroutine.close()  # now: the garbage collector would run the last steps of a killed server later
 
     def _run_work(self, work: Callable[[], Any], future: asyncio.Future[Any]) -> None:
-        """Call a function that the application left to a thread, and give its result or error to the loop."""
+        """Call a function that the application passed to `run_in_executor`, and store its outcome in the future.
+
+        Args:
+            work: Function without arguments; it may wait.
+            future: The future of its result. A cancelled future stays as it is, and the outcome is dropped.
+        """
         try:
             result = work()
         except Exception as error:
@@ -75,7 +90,11 @@ class SimulatedLoop(asyncio.AbstractEventLoop):
                 future.set_result(result)
 
     def _run_ready(self) -> None:
-        """Run all callbacks that are due, of all requests. They must not wait."""
+        """Run the callbacks that are due now, of all requests, until none is left.
+
+        Raises:
+            Violation: A callback waited (for a disk, a lock or another process).
+        """
         with self._enter():
             while True:
                 while self._timers and self._timers[0][0] <= self._world.now:
@@ -88,7 +107,7 @@ class SimulatedLoop(asyncio.AbstractEventLoop):
 
     @contextmanager
     def _enter(self) -> Iterator[None]:
-        """Make this the running loop. Until the context ends, waiting is a violation."""
+        """Make this the running loop of `asyncio` inside a `with` block, in which waiting is a `Violation`."""
         before = events._get_running_loop()
         events._set_running_loop(self)
         self._world.waits_for_nothing = True
@@ -98,7 +117,7 @@ class SimulatedLoop(asyncio.AbstractEventLoop):
             self._world.waits_for_nothing = False
             events._set_running_loop(before)
 
-    # What `asyncio` calls
+    # The methods that `asyncio` calls
 
     def time(self) -> float:
         """Return the simulated time, in seconds."""
@@ -121,13 +140,28 @@ class SimulatedLoop(asyncio.AbstractEventLoop):
         return asyncio.Future(loop=self)
 
     def create_task(self, coro: Any, *, name: str | None = None, **options: Any) -> asyncio.Task[Any]:
-        """Schedule a coroutine, and return its task."""
+        """Schedule a coroutine on this loop, and return its task.
+
+        Args:
+            coro: The coroutine.
+            name: Name of the task; None: a name made by asyncio.
+            **options: Further arguments of `asyncio.Task`.
+        """
         return asyncio.Task(coro, loop=self, name=name, **options)
 
     def call_soon(  # type: ignore[override]
         self, callback: Callable[..., object], *args: Any, context: Any = None
     ) -> asyncio.Handle:
-        """Call back as soon as a thread of this process looks."""
+        """Schedule a call for the next time that a request of this process runs callbacks.
+
+        Args:
+            callback: The function to call.
+            *args: Arguments of the function.
+            context: Context variables of the call; None: those of the caller.
+
+        Returns:
+            A handle that can cancel the call.
+        """
         handle = asyncio.Handle(callback, args, self, context)
         self._ready.append(handle)
         return handle
@@ -135,30 +169,39 @@ class SimulatedLoop(asyncio.AbstractEventLoop):
     def call_soon_threadsafe(  # type: ignore[override]
         self, callback: Callable[..., object], *args: Any, context: Any = None
     ) -> asyncio.Handle:
-        """Call back as soon as a thread of this process looks: simulated threads do not interrupt each other."""
+        """Schedule a call as `call_soon` does: simulated threads do not interrupt each other, so no lock is needed."""
         return self.call_soon(callback, *args, context=context)
 
     def call_later(  # type: ignore[override]
         self, delay: float, callback: Callable[..., object], *args: Any, context: Any = None
     ) -> asyncio.TimerHandle:
-        """Call back after some simulated seconds."""
+        """Schedule a call after `delay` simulated seconds, and return a handle that can cancel it."""
         return self.call_at(self._world.now + delay, callback, *args, context=context)
 
     def call_at(  # type: ignore[override]
         self, when: float, callback: Callable[..., object], *args: Any, context: Any = None
     ) -> asyncio.TimerHandle:
-        """Call back at a simulated time."""
+        """Schedule a call at the simulated time `when`, in seconds, and return a handle that can cancel it."""
         handle = asyncio.TimerHandle(when, callback, args, self, context)
         heapq.heappush(self._timers, (when, next(self._orders), handle))
         return handle
 
     def _timer_handle_cancelled(self, handle: asyncio.TimerHandle) -> None:
-        """Drop a cancelled timer, so that no process wakes up for it."""
+        """Remove the timer of a cancelled handle, so that no process wakes up for it; asyncio calls this method."""
         self._timers = [entry for entry in self._timers if entry[2] is not handle]
         heapq.heapify(self._timers)
 
     def run_in_executor(self, executor: Any, func: Callable[..., Any], *args: Any) -> asyncio.Future[Any]:  # type: ignore[override]
-        """Queue a function for the thread of the running task's request; return the future of its result."""
+        """Queue a function for the simulated thread of the running task's request.
+
+        Args:
+            executor: Not used.
+            func: The function; it may wait.
+            *args: Arguments of the function.
+
+        Returns:
+            The future of the result.
+        """
         future = self.create_future()
         task = asyncio.current_task(self)
         assert task is not None  # noqa: S101
@@ -166,10 +209,14 @@ class SimulatedLoop(asyncio.AbstractEventLoop):
         return future
 
     def call_exception_handler(self, context: dict[str, Any]) -> None:
-        """Report an error of a callback or a task.
+        """Turn an error of a callback or a task into a violation.
+
+        Args:
+            context: asyncio's description of the error, with ``message`` and ``exception``.
 
         Raises:
-            Violation: always, but for a task of a killed server, which the garbage collector finds later.
+            Violation: The context has an exception. Without one, it is about a task of a killed server, which is no
+                error.
         """
         error = context.get("exception")
         if error is None:  # a task of a killed server, which the garbage collector finds later
@@ -185,15 +232,15 @@ class SimulatedFuture(Future[Any]):
     world: World
 
     def result(self, timeout: float | None = None) -> Any:
-        """Wait for the end; return the result, or raise the error."""
+        """Wait until the future is done; return the result, or raise the error. `timeout` is not used."""
         self._wait()
         return super().result(0)
 
     def exception(self, timeout: float | None = None) -> BaseException | None:
-        """Wait for the end; return the error, or None without an error."""
+        """Wait until the future is done; return the error, or None without an error. `timeout` is not used."""
         self._wait()
         return super().exception(0)
 
     def _wait(self) -> None:
-        """Let other processes run until the future is done."""
+        """Let other simulated processes run until the future is done."""
         self.world.wait_until(self.done, 0.01)  # seconds between two looks

@@ -85,7 +85,13 @@ def make_empty_ledger(number: int) -> tuple[tuple[str, bytes], ...]:
 
 
 def put_empty_ledger(disk: SimulatedDisk, path: Path, number: int = 0) -> None:
-    """Put the new ledger of a number and its key on a disk, flushed: making one takes long."""
+    """Put the new ledger of a number and its key on a disk, flushed: making one takes long.
+
+    Args:
+        disk: Simulated disk.
+        path: Path of the ledger's database.
+        number: Number of the ledger, which determines its key and name.
+    """
     for ending, content in make_empty_ledger(number):
         path.with_name(path.name + ending).write_bytes(content)
     disk.flush_all(path.parent)
@@ -146,7 +152,11 @@ class LedgerScenario:
         self._stack.close()
 
     def finish(self) -> None:
-        """Check the invariants of the final state. Raises `Violation`."""
+        """Check the final state of the simulation: the ledger verifies, and no drafts of killed writers are left over.
+
+        Raises:
+            Violation: an invariant does not hold.
+        """
         self._audit.check_now()
         ledger = Ledger.open(self._url)
         ledger.create(Account("last", Neighbours.ADD_REMOVE, EACH_RECORD, CAP))  # a writer sweeps drafts of killed ones
@@ -197,9 +207,17 @@ class LedgerScenario:
             self._ask(ledger, request, noise)
 
     def _ask(self, ledger: Ledger, request: str, noise: Callable[[int], bytes]) -> None:
-        """Charge a request, find or draw its answer, store it, and show it, as `Session` does.
+        """Charge a request, find or draw its answer, store it, and show it, in the order in which a session does.
 
         A stored answer is looked for only if an earlier attempt may have made the charge.
+
+        Args:
+            ledger: The ledger.
+            request: Request id.
+            noise: Source of random bytes.
+
+        Raises:
+            Violation: a paid request was refused, or the balance is wrong.
         """
         try:
             grant, balance, is_new = self._retry(
@@ -243,7 +261,16 @@ class LedgerScenario:
             raise Violation("the statement has a charge that nobody asked for")
 
     def _ask_for(self, ledger: Ledger, member: Member, binding: str) -> None:
-        """Charge a question to an analyst of a project, store a note of its mechanism, and read it."""
+        """Charge a question to an analyst of a project, store a note of its mechanism, and read it.
+
+        Args:
+            ledger: The ledger.
+            member: Analyst of a project.
+            binding: Hash that binds the request to its question.
+
+        Raises:
+            Violation: a note or a grant was used before it was stored.
+        """
         try:
             grant = self._retry(
                 lambda: ledger.charge_for(member, SURVEY, PRICE, purpose="a count", binding=binding, units=None)
@@ -296,7 +323,17 @@ class LedgerScenario:
             self._refuse("ledger", lambda: Ledger.open_existing(f"sqlite:///{copy}").verify(), "key")
 
     def _refuse(self, argument: str, work: Callable[[], object], *others: str) -> None:
-        """Check that a call is refused, and that the error names this argument. Raises `Violation` otherwise."""
+        """Check that a call is refused, and that the error names the expected argument; repeat it after errors that
+        pass by themselves.
+
+        Args:
+            argument: Argument that the error must name.
+            work: The call.
+            others: Further arguments that are as good.
+
+        Raises:
+            Violation: the call was not refused.
+        """
         while True:
             try:
                 work()
@@ -327,7 +364,15 @@ class LedgerScenario:
             self._world.step("showed a histogram", KILL, POWER)
 
     def _run_follower(self, number: int) -> None:
-        """Follow the stream to its last step, and append its output to a file."""
+        """Follow the stream to its last step, again after errors that pass by themselves, and append its output to a
+        file.
+
+        Args:
+            number: Number of this follower.
+
+        Raises:
+            Violation: the file does not hold what was shown.
+        """
         world = self._world
         output = self._folder / f"steps-{number}.jsonl"
         noise = Randomness(world.random_bytes(f"follower {number}"), is_seeded=False)
@@ -347,7 +392,13 @@ class LedgerScenario:
             raise Violation(f"{output.name} does not hold what was shown")
 
     def _follow(self, number: int, noise: Randomness, output: Path) -> None:
-        """Follow the stream once, from its first step."""
+        """Follow the stream once from its first step, write each released step to the file, and check it.
+
+        Args:
+            number: Number of this follower.
+            noise: Source of the noise.
+            output: File of JSON lines.
+        """
         stream = follow(
             _Windows(self._world), COUNTS, loss=CAP, store=self._url, start=0, every=1, name="counts", randomness=noise
         )
@@ -377,7 +428,11 @@ class LedgerScenario:
     def _put_copy_back(self) -> dict[str, bytes] | None:
         """Take a copy of the ledger, put it back later, and check that it is refused.
 
-        Return the latest ledger; None if the copy is not older.
+        Returns:
+            Bytes of the latest ledger's files, by name; None if the copy is not older.
+
+        Raises:
+            Violation: the older copy was written to.
         """
         world, disk = self._world, self._disk
         world.sleep(world.draw("backup") * 2)

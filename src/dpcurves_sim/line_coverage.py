@@ -89,7 +89,7 @@ def measure_lines(scenario: str, run: Callable[[], object]) -> dict[str, Coverag
         The coverage by the module's import name, in the order of `PROTOCOLS`.
 
     Raises:
-        KeyError: there is no such scenario.
+        KeyError: There is no such scenario.
     """
     files = {module: str(getattr(find_spec(module), "origin", "")) for module in PROTOCOLS[scenario]}
     lines = {file: dict(list_function_lines(Path(file))) for file in files.values()}

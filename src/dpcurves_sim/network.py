@@ -1,7 +1,8 @@
-"""A simulated network for HTTP applications, with faults that a seed chooses.
+"""Simulated network with fault injection: HTTP requests between the product's clients and servers, without sockets.
 
-Clients are the product's `Channel` without its socket. Servers are the product's ASGI applications on a simulated event
-loop. Requests between them can be lost, late, slow, repeated, cut off or partitioned:
+`SimulatedNetwork.exchange` sends a request to a server and returns status and body. Clients are the product's `Channel`
+without its socket (`SimulatedChannel`). Servers are the product's ASGI applications on a simulated event loop. Requests
+can be lost, late, slow, repeated, cut off or partitioned:
 
     request lost, connection reset    it does not arrive; the client waits, or sees it at once
     request delayed, body slow        it, or the rest of its body, arrives up to 30 seconds later
@@ -9,7 +10,7 @@ loop. Requests between them can be lost, late, slow, repeated, cut off or partit
     answer lost                       it is answered, and the client sees a reset
     partition                         nothing arrives between two machines for up to 20 seconds
 
-The world chooses a fault at each request (`World.step`). So one seed repeats one run exactly.
+The simulated world chooses a fault at each request by its seed (`World.step`). So one seed repeats one run exactly.
 """
 
 from __future__ import annotations
@@ -78,12 +79,15 @@ class Request(NamedTuple):
 
 
 async def call_app(app: App, request: Request, pause: float) -> tuple[int, bytes]:
-    """Return the status and the body of an application's response to a request.
+    """Call an ASGI application with one request.
 
     Args:
         app: An ASGI application.
         request: The request.
-        pause: Seconds between the two halves of the request's body; 0: the body arrives at once.
+        pause: Simulated seconds between the two halves of the request's body; 0: the body arrives at once.
+
+    Returns:
+        HTTP status and body of the response.
     """
     half = len(request.body) // 2 if pause else len(request.body)
     chunks = [request.body[:half], *([request.body[half:]] if pause else [])]
@@ -99,7 +103,7 @@ async def call_app(app: App, request: Request, pause: float) -> tuple[int, bytes
         return {"type": "http.request", "body": chunks.pop(0), "more_body": bool(chunks)}
 
     async def send(message: Mapping[str, Any]) -> None:
-        """Keep the status and the parts of the body of the response."""
+        """Store the status and append the next part of the body of the response."""
         nonlocal status, body
         status = message.get("status", status)
         body += message.get("body", b"")
@@ -109,7 +113,12 @@ async def call_app(app: App, request: Request, pause: float) -> tuple[int, bytes
 
 
 class _Answer:
-    """What came back for one request."""
+    """State of one request: its response, once there is one.
+
+    Attributes:
+        response: HTTP status and body; None: no response yet.
+        is_lost: Whether the server ended without a response.
+    """
 
     def __init__(self) -> None:
         self.response: tuple[int, bytes] | None = None
@@ -122,7 +131,7 @@ class _Answer:
 
 
 class SimulatedNetwork:
-    """The network of a simulated world.
+    """The network of a simulated world, which delivers requests to servers or lets them fail.
 
     Args:
         world: The world, which chooses faults and keeps the clock.
@@ -132,11 +141,11 @@ class SimulatedNetwork:
     """
 
     longest_delay = 30.0
-    """Seconds by which a request, or the end of its body, is delayed at most."""
+    """Largest delay of a request, or of the end of its body, in simulated seconds."""
     longest_partition = 20.0
-    """Seconds of a partition at most."""
+    """Longest duration of a partition, in simulated seconds."""
     most_threads = 200
-    """Requests that a server works on at a time at most: more is a queue without a bound."""
+    """Largest number of requests that are worked on at a time. More shows that a server has a queue without a bound."""
 
     def __init__(self, world: World) -> None:
         self._world = world
@@ -148,7 +157,7 @@ class SimulatedNetwork:
         self._waiting = 0
 
     def serve(self, process: Process) -> None:
-        """Deliver requests to a process as long as it lives and has an application.
+        """Register a process as a server: requests to its name reach it while it runs and has an application.
 
         Args:
             process: The server's process.
@@ -156,7 +165,7 @@ class SimulatedNetwork:
         self._servers[process.name] = process
 
     def open_app(self, server: str, app: App | None) -> None:
-        """Let an application answer requests to a server.
+        """Set the application that answers requests to a server.
 
         Args:
             server: Name of the server's process.
@@ -168,16 +177,19 @@ class SimulatedNetwork:
             self._apps[server] = app, SimulatedLoop(self._world)  # type: ignore[abstract]
 
     def exchange(self, server: str, request: Request, patience: float) -> tuple[int, bytes]:
-        """Send a request to a server, and return the status and body of the response.
+        """Send a request to a server and wait for the response; the world may choose a fault.
 
         Args:
             server: Name of the server's process.
             request: The request.
             patience: Simulated seconds until the client gives up.
 
+        Returns:
+            HTTP status and body of the response.
+
         Raises:
-            OSError: no response arrived.
-            Violation: the server failed with an internal error, or works on too many requests at a time.
+            OSError: No response arrived.
+            Violation: The server failed with an internal error, or works on too many requests at a time.
         """
         world = self._world
         process = self._servers[server]
@@ -206,15 +218,26 @@ class SimulatedNetwork:
         return answer.response
 
     def _deliver(self, process: Process, request: Request, delay: float, pause: float) -> _Answer:
-        """Start a server thread that answers a request after `delay` seconds; return the answer, which may still be
-        missing.
+        """Start a simulated server thread that answers a request.
+
+        Args:
+            process: The server's process.
+            request: The request.
+            delay: Simulated seconds until the request arrives.
+            pause: Simulated seconds between the two halves of its body.
+
+        Returns:
+            The state of the request, which changes when the response arrives.
+
+        Raises:
+            Violation: More than `most_threads` requests are worked on at a time.
         """
         world = self._world
         answer = _Answer()
         starts = process.starts
 
         def handle_request() -> None:
-            """Answer in the server's process, if that still runs."""
+            """Answer in the server's process, if it still runs and has not been restarted since."""
             try:
                 world.sleep(delay)
                 if process.is_dead or process.starts != starts or process.name not in self._apps:
@@ -240,7 +263,7 @@ class SimulatedNetwork:
 
 
 class _Socket:
-    """An open connection without a socket."""
+    """Stand-in for the open connection of a `Channel`."""
 
     def close(self) -> None:
         """Do nothing: nothing is open."""
@@ -264,7 +287,20 @@ class SimulatedChannel(Channel):
         self._lock = SimulatedLock(network._world)  # type: ignore[assignment]
 
     def _exchange_once(self, method: str, path: str, body: bytes, headers: Mapping[str, str]) -> tuple[int, bytes]:
-        """Send one request over the network; return status and body. Raises `OSError`: no response arrived."""
+        """Send one request over the simulated network, where `Channel` would use its socket.
+
+        Args:
+            method: GET or POST.
+            path: Path on the server.
+            body: Body of the request.
+            headers: Headers by name.
+
+        Returns:
+            HTTP status and body of the response.
+
+        Raises:
+            OSError: No response arrived.
+        """
         request = Request(method, path, body, headers, self._certificate)
         response = self._network.exchange(self._server, request, self.timeout)
         self._connection = _Socket()  # type: ignore[assignment]
@@ -272,7 +308,7 @@ class SimulatedChannel(Channel):
 
 
 class Channels:
-    """Replaces the class `Channel` in product code that connects to one server.
+    """Stand-in for the class `Channel` in product code: creates simulated channels to one server.
 
     Args:
         network: The network.

@@ -1,9 +1,12 @@
-"""Runs schedules, and shortens failing schedules.
+"""Deterministic simulation tests of servers and ledgers: run one schedule of processes and faults, and minimise it.
 
-    run_schedule    runs the processes of a `Scenario` in a world of one seed, and checks the final state
-    minimise        ends faults early and leaves out faults while the schedule fails by the same invariant
+A `Schedule` is a seed, the name of a scenario, and limits on faults (crashes, lost messages and the like). Its seed
+decides time, order and faults, so equal schedules give equal runs.
 
-An `Outcome` has the violation, if any, the last ten events, and the schedule, which can be repeated.
+    run_schedule    schedule -> `Outcome`: runs the processes of a `Scenario`, and checks the invariants
+    minimise        failing outcome -> outcome of a shorter schedule that fails by the same invariant
+
+An `Outcome` has the violation, if any, the last ten events, and the schedule with the command that repeats it.
 """
 
 from __future__ import annotations
@@ -27,19 +30,23 @@ from .world import Event, ProcessEvent, Schedule, Violation, World
 
 
 class Scenario(Protocol):
-    """A cast of processes, with what must hold at the end.
+    """Interface of scenarios: simulated processes, such as a server and its clients, and what must hold at the end.
 
     Attributes:
-        INDEPENDENT: Beginnings of the names of processes that no other process waits for.
+        INDEPENDENT: Prefixes of the names of processes that no other process waits for.
     """
 
     INDEPENDENT: ClassVar[tuple[str, ...]]
 
     def start(self) -> None:
-        """Start the scenario's processes in its world; they run once the world runs."""
+        """Register the scenario's processes with its world; they run once the world runs."""
 
     def finish(self) -> None:
-        """Check the final state. Raises `Violation`."""
+        """Check the state after all processes have ended.
+
+        Raises:
+            Violation: An invariant does not hold.
+        """
 
 
 MODULES = MappingProxyType(
@@ -49,11 +56,15 @@ MODULES = MappingProxyType(
 
 
 WAITS = ("no progress", "no answer")
-"""Beginnings of violations that name processes that wait."""
+"""Prefixes of violations by which processes wait for ever."""
 
 
 def find_scenario(name: str) -> Callable[[World, SimulatedDisk], Scenario]:
-    """Return the scenario of a name. Its module is imported on use."""
+    """Return the class of a scenario by its name, a key of `MODULES`. Its module is imported now.
+
+    Raises:
+        KeyError: There is no scenario of this name.
+    """
     module, _, scenario = MODULES[name].partition(":")
     scenario_class: Callable[[World, SimulatedDisk], Scenario] = getattr(
         import_module(f".{module}", __package__), scenario
@@ -63,13 +74,13 @@ def find_scenario(name: str) -> Callable[[World, SimulatedDisk], Scenario]:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What came of a schedule.
+    """The result of running a schedule.
 
     Attributes:
         schedule: The schedule.
         violation: The invariant that does not hold; empty if all held.
-        trace: The last ten events.
-        struck: Events at which a fault was drawn.
+        trace: The last ten events, oldest first.
+        struck: Events at which a fault occurred.
         processes: Names of the processes, each with the number of its events.
         events: Number of events.
         faults: Number of faults by kind.
@@ -90,7 +101,7 @@ class Outcome:
 
 @contextmanager
 def pause_garbage_collection() -> Iterator[None]:
-    """Collect no garbage until the context ends: looking for it takes a sixth of the time of a schedule."""
+    """Switch Python's garbage collector off inside a `with` block: it takes a sixth of the time of a schedule."""
     was_enabled = gc.isenabled()
     gc.disable()
     try:
@@ -102,7 +113,14 @@ def pause_garbage_collection() -> Iterator[None]:
 
 @pause_garbage_collection()
 def run_schedule(schedule: Schedule) -> Outcome:
-    """Run one schedule; return its outcome, with events, faults and any violation."""
+    """Run one schedule until its processes end or an invariant does not hold.
+
+    Args:
+        schedule: Seed, scenario and limits on faults.
+
+    Returns:
+        The outcome. A violation, and an error of the product at the end, are in it, not raised.
+    """
     world = World(schedule)
     violation = ""
     with simulate_disk(world) as disk, warnings.catch_warnings():
@@ -127,11 +145,18 @@ def run_schedule(schedule: Schedule) -> Outcome:
 
 
 def minimise(outcome: Outcome, most_runs: int = 300) -> Outcome:
-    """Return a schedule that violates the same invariant with fewer events and faults.
+    """Minimise a failing schedule: find one that violates the same invariant with fewer events and faults.
 
     Three steps repeat until none of them helps: faults end as early as possible; faults are left out by delta debugging
     (Zeller and Hildebrandt 2002), until each that remains is needed; and processes are cut off after as few of their
     events as possible.
+
+    Args:
+        outcome: Outcome with a violation.
+        most_runs: Largest number of schedules that are run.
+
+    Returns:
+        The outcome of the shortest schedule that was found; `outcome` itself if no shorter one fails.
     """
     search = _Search(outcome, most_runs)
     while True:
@@ -144,11 +169,15 @@ def minimise(outcome: Outcome, most_runs: int = 300) -> Outcome:
 
 
 class _Search:
-    """A failing schedule that becomes shorter.
+    """Search for a shorter schedule that fails by the same invariant.
 
     Arguments:
-        outcome: What came of the schedule.
-        most_runs: Number of schedules that may be run.
+        outcome: Outcome with a violation, from which the search begins.
+        most_runs: Largest number of schedules that are run.
+
+    Attributes:
+        outcome: Outcome of the shortest failing schedule so far.
+        runs: Number of schedules run so far.
     """
 
     def __init__(self, outcome: Outcome, most_runs: int) -> None:
@@ -159,7 +188,14 @@ class _Search:
         self._independent = find_scenario(outcome.schedule.scenario).INDEPENDENT  # type: ignore[attr-defined]
 
     def fails(self, **changes: Any) -> bool:
-        """Run the schedule with some fields changed; return True and store the outcome if the same invariant fails."""
+        """Run the shortest failing schedule with some fields changed.
+
+        Args:
+            **changes: New values by field of `Schedule`.
+
+        Returns:
+            True if the same invariant fails; then the outcome is stored. False else, and if no run is left.
+        """
         if self.runs >= self._most_runs:
             return False
         self.runs += 1
@@ -170,7 +206,12 @@ class _Search:
         return True
 
     def _find_least(self, most: int, fails: Callable[[int], bool]) -> None:
-        """Try numbers below `most`: 0, then growing ones until one fails, then those below it by halves."""
+        """Search for the least number with which a schedule fails: try 0, then doubled numbers, then bisect.
+
+        Args:
+            most: Number with which the schedule is known to fail.
+            fails: Function that runs the schedule with a number, and returns True (and stores the outcome) if it fails.
+        """
         low, high = 0, 1
         if fails(0):
             return
@@ -183,7 +224,7 @@ class _Search:
             low, high = (low, middle) if fails(middle) else (middle, high)
 
     def end_faults_early(self) -> None:
-        """Find the first event after which no fault needs to strike."""
+        """Shrink the schedule by ending all faults after as few events as possible."""
         self._find_least(
             min(self.outcome.schedule.events, self.outcome.events), lambda events: self.fails(events=events)
         )
@@ -219,5 +260,11 @@ class _Search:
 
 
 def name_invariant(violation: str) -> str:
-    """Return a violation without numbers, quoted names and details: the same for all seeds that find one bug."""
+    """Return the text of a violation up to its first colon, without numbers and quoted names.
+
+    The result is the same for all seeds that find one bug, so it tells whether two schedules fail alike.
+
+    >>> name_invariant("the acknowledged charge of 'r7' is missing: 12 of 13")
+    'the acknowledged charge of  is missing'
+    """
     return re.sub(r"[0-9]+|'[^']*'", "", violation.partition(":")[0])

@@ -221,7 +221,9 @@ class ServersScenario:
         world.invariants.append(self.check)
 
     def start(self) -> None:
-        """Start servers, owners, coordinator and analyst."""
+        """Start the processes of the simulation: two servers, owners, a coordinator and an analyst; sometimes also a
+        client without rights.
+        """
         world = self._world
         for kind in (SimulatedExecutor, SimulatedCondition, SimulatedFuture):
             kind.world = world
@@ -264,7 +266,11 @@ class ServersScenario:
         self._stack.close()
 
     def finish(self) -> None:
-        """Check the final state. Raises `Violation`."""
+        """Check the final state of both servers' stores.
+
+        Raises:
+            Violation: an invariant does not hold.
+        """
         self._seen = -1
         self.check()
         for audit in self._audits:
@@ -273,7 +279,11 @@ class ServersScenario:
     # Processes
 
     def _run_server(self, party: int) -> None:
-        """Serve until the process is killed."""
+        """Run one server until its process is killed: create the services, open the app, and wait.
+
+        Args:
+            party: Number of the server, 0 or 1.
+        """
         world, pair = self._world, self._pair
         self._network.open_app(f"server-{party}", None)
         service = None
@@ -322,7 +332,13 @@ class ServersScenario:
             world.note(f"is accepted by server {party}")
 
     def _make_mistakes(self, owner: int, party: int, token: str) -> None:
-        """Send batches that are cut off, changed, or for the other server, and an enrolment that is not valid."""
+        """Send batches that are cut off, changed, or for the other server, and an enrolment that is not valid.
+
+        Args:
+            owner: Number of the owner whose batches are used.
+            party: Number of the server, 0 or 1.
+            token: Bearer token of the owner at that server.
+        """
         batch, path = self._pair.batches[owner][party], f"/tasks/{self._pair.task.hash}/reports"
         changed = batch[:-1] + bytes([batch[-1] ^ 1])
         for mistake in (batch[:20], b"\0" + batch[1:], self._pair.batches[owner][1 - party], batch[:-1], changed):
@@ -395,7 +411,14 @@ class ServersScenario:
             world.note(f"reads {len(values)} counts")
 
     def _require_right(self, values: tuple[int, ...]) -> None:
-        """Compare an answer with the exact model, and with the answer before. Raises `Violation`."""
+        """Compare an answer with the exact counts of the accepted records, and with the answer before.
+
+        Args:
+            values: Released values; without noise they are the exact counts.
+
+        Raises:
+            Violation: the answer is another one.
+        """
         for audit in self._audits:
             audit.show("answer", values, self._pair.task.hash)
         if not self._is_exact:
@@ -427,9 +450,16 @@ class ServersScenario:
         return SimulatedChannel(self._network, f"server-{1 - party}", PATIENCE, certificate)
 
     def _repeat(self, party: int, what: str, message: bytes, token: str) -> bytes | None:
-        """Repeat a request every second until it is answered; return the answer.
+        """Send a request to a server, every second until it is answered.
 
-        None once the server refuses because the task is closed.
+        Args:
+            party: Number of the server.
+            what: End of the path.
+            message: The body.
+            token: Bearer token.
+
+        Returns:
+            The answer; None once the server refuses because the task is closed.
         """
         line = self._connect(party)
         while True:
@@ -442,7 +472,18 @@ class ServersScenario:
             self._world.sleep(1.0)  # seconds until the owner tries again
 
     def _expect_refusal(self, party: int, path: str, message: bytes, token: str, content_type: str = "") -> None:
-        """Send an invalid message once. Raises `Violation` if it is accepted."""
+        """Send an invalid message once, and check that the server refuses it.
+
+        Args:
+            party: Number of the server.
+            path: The path.
+            message: The body.
+            token: Bearer token.
+            content_type: Content type; empty: the usual one.
+
+        Raises:
+            Violation: it is accepted.
+        """
         options = {"content_type": content_type} if content_type else {}
         try:
             self._connect(party).post(path, message, token, **options)
@@ -454,7 +495,11 @@ class ServersScenario:
     # Invariants
 
     def check(self) -> None:
-        """Check that decided report sets never change and are equal at both servers. Raises `Violation`."""
+        """Check that decided report sets never change and are equal at both servers; called after each event.
+
+        Raises:
+            Violation: a set has changed, or differs.
+        """
         if self._seen == self._disk.commits:
             return
         self._seen = self._disk.commits

@@ -89,7 +89,11 @@ class Federation(NamedTuple):
 
 @lru_cache
 def make_federation(model: SecureSum) -> Federation:
-    """Make the documents and keys of a federation of this model."""
+    """Return the task document, the keys and the tickets of a simulated federation.
+
+    Args:
+        model: Trust model, with the number of sites.
+    """
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         members = tuple(Member.create(folder / f"s{n}", f"site {n}", None) for n in range(model.sites))
@@ -145,7 +149,9 @@ class SitesScenario:
         world.invariants.append(self.check)
 
     def start(self) -> None:
-        """Start coordinator, sites and analyst."""
+        """Start the processes of the simulation: coordinator, sites and analyst; sometimes also clients without
+        rights.
+        """
         world = self._world
 
         def build_release(plan: Any, sum_round: SumRound, messages: Any, allotment: Any) -> Any:
@@ -190,7 +196,11 @@ class SitesScenario:
         self._stack.close()
 
     def finish(self) -> None:
-        """Check the final state of all sites. Raises `Violation`."""
+        """Check the final state of all sites, and that the coordinator stores no superfluous files.
+
+        Raises:
+            Violation: an invariant does not hold.
+        """
         self._seen.clear()
         self._all_seen = -1
         self.check()
@@ -206,7 +216,7 @@ class SitesScenario:
     # Processes
 
     def _run_coordinator(self) -> None:
-        """Serve a board until the process is killed; a restarted board is empty."""
+        """Serve the message board of the coordinator until its process is killed; a restarted board is empty."""
         scenario = self
 
         class Board(MessageBoard):
@@ -247,7 +257,14 @@ class SitesScenario:
             world.sleep(1.0)  # seconds until the operator starts the site again
 
     def _choose_approval(self, number: int) -> Callable[[ApprovalRequest], bool]:
-        """Return how a site's officer approves questions: the first site has a list, in some schedules."""
+        """Return how a site's officer approves questions: the first site has a list, in some schedules.
+
+        Args:
+            number: Number of the site.
+
+        Returns:
+            Function of an approval request that returns whether it is approved.
+        """
         if number or not self._has_list:
             return lambda request: True
         file = self._disk.make_folder("site-0") / "approved.json"
@@ -265,7 +282,12 @@ class SitesScenario:
             raise Violation(f"{self._world.current.name}: {line}")
 
     def _run_analyst(self) -> None:
-        """Ask until there is an answer; then ask the same again."""
+        """Ask a question until it is answered, then ask the same again; questions that are not approved must be
+        refused.
+
+        Raises:
+            Violation: a question that was not approved was answered, or all attempts failed.
+        """
         federation, world = self._federation, self._world
         analyst = RemoteFederation(federation.task, federation.analyst_ticket, federation.analyst_key, 30.0)
         with suppress(ProtocolError):
@@ -291,7 +313,12 @@ class SitesScenario:
         raise Violation(f"no answer to {MOST_ATTEMPTS} requests")
 
     def _ask_again(self, analyst: RemoteFederation, request: str) -> None:
-        """Ask an answered question again; a coordinator that has lost its board may not get an answer any more."""
+        """Ask an answered question again; a coordinator that has lost its messages may not get an answer any more.
+
+        Args:
+            analyst: The analyst's connection to the sites.
+            request: Name of the answered request.
+        """
         try:
             analyst.ask(QUESTION, PRICE, request)
         except ProtocolError as error:
@@ -300,7 +327,8 @@ class SitesScenario:
     def _run_careless_analyst(self) -> None:
         """Send invalid requests with an analyst's ticket: signed with another key, changed, or cut off.
 
-        The coordinator must refuse them. A lying one passes them on; then sites must refuse them (see `_check_site`).
+        The coordinator must refuse them. A lying one passes them on; then sites must refuse them, as a check of their
+        stores shows.
         """
         world, federation = self._world, self._federation
         token = federation.analyst_ticket.derive_bearer_token(0)
@@ -400,7 +428,11 @@ class SitesScenario:
     # Invariants
 
     def check(self) -> None:
-        """Compare what sites have stored with the model. Raises `Violation`."""
+        """Compare what sites have stored with the model; called after each event.
+
+        Raises:
+            Violation: a site has stored something that an invariant forbids.
+        """
         if self._disk.commits == self._all_seen:
             return
         self._all_seen = self._disk.commits
@@ -411,7 +443,15 @@ class SitesScenario:
                 self._check_site(number, path)
 
     def _check_site(self, number: int, path: Path) -> None:
-        """Check one site: vectors are drawn once and after their charge, and one list is opened in a round."""
+        """Check one site: vectors are drawn once and after their charge, and one list is opened in a round.
+
+        Args:
+            number: Number of the site.
+            path: File of its database.
+
+        Raises:
+            Violation: an invariant does not hold.
+        """
         read = self._disk.read
         if not read(path, "SELECT name FROM sqlite_master WHERE name = 'dpcurves_sum_vectors'"):
             return
@@ -437,7 +477,16 @@ class SitesScenario:
                 raise Violation("two lists of one round were opened")
 
     def _require_exact(self, sum_round: SumRound, messages: Any, values: tuple[int, ...]) -> None:
-        """Compare a sum that an analyst has unmasked with the vectors that sites have stored. Raises `Violation`."""
+        """Compare a sum that an analyst has unmasked with the vectors that sites have stored.
+
+        Args:
+            sum_round: The round.
+            messages: All messages of the round.
+            values: The sum.
+
+        Raises:
+            Violation: they differ, or too few sites are included.
+        """
         round_name = f"{sum_round.number:016x}"
         total = np.zeros(sum_round.vector_length, dtype=np.uint64)
         sites = {
@@ -460,7 +509,17 @@ class _Line(SimulatedChannel):
     scenario: SitesScenario
 
     def _exchange_once(self, method: str, path: str, body: bytes, headers: Mapping[str, str]) -> tuple[int, bytes]:
-        """Send one request, changed if it is the message of a cheating site."""
+        """Send one request, changed if it is the message of a cheating site.
+
+        Args:
+            method: HTTP method.
+            path: Path of the URL.
+            body: Body of the request.
+            headers: Headers of the request.
+
+        Returns:
+            Status and body of the response.
+        """
         parts = path.split("/")[3:]
         number = self.scenario._world.current.name.removeprefix("site-")
         if number == str(self.scenario._cheat) and parts[0] == "rounds" and len(parts) == 3 and parts[2] != "refused":

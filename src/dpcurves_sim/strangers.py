@@ -1,4 +1,10 @@
-"""Simulated attackers without rights: a server must refuse their requests, without an internal error."""
+"""Simulated attackers: clients without access rights that send random requests (fuzzing), all of which must be refused.
+
+`Stranger.run` sends requests with unknown paths, methods, sizes, tokens and certificates to a server in a simulated
+world. Except for public paths, a response of status below 400 is a `Violation`, which fails the run. An internal error
+of the server is a violation as well; the network reports it. The world's seed chooses all requests, so that a run can
+be repeated.
+"""
 
 from __future__ import annotations
 
@@ -12,13 +18,13 @@ PATHS = (
     "", "/", "/tasks", "/tasks/{task}/nothing", "/tasks/{other}", "/tasks/{other}/{path}", "/tasks/{task}/{path}",
     "/tasks/{task}/{path}", "/tasks/{task}/{path}/all", "/tasks/{task}/../{path}",
 )  # fmt: skip
-"""Paths that a stranger tries, of which only those with the task and a path of its application exist."""
+"""Paths that a stranger tries. Some exist: those with the hash of the task and a path of its application."""
 PUBLIC = ("/hpke_config", "/tasks/{task}")
 """Paths that anybody may read with GET."""
 
 
 class Stranger:
-    """A client with no ticket, with tickets of another role, or with malformed messages.
+    """A client with no ticket (bearer token), with tickets of another role, or with malformed messages.
 
     Args:
         world: The world, which chooses each request by its seed.
@@ -44,7 +50,7 @@ class Stranger:
         """Send 12 random requests.
 
         Raises:
-            Violation: the server answered a request that it must refuse.
+            Violation: The server answered a request that it must refuse.
         """
         world = self._world
         for _ in range(12):
@@ -58,14 +64,14 @@ class Stranger:
             world.step("tries something else", KILL)
 
     def _send(self, request: Request) -> int | None:
-        """Return the status of the response; None if none arrived."""
+        """Send a request, and return the HTTP status of the response; None if none arrived in 40 simulated seconds."""
         try:
             return self._network.exchange(self._server, request, 40.0)[0]
         except OSError:
             return None
 
     def _make_request(self) -> Request:
-        """Return a request drawn from the seed of this world."""
+        """Return a random request: path, method, body, token and certificate are drawn by the seed of the world."""
         world = self._world
         form = world.choose("path", (*PATHS, *PUBLIC))
         path = form.format(task=self._task, other=self._task[::-1], path=world.choose("below", self._paths()))

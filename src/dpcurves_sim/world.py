@@ -219,7 +219,16 @@ class World:
         self, name: str, machine: str, main: Callable[[], object], *, group: str = "", is_daemon: bool = False,
         starts_again: bool = True,
     ) -> Process:  # fmt: skip
-        """Create a process that calls `main` after a random delay; return the process."""
+        """Create a process that calls `main` after a random delay; return the process.
+
+        Args:
+            name: Name of the process.
+            machine: Name of its machine, on which a loss of power kills all processes.
+            main: What the process does.
+            group: Name of processes that are killed together; empty: its own.
+            is_daemon: Whether the simulation may end before the process does.
+            starts_again: Whether it is started again after a kill.
+        """
         process = Process(name, machine, main, group or name, is_daemon, starts_again)
         self._processes.append(process)
         if (name, 0) in self.schedule.cut:
@@ -265,7 +274,13 @@ class World:
             self._end_lost(*self._loss)
 
     def _end_lost(self, machine: str, fault: str, lost: Sequence[Process]) -> None:
-        """End the processes that a fault kills, apply what the disk loses, and schedule their restart."""
+        """End the processes that a fault kills, apply what the disk loses, and schedule their restart.
+
+        Args:
+            machine: Name of the machine.
+            fault: Name of the fault.
+            lost: Processes to end.
+        """
         self._loss = None
         undo = [prepare(machine, fault) for prepare in self.on_kill]
         for victim in lost:
@@ -327,7 +342,11 @@ class World:
 
     @property
     def current(self) -> Process:
-        """The simulated process that runs at this moment."""
+        """The simulated process that runs at this moment.
+
+        Raises:
+            RuntimeError: no process runs.
+        """
         if self._current is None:
             raise RuntimeError("no process runs")
         return self._current
@@ -370,8 +389,12 @@ class World:
     def step(self, action: str, *faults: str, probability: float | None = None) -> str:
         """Count an event before `action`, and return the fault among `faults` that strikes, or "".
 
-        A fault strikes with the given probability; default: the world's. Other processes may run first. A process
-        that is killed does not return.
+        Other processes may run first. A process that is killed does not return.
+
+        Args:
+            action: Name of what follows, for the trace.
+            faults: Faults that may strike here.
+            probability: Probability of a fault; None: the world's.
         """
         process = self.current
         process.events += 1
@@ -395,7 +418,13 @@ class World:
         return fault
 
     def _lose(self, process: Process, fault: str, victims: Sequence[Process]) -> None:
-        """Let the hub end some processes, among them the running process, so this call does not return."""
+        """Let the hub end some processes, among them the running process, so this call does not return.
+
+        Args:
+            process: The running process.
+            fault: Name of the fault.
+            victims: Processes to end.
+        """
         self._loss = (process.machine, fault, victims)
         self._cause = process
         process.is_dead = True
@@ -421,7 +450,13 @@ class World:
         return event not in self.schedule.skipped
 
     def _choose_fault(self, process: Process, faults: Sequence[str], probability: float | None) -> str:
-        """Return the fault that strikes at this event, or ""."""
+        """Return the fault that strikes at this event, or "".
+
+        Args:
+            process: The running process.
+            faults: Faults that may strike here.
+            probability: Probability of a fault; None: the world's.
+        """
         strikes = self.draw("fault") < (self.tuning.fault if probability is None else probability)
         if not (faults and strikes and self._can_strike(process)):
             return ""
@@ -436,7 +471,11 @@ class World:
         self.trace.append(Event(self.event, self.now, name, text))
 
     def check(self) -> None:
-        """Check all invariants. Raises `Violation`."""
+        """Check all invariants.
+
+        Raises:
+            Violation: one of them does not hold.
+        """
         for invariant in self.invariants:
             invariant()
 

@@ -51,7 +51,11 @@ class TaskFileOption:
     task: str = option("FILE", "The task document.")
 
     def read_task(self) -> FederationTask:
-        """Return the task in the document. Raises `ValueError` if the file cannot be read or is no federation."""
+        """Return the task of a federation in the document.
+
+        Raises:
+            ValueError: the file cannot be read, or is no federation.
+        """
         from .task import FederationTask
 
         return FederationTask.load(self.task)
@@ -218,8 +222,11 @@ class SiteOptions:
     socket: str | None = optional("PATH", "A socket for another transport of its messages: see federation app.")
 
     def choose_approval(self) -> Callable[[ApprovalRequest], bool]:
-        """Return the function that decides whether the site answers a question. Raises `Misuse` if --approve and
-        --approved do not fit together.
+        """Return the function that decides whether the site answers a question: all, those of a list, or as the officer
+        types.
+
+        Raises:
+            Misuse: --approve and --approved do not fit together.
         """
         from .remote import ApprovedList
 
@@ -239,8 +246,13 @@ class SiteOptions:
         return parse_choice("approve", self.approve, {"all": lambda question: True, "ask": _ask_officer})
 
     def parse_column_names(self) -> dict[str, str]:
-        """Return the names of columns in the site's table by their names in questions. Raises `Misuse` for another form
-        or a repeated column.
+        """Return how columns are named in the site's table, from --column NAME=COLUMN.
+
+        Returns:
+            Name in the table by name in questions; columns that are not listed keep their names.
+
+        Raises:
+            Misuse: a text has another form, or a name is repeated.
         """
         names: dict[str, str] = {}
         for text in self.column or []:

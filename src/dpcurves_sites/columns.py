@@ -24,6 +24,7 @@ from dpcurves.privacy import EACH_RECORD, Unit
 from dpcurves.records import Records
 
 Axes = Sequence[Axis | Categories]
+"""Axes of a question: columns with their grids or categories."""
 
 
 class ColumnKind(Enum):
@@ -45,13 +46,19 @@ Schema = Mapping[str, ColumnKind]
 
 
 def parse_schema(text: str) -> Schema:
-    """Parse the columns and types of a task, and return the type of each column by its name.
+    """Parse the columns and types of a task.
 
     Args:
         text: Entries NAME:TYPE separated by commas, as in ``age:number,sex:category``.
 
+    Returns:
+        The type of each column by its name, in the order of the text.
+
     Raises:
-        ValueError: the text is empty, an entry has another form or type, or a column is repeated.
+        ValueError: The text is empty, an entry has another form or type, or a column is repeated.
+
+    >>> {name: kind.value for name, kind in parse_schema("age:number,sex:category").items()}
+    {'age': 'number', 'sex': 'category'}
     """
     schema: dict[str, ColumnKind] = {}
     kinds = {kind.value: kind for kind in ColumnKind}
@@ -75,7 +82,7 @@ def require_known_columns(schema: Schema, axes: Axes) -> None:
         axes: Axes of a question: the columns that it counts by, with their grids or categories.
 
     Raises:
-        ValueError: a column is not of the task, or has categories but is read as numbers; the message names it.
+        ValueError: A column is not of the task, or has categories but is read as numbers; the message names it.
     """
     if not schema:
         return
@@ -89,7 +96,15 @@ def require_known_columns(schema: Schema, axes: Axes) -> None:
 
 
 def _iterate_columns(axes: Axes, names: Container[str]) -> Iterator[tuple[str, bool]]:
-    """Yield the columns that axes read, each with True if it is read as numbers. Inputs of models are included."""
+    """Yield the columns that axes read, each with True if it is read as numbers.
+
+    Args:
+        axes: Axes of a question. Columns in filters and expressions, and inputs of models, are included.
+        names: Names of the columns of the task.
+
+    Yields:
+        Pairs of a column's name and whether it is read as numbers; a column may occur several times.
+    """
     for axis in axes:
         if isinstance(axis.column, Predictor):
             yield from ((model_input.column, model_input.values is None) for model_input in axis.column.inputs)
@@ -104,14 +119,14 @@ def _iterate_columns(axes: Axes, names: Container[str]) -> Iterator[tuple[str, b
 
 
 def require_task_columns(records: Records, schema: Schema) -> None:
-    """Refuse a table that lacks a column of the task, or has it with another type. Reads the table's schema only.
+    """Require that a table has all columns of the task with their types. Reads the table's schema only.
 
     Args:
         records: The site's table.
         schema: Columns of the task.
 
     Raises:
-        ValueError: names the first column that is missing or has another type.
+        ValueError: A column is missing or has another type; the message names the first such column.
     """
     for name, kind in schema.items():
         refusals = [error for axis in kind.axis_builders if (error := _find_refusal(records, axis(name))) is not None]
@@ -133,7 +148,7 @@ def count_used_rows(records: Records, schema: Schema, unit: Unit) -> int:
         unit: The privacy unit, with its contribution bound.
 
     Raises:
-        ValueError: the table has no column of the task, nor the unit's, by which its records can be counted.
+        ValueError: The table has no column of the task, nor the unit's, by which its records can be counted.
     """
     if unit == EACH_RECORD:
         return records.units()
@@ -147,7 +162,10 @@ def count_used_rows(records: Records, schema: Schema, unit: Unit) -> int:
 
 
 def _find_refusal(records: Records, axis: Axis | Categories) -> InvalidArgument | None:
-    """Return the error with which a table refuses an axis; None if it accepts. Reads the schema only."""
+    """Return the error with which a table refuses an axis, such as a missing column; None if the table accepts it.
+
+    Only the schema of the table is read.
+    """
     try:
         records.check((axis,))
     except InvalidArgument as error:

@@ -24,6 +24,8 @@ from flwr.serverapp import Grid, ServerApp
 
 from .transport import OVER, Forwarder, exchange_batch
 
+# Names in Flower's messages and settings: the record and the field that hold the bytes, the node's setting with the
+# socket's path, and the run's settings with the task document and the seconds after which a query is lost.
 RECORD = "dpcurves"
 OCTETS = "octets"
 SOCKET = "dpcurves"
@@ -36,9 +38,14 @@ server = ServerApp()
 
 @client.query()  # type: ignore[untyped-decorator]
 def answer_query(message: Message, context: Context) -> Message:
-    """Hand an answer to the site beside this node, and return the site's next batch.
+    """Pass an answer of the coordinator to the site beside this node, and reply with the site's next batch of requests.
 
-    The batch is empty if nothing listens at the site's socket.
+    Args:
+        message: Query of the ServerApp with the answer, which may be empty.
+        context: Flower's context, whose node settings have the path of the site's socket.
+
+    Returns:
+        A reply with the batch; empty if nothing listens at the socket, or the setting is missing.
     """
     answer = _read_octets(message)
     try:
@@ -50,7 +57,15 @@ def answer_query(message: Message, context: Context) -> Message:
 
 @server.main()  # type: ignore[untyped-decorator]
 def run_server(grid: Grid, context: Context) -> None:
-    """Forward batches until the coordinator is gone. A node that does not answer in time is queried again."""
+    """Pass batches of the nodes on to the coordinator, and its answers back, until the coordinator has stopped.
+
+    A node that does not answer in time is queried again, and its site repeats the batch.
+
+    Args:
+        grid: Flower's connection to the nodes.
+        context: Flower's context, whose run settings have the path of the task document, and the seconds after which a
+            query is taken for lost.
+    """
     patience = float(context.run_config[PATIENCE])
     stopped: list[bool] = []
     forwarder = Forwarder(str(context.run_config[TASK]), lambda: bool(stopped), patience)
@@ -85,7 +100,7 @@ def run_server(grid: Grid, context: Context) -> None:
 
 
 def _to_record(octets: bytes) -> RecordDict:
-    """Return bytes as the content of a Flower message."""
+    """Return bytes as the content of a Flower message; `_read_octets` reads them."""
     return RecordDict({RECORD: ConfigRecord({OCTETS: octets})})
 
 

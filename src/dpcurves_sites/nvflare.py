@@ -29,25 +29,27 @@ from nvflare.apis.signal import Signal
 
 from .transport import OVER, Forwarder, exchange_batch
 
+# Names in NVFlare's messages and settings: the task, the field that holds the bytes, and the environment variable with
+# the path of the site's socket.
 CARRY = "carry"
 OCTETS = "octets"
 SOCKET = "DPCURVES_SOCKET"
 
 
 class TransportExecutor(Executor):  # type: ignore[misc]
-    """Hands answers to the site beside this client, and returns the site's next batch.
-
-    The batch is empty if nothing listens at the site's socket.
-    """
+    """NVFlare executor beside a site: passes answers of the coordinator to the site, and requests of the site back."""
 
     def execute(self, task_name: str, shareable: Shareable, fl_ctx: FLContext, abort_signal: Signal) -> Shareable:
-        """Hand the coordinator's answer to the site, and return its next batch. NVFlare calls this.
+        """Pass the coordinator's answer to the site, and return its next batch of requests. NVFlare calls this method.
 
         Args:
             task_name: Name of the task; not used.
             shareable: Message with the answer.
             fl_ctx: Context of NVFlare, which knows the site's name.
             abort_signal: Not used.
+
+        Returns:
+            A message with the batch; empty if nothing listens at the site's socket.
         """
         socket_path = os.environ.get(SOCKET, "").replace("{site}", fl_ctx.get_identity_name())
         reply = Shareable()
@@ -60,7 +62,9 @@ class TransportExecutor(Executor):  # type: ignore[misc]
 
 
 class TransportController(Controller):  # type: ignore[misc]
-    """Forwards batches until the coordinator is gone. A client that does not answer in time gets its task again.
+    """NVFlare controller beside the coordinator: passes batches of sites on to it, and its answers back.
+
+    A client that does not answer in time gets its task again, and its site repeats the batch.
 
     Args:
         task: Path of the task document, on the server.
@@ -84,7 +88,12 @@ class TransportController(Controller):  # type: ignore[misc]
         """Ignore the result: the site repeats its batch."""
 
     def control_flow(self, abort_signal: Signal, fl_ctx: FLContext) -> None:
-        """Send tasks to clients and forward their batches, until the coordinator is gone or NVFlare aborts the job."""
+        """Send tasks to clients and forward their batches, until the coordinator has stopped or NVFlare aborts the job.
+
+        Args:
+            abort_signal: NVFlare's signal that the job must end.
+            fl_ctx: Context of NVFlare, which knows the clients.
+        """
         stopped: list[bool] = []
         forwarder = Forwarder(self._task, lambda: bool(stopped) or abort_signal.triggered, self._patience)
         answers: dict[str, bytes] = {}
@@ -93,7 +102,7 @@ class TransportController(Controller):  # type: ignore[misc]
         forwarding: dict[str, Future[bytes]] = {}
 
         def queue_result(client_task: ClientTask, fl_ctx: FLContext) -> None:
-            """Queue a client's batch for the main loop. Called by NVFlare in another thread."""
+            """Queue a client's batch for the main loop; NVFlare calls this function in another thread."""
             results.put((client_task.client.name, client_task.result.get(OCTETS, b"")))
 
         # 128: sites whose requests are forwarded to the coordinator at the same time, at most

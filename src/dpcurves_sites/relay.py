@@ -71,7 +71,11 @@ MOST_ROUNDS = 2**12
 
 
 def unpack_messages(octets: bytes) -> list[bytes]:
-    """Return the messages that a coordinator's response contains, in order. Raises `ProtocolError` if it is cut off."""
+    """Return the messages that a coordinator's response contains, in order.
+
+    Raises:
+        ProtocolError: the response is cut off (status 502).
+    """
     try:
         return unpack_parts(octets)
     except ValueError:
@@ -215,7 +219,18 @@ class MessageBoard:
         return name.encode()
 
     def _open_round(self, analyst: int, name: str, signed_request: bytes, request: str, vector_length: int) -> None:
-        """Open a round for this request in place of any earlier round of the same name, and drop old rounds."""
+        """Open a round of secure aggregation, in place of any earlier round of the same name.
+
+        An analyst has at most `MOST_ROUNDS_OF_ONE` rounds: the oldest one is dropped, and so are rounds that are out of
+        date.
+
+        Args:
+            analyst: Number of the analyst in the task.
+            name: Name of the round in the path of its messages.
+            signed_request: The request as the analyst signed it.
+            request: Request id of the question in the ledger.
+            vector_length: Number of integers in a site's masked vector.
+        """
         with self._changed:
             stored = StoredMessage.write(self._scratch.path, signed_request)
             if name in self._rounds:
@@ -231,8 +246,14 @@ class MessageBoard:
         """Return the request id of an analyst's round, and the number of integers in a site's vector.
 
         Planning is work that nobody has paid for. So only one request of an analyst is planned at a time, and for at
-        most a quarter of the time. Raises `ProtocolError` with status 429 for more, and with 403 or 400 for an unsigned
-        request.
+        most a quarter of the time.
+
+        Args:
+            analyst: Number of the analyst in the task.
+            signed_request: The request as the analyst signed it.
+
+        Raises:
+            ProtocolError: too many requests (status 429), or the request is not validly signed or formed (403 or 400).
         """
         with self._changed:
             wait = self._next_plans.get(analyst, 0.0) - monotonic()
@@ -358,9 +379,20 @@ class MessageBoard:
             return pack_parts([open_round.messages[stage][site].read(receipt=is_receipt) for site in sites])
 
     def _close_stage(self, open_round: OpenRound, stage: int) -> tuple[int, ...] | None:
-        """Return the sites of a stage whose messages are handed out; None while it still waits.
+        """Return the sites whose messages of this stage are handed out, and close the stage if its time has come.
 
-        Raises `ProtocolError` if too few messages arrived in time.
+        A stage closes when all sites that still take part have sent their message; or a short time after enough sites
+        signed; or when the patience is over and enough messages are there.
+
+        Args:
+            open_round: The round.
+            stage: Number of the stage, 1 to 5.
+
+        Returns:
+            Numbers of the sites in ascending order; None while the stage is open.
+
+        Raises:
+            ProtocolError: too few messages arrived in time; the round is over.
         """
         if stage not in open_round.closed_stages:
             messages = open_round.messages[stage]
@@ -417,14 +449,22 @@ class MessageBoard:
         return len(roster.keys) - (roster.max_dropouts if stage <= MASKED else roster.max_failures)
 
     def _find_round(self, name: str) -> OpenRound:
-        """Return an open round. Raises `ProtocolError` if it is unknown or over."""
+        """Return the open round of this name.
+
+        Raises:
+            ProtocolError: the name is unknown (status 404), or the round is over.
+        """
         if name not in self._rounds:
             raise ProtocolError("round", "is unknown here; ask the question again", 404)
         self._require_open(self._rounds[name])
         return self._rounds[name]
 
     def _require_open(self, open_round: OpenRound) -> None:
-        """Refuse a round that is over. Raises `ProtocolError` with the reason."""
+        """Check that a round is not over.
+
+        Raises:
+            ProtocolError: the round is over (status 410); the message has the reason.
+        """
         if open_round.refusal:
             raise ProtocolError("round", open_round.refusal, 410)
 
@@ -504,13 +544,27 @@ class Polls:
 
 
 def create_app(board: MessageBoard) -> Starlette:
-    """Return the app of a coordinator: it authenticates tickets and passes requests to the board."""
+    """Return the web app of a coordinator, which passes messages between an analyst and the sites of a task.
+
+    Args:
+        board: Message board, which holds the task and its open rounds.
+
+    Returns:
+        Starlette app. It authenticates each sender by the ticket (bearer token) of the task.
+    """
     polls = Polls(board)
     planners = ThreadPoolExecutor(1, "planning")  # its own thread: sites that post and poll wait for no plan
 
     def authenticate_member(task: str, request: Request, role: Role) -> int:
-        """Return the number of a site (role owner) or an analyst, from the bearer token of a request. Raises
-        `ProtocolError`.
+        """Return the number of the sender in the task.
+
+        Args:
+            task: Hash of the task in the path.
+            request: Request with a bearer token.
+            role: Owner (a site) or analyst.
+
+        Raises:
+            ProtocolError: another task is named (status 404), or the token is not that of such a member.
         """
         if task != board.task.hash:
             raise ProtocolError("task", "is not served here; ask the coordinator that the task document names", 404)
@@ -524,14 +578,20 @@ def create_app(board: MessageBoard) -> Starlette:
         waits: bool = False,
         threads: ThreadPoolExecutor | None = None,
     ) -> Handler:
-        """Return a handler of messages up to `limit` bytes, which may depend on the path.
+        """Return a request handler that authenticates the sender, reads the message and answers from a thread.
 
-        `respond` gets sender number, message and path, in one of `threads`. A handler that `waits` asks it again until
-        it returns something.
+        Args:
+            role: Role that a sender must have.
+            limit: Largest size of a message in bytes, or a function of the parts of the path that returns it.
+            respond: Function of the sender's number, the message and the parts of the path; returns the answer.
+            waits: Whether `respond` is asked again until it returns something.
+            threads: Threads that call `respond`; None: the shared ones.
         """
 
         async def handle_message(task: str, *path: str | Request) -> Response:
-            """Authenticate the sender, read the message, and answer from a thread."""
+            """Authenticate the sender, read the message, and answer it from a thread; `path` is the parts of the path,
+            then the request.
+            """
             *arguments, request = path
             number = authenticate_member(task, cast("Request", request), role)
             most = limit if isinstance(limit, int) else limit(*arguments)
@@ -552,6 +612,12 @@ def create_app(board: MessageBoard) -> Starlette:
 
         The answer waits until then. If the stage is still open after the longest wait, the answer is empty. Analysts
         get whole masked vectors, sites get receipts.
+
+        Args:
+            task: Hash of the task in the path.
+            name: Name of the round.
+            stage: Number of the stage in the path, 1 to 5.
+            request: Request with the bearer token of an analyst or a site.
         """
         role = Role.ANALYST
         try:
@@ -585,7 +651,11 @@ def create_app(board: MessageBoard) -> Starlette:
 
 
 def _parse_stage(text: str) -> int:
-    """Return the number of a stage, 1 to 5, in a path. Raises `ProtocolError` for another text."""
+    """Return the number of a stage, 1 to 5, from the text in a path.
+
+    Raises:
+        ProtocolError: the text names no stage (status 404).
+    """
     if text not in {str(stage) for stage in range(KEYS, OPENED + 1)}:
         raise ProtocolError(
             "round", "must name a stage from 1 to 5; use the same version of dpcurves on all machines", 404

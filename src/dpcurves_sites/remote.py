@@ -139,7 +139,11 @@ class ApprovedList:
         return any(entry.allows(request) for entry in self._load())
 
     def _load(self) -> Sequence[ApprovedQuestion]:
-        """Return the entries of the file. Raises `ValueError` if it cannot be read or is invalid."""
+        """Return the approved questions in the file, in its order.
+
+        Raises:
+            ValueError: the file cannot be read, or is no list of questions with losses.
+        """
         try:
             stored = json.loads(self._file.read_text(encoding="utf-8"))
             if not isinstance(stored, list):
@@ -212,8 +216,10 @@ class SiteAgent:
                 self._answer_request(octets)
 
     def _wait_for_consents(self) -> None:
-        """Send this site's consent until all sites have signed the task. Raises `ProtocolError` if a
-        consent is invalid.
+        """Send this site's consent to the task, and again with growing pauses, until all sites have signed.
+
+        Raises:
+            ProtocolError: a consent is invalid, or the coordinator refuses.
         """
         pause = FIRST_PAUSE
         while True:
@@ -254,6 +260,10 @@ class SiteAgent:
     def _require_approval(self, round_request: RoundRequest, plan: Plan) -> None:
         """Show each round to the officer, and ask for approval once per question.
 
+        Args:
+            round_request: Request of a round.
+            plan: Plan of its query.
+
         Raises:
             ProtocolError: The officer did not approve the question.
         """
@@ -276,15 +286,26 @@ class SiteAgent:
         self._tell(escape_for_terminal(line))
 
     def _refuse_request(self, round_name: str, internal_line: str, public_line: str) -> None:
-        """Log the reason of a refusal, and send its public line to the coordinator if that is reachable."""
+        """Log the reason of a refusal, and send its public line to the coordinator if that is reachable.
+
+        Args:
+            round_name: Name of the round.
+            internal_line: Reason for the site's own log.
+            public_line: Reason that the others may see.
+        """
         self._report(f"refused: {internal_line}")
         with suppress(ProtocolError):
             self._line.post(f"rounds/{round_name}/refused", public_line.encode())
 
 
 def redact_refusal(error: ArgumentError) -> tuple[str, str]:
-    """Return a refusal's line for the site's own log, and its line for others, which does not reveal the
-    site's columns and files.
+    """Return the line of a refusal in two versions: one for the site's own log, and one for others.
+
+    Args:
+        error: Refusal of a question at this site.
+
+    Returns:
+        (own line, line for others); the second one does not reveal the site's columns and files.
     """
     if error.argument == "where":
         return str(error), "where: the filter cannot be evaluated at this site"
@@ -348,10 +369,16 @@ class _CoordinatorConnection:
         self._channel = transport
 
     def post(self, path: str, body: bytes) -> bytes:
-        """Send a request and return the answer; retry with back-off while the coordinator is down.
+        """Send a request to the coordinator and return the body of the answer; retry with growing pauses while it is
+        down.
+
+        Args:
+            path: Path below that of the task.
+            body: Message.
 
         Raises:
             ProtocolError: The coordinator refused, or was down for longer than the timeout.
+            RoundOver: The round has ended.
         """
         pause = FIRST_PAUSE
         waited = 0.0
@@ -445,8 +472,8 @@ class RemoteFederation:
         answers: list[tuple[int, ...]] = []  # released numbers of earlier rounds, which each request states
 
         def reply(step: Step, allotment: Allotment) -> Release:
-            """Let the sites answer one round; return the verified release, with a note of the sites that
-            were left out.
+            """Let the sites answer one query by a secure sum; return the verified release, with a note that names sites
+            that were left out.
             """
             plan = terms.plan_query(step.query, allotment.loss)
             signed_request = RoundRequest(question, loss, name, tuple(answers)).to_signed_bytes(self._task, self._key)

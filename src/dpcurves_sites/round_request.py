@@ -76,7 +76,8 @@ class RoundRequest:
             task: The task, which names the analysts' public keys.
 
         Raises:
-            ProtocolError: the message is invalid, or its author is not an analyst of the task.
+            ProtocolError: The message is invalid, its signature is, or its author is not an analyst of the task.
+            ValueError: The question itself is invalid.
         """
         try:
             signature, text = octets[:64], octets[64:]
@@ -104,24 +105,25 @@ class RoundRequest:
             ) from None
 
     def plan_round(self, task: FederationTask) -> tuple[Plan, Allotment]:
-        """Return the plan of this round and its charge. Touches no records.
+        """Compute the plan of this round. Touches no records.
 
         The question is replayed with the stated answers of the earlier rounds, up to this round.
 
         Args:
             task: The task.
 
+        Returns:
+            The plan, and the part of the question's budget (the allotment) that pays for it.
+
         Raises:
-            UnsupportedQuery: secure sums cannot answer the question.
-            ProtocolError: the question ends before this round.
+            UnsupportedQuery: Secure sums cannot answer the question.
+            ProtocolError: The question ends before this round.
         """
         terms = task.terms
         earlier = list(self.answers)
 
         def reply(step: Step, allotment: Allotment) -> Release:
-            """Return the release of an earlier round as the analyst states it; stop at the requested round with its
-            plan.
-            """
+            """Return the release of an earlier round as the analyst states it; raise at the requested round."""
             plan = terms.plan_query(step.query, allotment.loss)
             if not earlier:
                 raise _StopAtRound(plan, allotment)
@@ -138,7 +140,12 @@ class RoundRequest:
 
 
 class _StopAtRound(Exception):
-    """Ends the replay of a question at the requested round, and carries the plan of that round."""
+    """Exception that ends the replay of a question at the requested round.
+
+    Attributes:
+        plan: Plan of the round.
+        allotment: The part of the question's budget that pays for it.
+    """
 
     def __init__(self, plan: Plan, allotment: Allotment) -> None:
         super().__init__()

@@ -89,7 +89,7 @@ class Roster:
 
     @property
     def degree(self) -> int:
-        """The number of neighbours with which a site shares pairwise masks.
+        """The number of neighbours with which a site shares pairwise masks (random vectors that cancel in the sum).
 
         They are all other sites; in a sparse graph, an even number of them.
         """
@@ -237,7 +237,14 @@ def parse_message(sum_round: SumRound, stage: int, octets: bytes) -> SignedMessa
 def _parse_stage(
     sum_round: SumRound, stage: int, messages: Iterable[bytes], size: int | None = None
 ) -> dict[int, SignedMessage]:
-    """Parse the messages of a stage by site. Duplicates are allowed, different messages of one site are not.
+    """Return the messages of a stage by site, in ascending order, after verifying their signatures. Duplicates are
+    allowed, different messages of one site are not.
+
+    Args:
+        sum_round: The round of secure aggregation.
+        stage: Number of the stage.
+        messages: Encoded messages.
+        size: Bytes of a message's body; None: any size.
 
     Raises:
         ProtocolError: A message is invalid, or a site sent two different ones.
@@ -259,7 +266,17 @@ def _parse_stage(
 
 
 def _require_present(sum_round: SumRound, stage: int, present: Iterable[int], before: Iterable[int]) -> None:
-    """Refuse a stage with too few sites, or with a site that was not in the stage before. Raises `ProtocolError`."""
+    """Check that enough sites take part in a stage, and only sites of the stage before.
+
+    Args:
+        sum_round: The round of secure aggregation.
+        stage: Number of the stage, for the message.
+        present: Sites with a message.
+        before: Sites of the stage before.
+
+    Raises:
+        ProtocolError: too few sites are present (status 409), or a site was not in the stage before.
+    """
     sites = set(present)
     required_count = len(sum_round.roster.keys) - sum_round.roster.max_dropouts
     if len(sites) < required_count:
@@ -349,7 +366,14 @@ _ZEROS = bytes(8 * WORDS_AT_ONCE)
 
 
 def _derive_key(sum_round: SumRound, secret: bytes, purpose: str, *sites: int) -> bytes:
-    """Return 32 bytes derived by HKDF-SHA256 from a secret, bound to the round, a purpose and sites."""
+    """Return 32 bytes derived by HKDF-SHA256 from a secret, bound to the round, a purpose and sites.
+
+    Args:
+        sum_round: The round.
+        secret: Bytes that the key is derived from.
+        purpose: Word that separates keys for different purposes.
+        sites: Numbers of the sites that the key is for.
+    """
     info = sum_round.header + purpose.encode() + b"".join(site.to_bytes(2, "little") for site in sites)
     return HKDF(SHA256(), 32, salt=None, info=info).derive(secret)
 
@@ -357,7 +381,13 @@ def _derive_key(sum_round: SumRound, secret: bytes, purpose: str, *sites: int) -
 def _exchange_keys(mine: bytes, theirs: bytes, site: int) -> bytes:
     """SECRET: return the X25519 shared secret of two sites.
 
-    Raises `ProtocolError`, which names the other site, if its public key is invalid.
+    Args:
+        mine: Private key of this site.
+        theirs: Public key of the other site.
+        site: Number of the other site.
+
+    Raises:
+        ProtocolError: the public key is invalid; names the other site.
     """
     try:
         return X25519PrivateKey.from_private_bytes(mine).exchange(X25519PublicKey.from_public_bytes(theirs))
@@ -376,7 +406,15 @@ def _add_masks(vector: Vector, keys: Iterable[tuple[bytes, int]]) -> None:
 
 
 def _derive_pair_key(sum_round: SumRound, mine: bytes, theirs: bytes, site: int, partner: int) -> tuple[bytes, int]:
-    """Return the key of a pairwise mask, and whether `site` adds (1) or subtracts (-1) it."""
+    """Return the key of a pairwise mask, and whether `site` adds (1) or subtracts (-1) it.
+
+    Args:
+        sum_round: The round, for which the key is valid.
+        mine: Private key of `site`.
+        theirs: Public key of `partner`.
+        site: Number of the site that masks its vector.
+        partner: Number of the other site.
+    """
     pair = min(site, partner), max(site, partner)
     return _derive_key(
         sum_round, _exchange_keys(mine, theirs, partner), "pair mask", *pair
@@ -384,7 +422,13 @@ def _derive_pair_key(sum_round: SumRound, mine: bytes, theirs: bytes, site: int,
 
 
 def _derive_own_key(sum_round: SumRound, seed: bytes, site: int) -> bytes:
-    """SECRET: return the key of a site's self mask, from its seed."""
+    """SECRET: return the key of a site's self mask, from its seed.
+
+    Args:
+        sum_round: The round.
+        seed: Secret seed of the site.
+        site: Number of the site.
+    """
     return _derive_key(sum_round, seed, "own mask", site)
 
 
@@ -405,7 +449,13 @@ STORED.readers[PublicKeys] = lambda parts: PublicKeys(*map(bytes.fromhex, parts)
 
 
 def _commit_to_seed(sum_round: SumRound, site: int, seed: bytes) -> bytes:
-    """Return the commitment to the seed of a site's self mask in this round, 32 bytes."""
+    """Return the commitment to the seed of a site's self mask in this round, 32 bytes.
+
+    Args:
+        sum_round: The round.
+        site: Number of the site.
+        seed: SECRET. Seed of its self mask.
+    """
     return sha256(sum_round.header + b"own seed" + site.to_bytes(2, "little") + seed).digest()
 
 
@@ -648,7 +698,16 @@ def unmask(sum_round: SumRound, signer: Signer, state: bytes, signed: Iterable[b
 
 
 def _require_own_message(stage: int, signer: Signer, messages: Mapping[int, SignedMessage]) -> None:
-    """Refuse messages that leave this site out of the sum. Raises `ProtocolError`."""
+    """Check that the message of this site is among those that the coordinator hands out.
+
+    Args:
+        stage: Number of the stage, for the message.
+        signer: This site.
+        messages: Messages by site.
+
+    Raises:
+        ProtocolError: it is missing, so the coordinator would leave this site out of the sum.
+    """
     if signer.site not in messages:
         raise ProtocolError(
             STAGES[stage], "the message of this site is missing, so the coordinator is faulty; ask again"
@@ -656,7 +715,16 @@ def _require_own_message(stage: int, signer: Signer, messages: Mapping[int, Sign
 
 
 def _require_quorum(sum_round: SumRound, signed: Iterable[bytes], digest: bytes) -> None:
-    """Refuse a list of sites that fewer than a quorum have signed. Raises `ProtocolError` with both numbers."""
+    """Check that at least a quorum of sites have signed the same list of included sites.
+
+    Args:
+        sum_round: The round of secure aggregation.
+        signed: Signed lists.
+        digest: Digest of the list.
+
+    Raises:
+        ProtocolError: fewer have signed it (status 409).
+    """
     messages = _parse_stage(sum_round, SIGNED, signed, HASH_SIZE)
     signature_count = sum(message.body == digest and digest != b"" for message in messages.values())
     if signature_count < sum_round.roster.quorum:
@@ -665,14 +733,30 @@ def _require_quorum(sum_round: SumRound, signed: Iterable[bytes], digest: bytes)
 
 
 def _find_non_neighbours(sum_round: SumRound, site: int, state: SiteState) -> list[int]:
-    """Return the sites whose shares this site does not hold."""
+    """Return the sites whose shares this site does not hold.
+
+    Args:
+        sum_round: The round, with its roster.
+        site: Number of this site.
+        state: State of the site, with all members' public keys.
+    """
     return [member for member in state.public_keys if site not in sum_round.roster.find_holders(member)]
 
 
 def _open_sealed_share(sum_round: SumRound, site: int, state: SiteState, message: SignedMessage) -> tuple[bytes, bytes]:
     """SECRET: return another site's shares of its seed and its masking key, which it encrypted for this site.
 
-    Raises `ProtocolError` if they are missing or cannot be decrypted.
+    Args:
+        sum_round: The round of secure aggregation.
+        site: Number of this site.
+        state: State of this site. SECRET.
+        message: Message of the other site in stage `SHARES`.
+
+    Returns:
+        Share of the seed, and share of the masking key.
+
+    Raises:
+        ProtocolError: the share is missing or cannot be decrypted.
     """
     body = message.body[HASH_SIZE:]
     for start in range(0, len(body), SEALED_SHARE_SIZE):
@@ -768,7 +852,13 @@ def _parse_opened_shares(
 ) -> dict[tuple[int, int], dict[int, bytes]]:
     """Return the revealed shares: by site and type (0: seed of the self mask, 1: masking key), then by holder.
 
-    Raises `ProtocolError` if a message is about another list.
+    Args:
+        sum_round: The round of secure aggregation.
+        opened: Messages of stage `OPENED`.
+        digest: Digest of the list of included sites.
+
+    Raises:
+        ProtocolError: a message is about another list.
     """
     shares: dict[tuple[int, int], dict[int, bytes]] = {}
     for holder, message in _parse_stage(sum_round, OPENED, opened).items():
@@ -797,7 +887,7 @@ def simulate_round(
         signers: The sites, in the order of the roster.
         vectors: The vector of each site.
         randomness: Source of all secrets.
-        silent: The stage at which a site drops out, by site.
+        silent: The stage at which a site drops out, by site; None: no site does.
 
     Returns:
         All messages, and the final state of each site (SECRET).

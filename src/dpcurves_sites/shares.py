@@ -1,6 +1,7 @@
 """Distributed noise generation: shares of several parties that sum to discrete Laplace or discrete Gaussian noise.
 
-With a single trusted party (a curator), that party would draw the noise. Here no party knows the whole noise, so none
+With a single trusted party (a curator), that party would draw the noise. Here each of several parties adds a random
+integer (its share of the noise) to its own count before the counts are summed. No party knows the whole noise, so none
 can subtract it from the released sum.
 
     discrete Laplace     each of n parties adds A - B, both Polya (negative binomial) of shape 1 / n and ratio
@@ -8,7 +9,8 @@ can subtract it from the released sum.
     discrete Gaussian    each of n parties adds a discrete Gaussian of variance v / n: the sum is not quite discrete
                          Gaussian; its extra loss is at most the factor ``1 + gaussian_overhead(v, n)``
 
-`gaussian_parameter` raises the variance until the stated rho holds including that factor.
+`sample_polya_differences` and `sample_gaussian_share` draw the shares of one party. `gaussian_parameter` raises the
+variance until the stated rho (zero-concentrated differential privacy) holds including that factor.
 
 Formal guarantees: distributions are exact; proofs at `sample_polya_differences` and `gaussian_overhead`.
 
@@ -40,7 +42,7 @@ from dpcurves.noise.randomness import Randomness
 
 
 INTEGERS_AT_ONCE = 2**14
-"""Integers that are drawn at once, which bounds the memory of large requests."""
+"""Number of integers that are drawn at once, which bounds the memory of large requests."""
 
 
 def sample_polya_differences(scale: Fraction, shape: Fraction, size: int, randomness: Randomness) -> NDArray[np.int64]:
@@ -88,7 +90,9 @@ def sample_polya_differences(scale: Fraction, shape: Fraction, size: int, random
 
 @dataclass(frozen=True, slots=True)
 class PolyaBlocks:
-    """The proposal blocks of points and their acceptance probabilities.
+    """Proposal distribution of `sample_polya_differences`: blocks of integers, and their acceptance probabilities.
+
+    Block j holds the integers from ``2**j`` to below ``2**(j + 1)``.
 
     Attributes:
         scale: The ratio of the Polya distribution is ``exp(-1 / scale)``.
@@ -104,19 +108,26 @@ class PolyaBlocks:
         return max(0, (ceil(self.scale) - 1).bit_length())
 
     def compute_factor(self, block: int) -> int:
-        """Return the inverse of the probability with which a block of the tail is proposed, a power of two; 1 below the
-        tail.
+        """Return the inverse of the probability with which a block is proposed.
+
+        Args:
+            block: Number of the block, from 0.
+
+        Returns:
+            A power of two for a block of the tail; 1 for a block below the tail.
         """
         return 1 << max(0, block - self.first_tail_block + 1)
 
     def bound_acceptance(self, block: int, integer: int, bits: int) -> tuple[Fraction, Fraction]:
-        """Return a lower and an upper bound of the acceptance probability of a point, times ``2**bits``; they converge
-        as `bits` grows.
+        """Return exact bounds of the acceptance probability of a point, which converge as `bits` grows.
 
         Args:
             block: Number of the block.
             integer: The proposed integer in it.
             bits: Binary digits of the bounds.
+
+        Returns:
+            Lower and upper bound, times ``2**bits``.
         """
         factor = Fraction(self.compute_factor(block) << block, integer)
         extra_bits = max(0, factor.numerator.bit_length() - factor.denominator.bit_length() + 2)
@@ -126,12 +137,24 @@ class PolyaBlocks:
 
 @dataclass(frozen=True, slots=True)
 class PoissonNumber:
-    """A Poisson variable of a rational mean, at most 1."""
+    """Poisson distribution of a rational mean, in the form that `InversionTable` samples from.
+
+    Attributes:
+        mean: The mean, above 0 and at most 1.
+    """
 
     mean: Fraction
 
     def weights(self, bits: int) -> tuple[list[Bracket], int]:
-        """Return brackets of ``mean**k / k!`` down to about ``2**-bits``; later weights at least halve each time."""
+        """Return bounds of the unnormalised probabilities ``mean**k / k!`` of k = 0, 1, ...
+
+        Args:
+            bits: Binary digits of the bounds; the last weight is about ``2**-bits``.
+
+        Returns:
+            Lower and upper bound of each weight, times ``2**bits``; and the factor 2 by which later weights at least
+            decrease each time.
+        """
         brackets = list[Bracket]()
         weight = Fraction(1 << bits)
         for k in count(1):
@@ -144,13 +167,21 @@ class PoissonNumber:
 
 @lru_cache(maxsize=64)  # a pure function of a public number
 def _build_poisson_table(mean: Fraction) -> InversionTable:
-    """Return the exact inversion table of a Poisson distribution, cached, because it is refined while numbers are
-    drawn."""
+    """Return the table by which a Poisson distribution is sampled exactly (by inversion).
+
+    Tables are cached, because they are refined while numbers are drawn.
+    """
     return InversionTable(PoissonNumber(mean))
 
 
 def _add_points(noise: NDArray[np.int64], distribution: PolyaBlocks, randomness: Randomness) -> None:
-    """SECRET: draw the points of both signs of each integer, and add the accepted ones to `noise` in place."""
+    """SECRET: draw the points of both signs of each integer, and add the accepted ones to `noise` in place.
+
+    Args:
+        noise: Integers to which the points are added, shape (size,).
+        distribution: The blocks of proposed points, with their acceptance probabilities.
+        randomness: Source of random bits.
+    """
     block_count = distribution.first_tail_block + 1  # the blocks below the tail, plus one for the tail
     point_counts = _build_poisson_table(distribution.shape).sample(noise.size * 2 * block_count, randomness)
     streams = np.repeat(np.arange(point_counts.size), point_counts)
@@ -174,7 +205,10 @@ def _add_points(noise: NDArray[np.int64], distribution: PolyaBlocks, randomness:
 
 
 def _sample_geometric(size: int, randomness: Randomness) -> NDArray[np.int64]:
-    """Draw numbers i with probability ``2**-(i + 1)``: the number of leading random bits that are 1."""
+    """Draw `size` independent numbers i = 0, 1, ..., each with probability ``2**-(i + 1)``.
+
+    Each is the number of random bits 1 before the first bit 0.
+    """
     numbers = np.zeros(size, dtype=np.int64)
     pending = np.arange(size)
     while pending.size:
@@ -186,7 +220,15 @@ def _sample_geometric(size: int, randomness: Randomness) -> NDArray[np.int64]:
 
 
 def _sample_integers(blocks: NDArray[np.int64], randomness: Randomness) -> NDArray[np.int64]:
-    """Draw a uniform integer from ``2**block`` to below ``2**(block + 1)`` for each block number."""
+    """Draw a uniform integer from ``2**block`` to below ``2**(block + 1)`` for each block number.
+
+    Args:
+        blocks: Block numbers from 0 to 61, (points,).
+        randomness: Source of random bits.
+
+    Returns:
+        The integers, (points,).
+    """
     places = blocks.astype(np.uint64)
     low = (randomness.sample_words(blocks.size) >> np.uint64(1)) >> (np.uint64(WORD_BITS - 1) - places)
     return (np.uint64(1) << places | low).astype(np.int64)
@@ -195,7 +237,17 @@ def _sample_integers(blocks: NDArray[np.int64], randomness: Randomness) -> NDArr
 def _sample_acceptances(
     blocks: NDArray[np.int64], integers: NDArray[np.int64], distribution: PolyaBlocks, randomness: Randomness
 ) -> NDArray[np.bool_]:
-    """Decide for each point whether it is accepted: by doubles where these prove the comparison, else exactly."""
+    """Decide for each point whether it is accepted: by doubles where these prove the comparison, else exactly.
+
+    Args:
+        blocks: Number of each point's block, (points,).
+        integers: The proposed integer of each point, (points,).
+        distribution: The blocks, with their acceptance probabilities.
+        randomness: Source of random bits.
+
+    Returns:
+        True for each accepted point, (points,).
+    """
     words = randomness.sample_words(blocks.size)
     factors = np.ldexp(
         1.0 / integers, (blocks + np.maximum(0, blocks - distribution.first_tail_block + 1)).astype(np.intc)
@@ -213,7 +265,7 @@ def _sample_acceptances(
 
 
 def decide_acceptance(distribution: PolyaBlocks, block: int, integer: int, word: int, randomness: Randomness) -> bool:
-    """Return True if a uniform number is below the acceptance probability of a point. The decision is exact.
+    """Return True if a uniform number from 0 to 1 is below the acceptance probability of a point, decided exactly.
 
     Further random bits are drawn only where the first do not decide.
 
@@ -239,8 +291,8 @@ def decide_acceptance(distribution: PolyaBlocks, block: int, integer: int, word:
 
 
 MOST_EXTRA_VARIANCE = Fraction(1, 100)
-"""Ratio. Largest relative increase of the variance that is paid so that a sum of discrete Gaussian shares satisfies the
-stated rho."""
+"""Largest relative increase of the variance that is paid so that a sum of discrete Gaussian shares satisfies the stated
+rho. A larger increase is refused."""
 _VARIANCE_PARTS = 2**30  # denominator to which variances are rounded up, so that exact fractions stay short
 _PROOF_CANDIDATES = [2.0**power for power in range(-40, 41)]  # candidates for b in the proof of `gaussian_overhead`
 
@@ -253,6 +305,13 @@ def gaussian_overhead(variance: float, shares: int) -> float:
     Gaussian is without the overhead (Canonne, Kamath and Steinke 2020, Theorem 14). Sums that do not differ lose
     nothing, so the losses of several sums add up with the same overhead. (Kairouz, Liu and Steinke 2021, Theorem 1,
     sums over all.)
+
+    Args:
+        variance: Variance parameter of the whole sum.
+        shares: Number of shares n, from 1.
+
+    Returns:
+        The overhead; 0 for a single share; infinity if a share's variance is too small for the bound.
 
     *Proof.* Let V be the variance and g(y) = exp(-y**2 / 2V). First, P is proportional to ``g(y) phi(y)`` with
     ``|ln phi| <= H`` everywhere: adding the (k + 1)-th to the sum of k, complete the square. The remainder is a sum
@@ -306,7 +365,14 @@ def _bound_tail(variance: float) -> float:
 
 
 def gaussian_parameter(variance: Fraction, shares: int) -> Fraction:
-    """Return the total variance parameter of n shares whose sum loses at most as much as a discrete Gaussian.
+    """Return the variance parameter that the sum of n shares needs to lose no more than one discrete Gaussian.
+
+    Args:
+        variance: Variance parameter of the discrete Gaussian that has the stated loss.
+        shares: Number of shares, from 1.
+
+    Returns:
+        Variance parameter of the whole sum: `variance` or slightly more, so that the overhead is paid by more noise.
 
     Raises:
         ValueError: The increase in variance exceeds `MOST_EXTRA_VARIANCE`, as the shares are too small.
@@ -328,13 +394,15 @@ def gaussian_parameter(variance: Fraction, shares: int) -> Fraction:
 
 
 def sample_gaussian_share(variance: Fraction, shares: int, size: int, randomness: Randomness) -> NDArray[np.int64]:
-    """Draw `size` independent discrete Gaussians with variance parameter ``variance / shares``: one party's shares of
-    noise.
+    """Draw one party's shares of discrete Gaussian noise, one for each of `size` sums.
 
     Args:
-        variance: Variance parameter of the sum of all shares.
-        shares: Number of shares.
+        variance: Variance parameter of the sum of all shares, as `gaussian_parameter` returns it.
+        shares: Number of parties.
         size: Number of draws.
         randomness: Source of the random bits.
+
+    Returns:
+        Independent integers of variance parameter ``variance / shares``, (size,).
     """
     return discrete_gaussian.sample(variance / shares, size, randomness)

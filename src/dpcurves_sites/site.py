@@ -149,7 +149,12 @@ class RoundStore:
         return self._database.run_read(lambda connection: stage in _load_steps(connection, sum_round))
 
     def _store_vector(self, sum_round: SumRound, vector: Callable[[], Vector]) -> None:
-        """SECRET: compute and store the site's summand of a round, once, before it is masked."""
+        """SECRET: compute and store the site's summand of a round, once, before it is masked.
+
+        Args:
+            sum_round: The round.
+            vector: Function that computes the summand; it is called only if none is stored.
+        """
         stored = select(VECTORS.c.vector).where(*_round_conditions(VECTORS, sum_round))
         if self._database.run_read(lambda connection: connection.execute(stored).first()) is None:
             octets = vector().astype("<u8").tobytes()
@@ -166,7 +171,15 @@ class RoundStore:
     ) -> bytes:
         """Return the stored message of a stage; or take the step, and store state and message in this transaction.
 
-        Raises `ProtocolError` if the request differs from the stored one, or is out of order.
+        Args:
+            connection: Connection in a transaction.
+            sum_round: The round.
+            stage: Number of the stage.
+            previous_messages: Messages of the sites from the stage before.
+            payment: Request id of the charge in the site's ledger.
+
+        Raises:
+            ProtocolError: the request differs from the stored one, or is out of order.
         """
         messages_digest = _digest_messages(previous_messages)
         answered = _find_message(connection, sum_round, stage, messages_digest)
@@ -195,8 +208,20 @@ class RoundStore:
     def _take_step(
         self, connection: Connection, sum_round: SumRound, stage: int, state: bytes, previous_messages: Sequence[bytes]
     ) -> SecureSumStep:
-        """SECRET: return the new state and the message of a stage. Raises `ProtocolError` for an invalid message of
-        another site.
+        """SECRET: compute this site's next message of a round of secure aggregation.
+
+        Args:
+            connection: Open transaction of the site's database.
+            sum_round: The round.
+            stage: Number of the stage.
+            state: State after the stage before.
+            previous_messages: Messages of all sites in the stage before.
+
+        Returns:
+            New state, and the signed message.
+
+        Raises:
+            ProtocolError: a message of another site is invalid.
         """
         if stage == KEYS:
             return advertise_keys(sum_round, self._signer, self._randomness)
@@ -211,9 +236,19 @@ class RoundStore:
 
 
 def _require_same_sites(connection: Connection, sum_round: SumRound, payment: str, sites: Sequence[int]) -> None:
-    """Refuse a list of other sites than in an earlier round under this payment, which may have the same noise.
+    """Check that a sum is over the sites of the earlier rounds under this payment, which may have the same noise: the
+    difference of two such sums would show a site's exact counts.
 
-    The first list is stored. Raises `ProtocolError`.
+    The first list is stored.
+
+    Args:
+        connection: Open transaction of the site's database.
+        sum_round: The round.
+        payment: Request id of the payment.
+        sites: Numbers of the included sites.
+
+    Raises:
+        ProtocolError: the sites are others.
     """
     task = sum_round.roster.task.hex()
     sites_json = json.dumps(list(sites))
@@ -245,7 +280,14 @@ def _digest_messages(messages: Sequence[bytes]) -> str:
 def _find_message(connection: Connection, sum_round: SumRound, stage: int, messages_digest: str) -> bytes | None:
     """Return the stored message of a stage; None if it was not answered.
 
-    Raises `ProtocolError` if it was answered to other messages, or the round began with another plan or roster.
+    Args:
+        connection: Connection to the site's database.
+        sum_round: The round.
+        stage: Number of the stage.
+        messages_digest: Digest of the messages from the stage before.
+
+    Raises:
+        ProtocolError: the stage was answered to other messages, or the round began with another plan or roster.
     """
     steps = _load_steps(connection, sum_round)
     if any(header != sum_round.header.hex() for header, *_ in steps.values()):
@@ -448,7 +490,7 @@ class Site:
         Raises:
             BudgetExceeded: the remaining budget is too small; nothing was charged. UnsupportedQuery, ValueError: the
                 plan is not of this task, or the records lack a column of it.
-            ProtocolError: see `RoundStore.answer_stage`.
+            ProtocolError: a message of another site is invalid, or the stage is not the next one of the round.
         """
         own_plan = self._terms.plan_query(plan.query, allotment.loss)
         if own_plan.fingerprint != plan.fingerprint:
@@ -471,6 +513,10 @@ class Site:
         """SECRET: charge the site's ledger, then return its summand of the round.
 
         The summand has exact sums of its records plus its shares of the noise, modulo 2**64.
+
+        Args:
+            plan: Plan of the counts of the round.
+            allotment: Loss that the round spends.
         """
         grant = self._charge_round(plan, allotment)
         memory = self._ledger.memory_of(grant, allotment.part)
@@ -478,8 +524,14 @@ class Site:
         return np.asarray(vector, dtype=np.uint64)
 
     def _charge_round(self, plan: Plan, allotment: Allotment) -> Grant:
-        """Charge this site's ledger for one round, and return the grant. Raises `BudgetExceeded` if the budget is too
-        small.
+        """Charge this site's ledger for one round, and return the grant; a repeated round gets the earlier grant.
+
+        Args:
+            plan: Plan of the round.
+            allotment: Loss of the round, and the request that pays for it.
+
+        Raises:
+            BudgetExceeded: the budget is too small.
         """
         item, where = plan.query.charged_query, plan.query.where
         records = f" of records where {where}" if where else ""
@@ -495,7 +547,16 @@ class Site:
         return f"{self.roster.task.hex()[:16]}/{request}/{step_number}"
 
     def _require_budget(self, needed: Amount, remaining: Amount, purpose: str) -> None:
-        """Refuse a price above the remaining budget. Raises `BudgetExceeded` with both amounts."""
+        """Check that a price is within the remaining budget of this site.
+
+        Args:
+            needed: The price.
+            remaining: The remaining budget.
+            purpose: What is paid, for the message.
+
+        Raises:
+            BudgetExceeded: it is not; the message has both amounts.
+        """
         if needed.billionths > remaining.billionths:
             raise BudgetExceeded(
                 "budget",
@@ -508,8 +569,10 @@ class Site:
         return self._terms.units[self._number] if self._terms.units else None
 
     def _open_records(self) -> Records:
-        """SENSITIVE: return the records, opened and checked against the task's terms once. Raises `ValueError` if they
-        do not fit.
+        """SENSITIVE: return the site's records, opened at the first call and checked against the task's terms.
+
+        Raises:
+            ValueError: the records do not fit the terms, such as the agreed number of units.
         """
         if self._records is None:
             unit = self._terms.unit
@@ -606,7 +669,7 @@ class Federation:
         budget = QuestionBudget.from_external_charge(name, loss.as_single_release(), charged_by_round=True)
 
         def reply(step: Step, allotment: Allotment) -> Release:
-            """Let the sites answer the query of one round."""
+            """Let the sites answer the query of one round by a secure sum, and return the release."""
             return self._answer(self._terms.plan_query(step.query, allotment.loss), allotment)
 
         curve = ask_with_budget(question, self._terms.adjacency, self._terms.model, budget, reply)

@@ -3,10 +3,11 @@
 A federation is a group of sites (such as hospitals) that keep their records and reveal only noisy sums of their counts.
 Sites, coordinator and analysts agree on a document that never changes, the task:
 
-    Member            the public facts of a site, with the key that verifies its signatures
-    FederationTask    trust model, sites, neighbouring relation, privacy unit, budget, columns, and the contribution
-                      bound (largest number of rows of a unit that a site uses)
-    consent           a site's signature of the task's hash
+    Member                    the public facts of a site, with the key that verifies its signatures
+    FederationTask            trust model, sites, neighbouring relation, privacy unit, budget, columns, and the
+                              contribution bound (largest number of rows of a unit that a site uses)
+    create_federation_task    writes the document of a new task, with tickets and keys of its participants
+    consent                   a site's signature of the task's hash
 
 A site takes part by signing the hash of a task that it has read. Nothing is answered before all sites have signed, so
 no site answers under terms that another one has not seen.
@@ -64,7 +65,7 @@ class Member:
             units: Public number of units; None: private.
 
         Raises:
-            ValueError: the folder has a key already, or cannot be written.
+            ValueError: The folder has a key already, or cannot be written.
         """
         key = Ed25519PrivateKey.generate()
         try:
@@ -86,7 +87,7 @@ class Member:
             file: A file that `create` wrote.
 
         Raises:
-            ValueError: the file does not describe a site.
+            ValueError: The file cannot be read, or does not describe a site.
         """
         try:
             return STORED.decode_fields(cls, json.loads(file.read_text(encoding="utf-8")))
@@ -105,7 +106,7 @@ def read_key(file: Path) -> Ed25519PrivateKey:
         file: The key's file, in hexadecimal digits.
 
     Raises:
-        ValueError: the file holds no key; the message contains nothing of the file.
+        ValueError: The file holds no key; the message contains nothing of the file.
     """
     try:
         return Ed25519PrivateKey.from_private_bytes(bytes.fromhex(file.read_text().strip()))
@@ -185,8 +186,16 @@ class FederationTask(TaskDocument):
 
     @classmethod
     def from_fields(cls, stored: Mapping[str, Any], tokens: Mapping[Role, Sequence[str]]) -> Self:
-        """Parse the task from the fields of its document. Raises `ValueError`, `KeyError` or `TypeError` if they are
-        invalid.
+        """Parse the task from the fields of its document.
+
+        Args:
+            stored: The fields, as `to_fields` returns them.
+            tokens: Hashes of the tickets that the coordinator accepts, by role.
+
+        Raises:
+            ValueError: A field is invalid.
+            KeyError: A field is missing.
+            TypeError: A field has another type.
         """
         model = SecureSum(
             len(stored["sites"]), stored["collusion_threshold"], stored["max_dropouts"], stored["sites_per_unit"]
@@ -196,11 +205,21 @@ class FederationTask(TaskDocument):
         return STORED.decode_fields(cls, stored, model=model, unit=unit, tokens=tokens, columns=columns)
 
     def sign_consent(self, key: Ed25519PrivateKey) -> bytes:
-        """Return a site's signature of the task's hash, by which it takes part, 64 bytes."""
+        """Sign the task's hash, by which a site takes part.
+
+        Args:
+            key: SECRET. The site's signing key.
+
+        Returns:
+            The Ed25519 signature, 64 bytes.
+        """
         return key.sign(self._consent_text)
 
     def require_consents(self, signatures: Mapping[int, bytes]) -> None:
-        """Refuse to answer until all sites have signed the task.
+        """Require that all sites have signed the task; before that, nothing is answered.
+
+        Args:
+            signatures: Signature of each site by its index in `members`.
 
         Raises:
             ProtocolError: A consent is missing or invalid.
@@ -224,10 +243,10 @@ def create_federation_task(
     unit: Unit, budget: PrivacyLoss, coordinator: Server, analysts: int, columns: Schema | None = None,
     max_rows: int | None = None,
 ) -> FederationTask:  # fmt: skip
-    """Write the document of a new task, a ticket for each participant, and a signing key for each analyst; return the
-    task.
+    """Create a task: write its document, a ticket for each participant, and a signing key for each analyst.
 
-    Participants are the sites, the analysts and the coordinator.
+    Participants are the sites, the analysts and the coordinator. A ticket is a bearer token (SECRET) by which the
+    coordinator recognises its holder.
 
     Args:
         members: The sites.
@@ -243,8 +262,11 @@ def create_federation_task(
         columns: Columns that questions may use; None: any.
         max_rows: Promised bound on the records of a site; None: no bound.
 
+    Returns:
+        The task, which the written document holds.
+
     Raises:
-        ValueError: a file exists, a folder cannot be written, or the terms are inconsistent.
+        ValueError: A file exists, a folder cannot be written, or the terms are inconsistent.
     """
     from dpcurves_parties.serving.task_document import create_task
 

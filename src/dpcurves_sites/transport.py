@@ -29,13 +29,13 @@ from urllib.parse import urlsplit
 LENGTH_SIZE = 8
 """Bytes of a length prefix, little endian."""
 LARGEST_PART = 2**30
-"""Bytes of a part at most."""
+"""Largest size of a part in bytes, so that a wrong length cannot exhaust the memory."""
 SITE_SECONDS = 600.0
 """Seconds to wait for a site's batch: the site may have to count its records first."""
 COORDINATOR_SECONDS = 60.0
 """Seconds to wait for the coordinator's answer to a request."""
 OVER = b"over"
-"""The answer if the coordinator is gone."""
+"""The answer that ends the exchange: the coordinator is down, or the run was stopped."""
 
 
 def pack_parts(parts: Sequence[bytes]) -> bytes:
@@ -57,7 +57,7 @@ def unpack_parts(octets: bytes) -> list[bytes]:
         octets: Result of `pack_parts`.
 
     Raises:
-        ValueError: the message is truncated.
+        ValueError: The message is truncated.
 
     >>> unpack_parts(pack_parts([b"a", b""]))
     [b'a', b'']
@@ -80,7 +80,7 @@ def receive_part(connection: socket.socket) -> bytes:
         connection: A connected socket.
 
     Raises:
-        OSError: the stream ended early, or the part is longer than `LARGEST_PART`.
+        OSError: The stream ended early, or the part is longer than `LARGEST_PART`.
     """
     head = _receive_exactly(connection, LENGTH_SIZE)
     size = int.from_bytes(head, "little")
@@ -90,7 +90,11 @@ def receive_part(connection: socket.socket) -> bytes:
 
 
 def _receive_exactly(connection: socket.socket, size: int) -> bytes:
-    """Receive this many bytes from a stream. Raises `OSError` if it ends early."""
+    """Receive exactly `size` bytes from a connected socket, and return them.
+
+    Raises:
+        OSError: The stream ended early.
+    """
     received = bytearray()
     while len(received) < size:
         chunk = connection.recv(min(2**20, size - len(received)))
@@ -101,14 +105,14 @@ def _receive_exactly(connection: socket.socket, size: int) -> bytes:
 
 
 def exchange_batch(socket_path: str, answer: bytes) -> bytes:
-    """Hand the answer to a site's last batch to the site, and return its next batch.
+    """Pass the coordinator's answer to a site's process, and return the site's next batch of requests.
 
     Args:
         socket_path: The socket at which the site's process listens.
         answer: The result of `Forwarder.forward_batch`; b"" at first.
 
     Raises:
-        OSError: the site's process is not running, or its message was truncated.
+        OSError: The site's process is not running, or its message was truncated.
     """
     with socket.socket(socket.AF_UNIX) as connection:
         connection.settimeout(SITE_SECONDS)
@@ -118,11 +122,13 @@ def exchange_batch(socket_path: str, answer: bytes) -> bytes:
 
 
 class Forwarder:
-    """Sends requests of sites to their coordinator, which the certificate in the task document authenticates.
+    """HTTPS client that sends requests of sites to their coordinator.
+
+    The certificate in the task document authenticates the coordinator.
 
     Args:
-        task: Path of the task document.
-        is_over: Returns True when the forwarder must stop.
+        task: Path of the task document, which has the coordinator's address and certificate.
+        is_over: Function that returns True when the forwarder must stop.
         timeout: Seconds that the coordinator may be down.
     """
 
@@ -160,10 +166,16 @@ class Forwarder:
         return OVER if status == 0 else pack_parts([number, *(str(value).encode() for value in (status, unsent)), body])
 
     def _post_request(self, path: str, content: bytes, token: str, *, wait: bool) -> tuple[int, bytes]:
-        """Send one request until the coordinator answers; return status and body.
+        """Send one request, again and again until the coordinator answers.
 
-        With `wait`, an empty answer is asked again. Status 0: the coordinator was down too long, or the forwarder must
-        stop.
+        Args:
+            path: Path below the coordinator's address.
+            content: Body of the request.
+            token: Bearer token.
+            wait: Whether the request is repeated until its answer is not empty.
+
+        Returns:
+            HTTP status and body. Status 0 if the coordinator was down too long, or the forwarder must stop.
         """
         last_contact = time.monotonic()
         while not self._over():

@@ -1,14 +1,16 @@
-"""Flower and NVFlare integration of a federation: a local socket at the site, and writers of the apps to deploy.
+"""Flower and NVFlare as message transport of a federation: a local socket at each site, and the apps to deploy.
 
 A federation is a group of sites that keep their records and reveal only noisy sums of their counts. Its messages
-usually go by HTTPS. Where Flower or NVFlare already connects the machines, they carry the messages in batches:
+usually go by HTTPS to a coordinator. Where Flower or NVFlare already connects the machines, an app of theirs (the
+*carrier*) passes the messages on in batches:
 
-    SocketTransport      the site's end: gives its requests to an app on the same machine over a local socket
-    write_flower_app     writes an app for Flower to a folder, which passes the batches on
-    write_nvflare_job    writes a job for NVFlare to a folder, which does the same
+    SocketTransport      at a site: gives its requests to the carrier on the same machine, over a Unix socket
+    write_transport      the command `dpcurves federation app`: writes the app into a new folder, prints how to start it
+    write_flower_app     writes an app for Flower, its settings and a start script
+    write_nvflare_job    writes a job for NVFlare
 
-Formal guarantees: those of the site (`site`), whatever the transport does. Messages are signed, so a changed one is
-refused, and counts are masked before they are sent.
+Formal guarantees: those of the site, whatever the carrier does. Sites and coordinator sign their messages, so a changed
+one is refused, and counts are masked before they are sent.
 """
 
 from __future__ import annotations
@@ -33,25 +35,30 @@ from dpcurves_parties.serving.messages import parse_refusal
 from .transport import OVER, SITE_SECONDS, pack_parts, receive_part, unpack_parts
 
 UNANSWERED = re.compile(r"/rounds/[0-9a-f]+/([0-9]+|refused)$")
-"""Requests whose answer is empty on success."""
+"""Paths of requests whose answer is empty on success; such a request can wait for the next batch."""
 SILENT = "coordinator: refused without a reason"
+"""Error message for a refusal of the coordinator that has no text."""
 NEXT = "/waiting"
 """Path of the request for the next round."""
 
 
 class SocketTransport:
-    """Transport of a site's requests by a local socket instead of a connection to the coordinator: see `transport`.
+    """Transport of a site's requests by a local socket instead of a connection to the coordinator.
 
-    The socket transfers the same bytes as HTTPS: signed messages, masked vectors and the site's ticket. The carrier can
-    read them, as a coordinator can. Run the carrier as another user than the site, with access to the socket only, not
-    to records, key and ledger. It has no repr.
+    The carrier connects, sends the answer to the last batch, and receives the next batch. The socket transfers the same
+    bytes as HTTPS: signed messages, masked vectors and the site's ticket (its bearer token). The carrier can read them,
+    as a coordinator can. Run the carrier as another user than the site, with access to the socket only, not to records,
+    key and ledger.
 
     Formal guarantees: as `SiteAgent`, for any behaviour of the carrier. Answers are verified by their signatures,
     batches are repeated unchanged, and an answer to another batch is ignored.
 
     Arguments:
         socket_path: Path of the socket, created for its user and group only.
-        timeout: Seconds for which a fetch waits for a batch.
+        timeout: Seconds for which `fetch_batch` waits for a batch.
+
+    Raises:
+        ProtocolError: The socket cannot be created.
     """
 
     __slots__ = ("_answer", "_batch", "_changed", "_number", "_patience", "_place", "_server", "_waiting")
@@ -84,12 +91,17 @@ class SocketTransport:
         Thread(target=self._accept_connections, daemon=True).start()
 
     def post(self, path: str, body: bytes, token: str = "") -> bytes:
-        """Send a request and return its answer. Messages without an answer are batched with the next request.
+        """Send a request and wait for its answer, without a time limit.
+
+        A request whose answer is empty on success (`UNANSWERED`) returns at once, and is sent with the next request.
 
         Args:
             path: Path below the coordinator's address.
             body: Body of the request.
             token: Bearer token; empty: none.
+
+        Returns:
+            Body of the answer; empty for a request that waits for the next one.
 
         Raises:
             ProtocolError: The request, or an earlier message of its batch, was refused.
@@ -123,7 +135,17 @@ class SocketTransport:
             self._place.unlink()
 
     def fetch_batch(self, answer: bytes) -> bytes:
-        """Store the answer to the current batch, if it is one, and return the next batch; empty after the timeout."""
+        """Exchange an answer for the next batch; the carrier's side of `post`.
+
+        Args:
+            answer: Answer to the current batch. Empty bytes, `OVER`, and answers to other batches are ignored.
+
+        Returns:
+            The batch that waits for an answer; empty if there is none until the timeout.
+
+        Raises:
+            ValueError: The answer is malformed.
+        """
         with self._changed:
             if (
                 answer not in (b"", OVER)
@@ -153,7 +175,7 @@ class SocketTransport:
 
 
 def _parse_batch_number(answer: bytes) -> int:
-    """Return the number of an answer's batch.
+    """Return the number of the batch that an answer is about.
 
     Raises:
         ValueError: The answer is malformed.
@@ -164,6 +186,7 @@ def _parse_batch_number(answer: bytes) -> int:
     return int(number)
 
 
+# Files of the apps. Words in capitals (TASK, ADDRESS, FLOWER) are replaced by the options of the command.
 HERE = Path(__file__).parent
 FLOWER = "1.42.0"
 """Tested version of Flower."""
@@ -269,7 +292,15 @@ def write_transport(options: TransportOptions) -> None:
 
 
 def write_flower_app(options: TransportOptions, folder: Path) -> str:
-    """Write an app for Flower, its settings and a start script; return usage instructions."""
+    """Write an app for Flower, its settings and a start script.
+
+    Args:
+        options: Path of the task document, and address of Flower's SuperLink.
+        folder: An existing folder, in which ``app``, ``home/config.toml`` and ``launch`` are written.
+
+    Returns:
+        Usage instructions, one line.
+    """
     task = str(Path(options.task).resolve())
     settings = SETTINGS.replace("ADDRESS", options.address)
     texts = {
@@ -282,7 +313,15 @@ def write_flower_app(options: TransportOptions, folder: Path) -> str:
 
 
 def write_nvflare_job(options: TransportOptions, folder: Path) -> str:
-    """Write a job for NVFlare; return usage instructions."""
+    """Write a job for NVFlare.
+
+    Args:
+        options: Path of the task document.
+        folder: An existing folder, in which ``meta.json`` and ``app/config`` are written.
+
+    Returns:
+        Usage instructions, one line.
+    """
     task = json.dumps(str(Path(options.task).resolve()))
     texts = {
         "meta.json": META, "app/config/config_fed_server.json": CONTROLLER.replace("TASK", task),
@@ -293,13 +332,26 @@ def write_nvflare_job(options: TransportOptions, folder: Path) -> str:
 
 
 def read_sources(package: str, app: str) -> Mapping[str, str]:
-    """Return the source files of the app, which import nothing else of dpcurves."""
+    """Return the source files that a copied app needs; they import nothing else of dpcurves.
+
+    Args:
+        package: Folder of the app's Python package, such as ``app/dpcurves_carrier``.
+        app: Name of the file of this package that has the app, such as ``flower.py``.
+
+    Returns:
+        Source texts by path below the app's folder.
+    """
     files = {name: (HERE / name).read_text(encoding="utf-8") for name in ("__init__.py", "transport.py", app)}
     return MappingProxyType({f"{package}/{name}": text for name, text in files.items()})
 
 
 def write_files(folder: Path, texts: Mapping[str, str]) -> None:
-    """Write texts by their paths below a folder; missing folders are created."""
+    """Write text files below a folder, in UTF-8; missing folders are created and old files replaced.
+
+    Args:
+        folder: The folder.
+        texts: Texts by relative path.
+    """
     for name, text in texts.items():
         path = folder / name
         path.parent.mkdir(parents=True, exist_ok=True)

@@ -263,7 +263,17 @@ class SecureSum:
         return (choose_adaptive if adaptive else choose_one_round)(workload, setting)
 
     def plan_query(self, query: Query, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
-        """Plan a query over all sites. Reads no records. Raises `UnsupportedQuery`."""
+        """Return the plan of a query over all sites, whose sums and shares of the noise are added by secure
+        aggregation. No record is read.
+
+        Args:
+            query: Counts or sums.
+            loss: Privacy loss at each site.
+            adjacency: Add-remove or replace-one.
+
+        Raises:
+            UnsupportedQuery: the query is not linear in the records, is weighted, or has too many cells.
+        """
         if not query.is_dense:
             plan = LazyTree().plan(query, loss, adjacency)
         elif isinstance(query, LINEAR_QUERIES):
@@ -305,6 +315,9 @@ class SecureSum:
             holders: All sites, in their order.
             allotment: Proof that the loss of the plan was charged.
             randomness: Without effect.
+
+        Returns:
+            The release: the sum over all sites, and its noise.
 
         Raises:
             ValueError: The payment is for another loss, or the number of sites is wrong.
@@ -418,7 +431,12 @@ def _map_noises(distribution: OutputDistribution, change: Any) -> OutputDistribu
 
 
 def _compute_variance_growth(before: OutputDistribution, after: OutputDistribution) -> float:
-    """Return the largest ratio of the variances of corresponding noises of two distributions; 1 without noises."""
+    """Return the largest ratio of the variances of corresponding noises of two distributions; 1 without noises.
+
+    Args:
+        before: Distribution whose variances are the divisors.
+        after: Distribution of the same form with other noises.
+    """
     variances: list[float] = []
 
     def record_variance(noise: Noise) -> Noise:
@@ -443,6 +461,13 @@ def groups_from_pilot_query(workload: ScoreGroupWorkload, setting: Setting) -> S
     in each.
 
     Formal guarantees: each round is charged separately, and the second query is a function of the first answer.
+
+    Args:
+        workload: The two classes, the score, and how groups are chosen.
+        setting: Loss and adjacency.
+
+    Returns:
+        The releases of all rounds, and the counts and sums of each group.
     """
     score = workload.score
     if score.grid.cells <= TUNING.pilot_intervals:

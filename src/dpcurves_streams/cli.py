@@ -114,8 +114,10 @@ class TupleOptions:
         return has_json_lines
 
     def parse_tuples_per_user(self) -> int | None:
-        """Return the most tuples of one user in one step that are used; None if the option is missing. Raises `Misuse`
-        unless it is a whole number.
+        """Return the most tuples of one user in one step that are used; None if the option is missing.
+
+        Raises:
+            Misuse: the text is no whole number above 0.
         """
         return None if self.tuples_per_user is None else parse_integer("tuples-per-user", self.tuples_per_user)
 
@@ -130,7 +132,11 @@ class StepOptions:
     grace: str = option("SPAN", "Grace period: how long a step waits for late tuples.", "0s")
 
     def to_arguments(self) -> dict[str, Any]:
-        """Return the options as keyword arguments. Raises `Misuse` if the start or the length of a step is missing."""
+        """Return the options as keyword arguments: `start`, `end`, `every` and `grace`, as typed.
+
+        Raises:
+            Misuse: the start or the length of a step is missing.
+        """
         for name in ("start", "every"):
             if getattr(self, name) is None:
                 raise Misuse(name, f"declare it with --{name}: time steps are public and must not depend on the tuples")
@@ -216,7 +222,11 @@ class CountOptions:
 
 
 def _parse_event(text: str) -> Event | Jump | Low:
-    """Return the event of ``jump:LAG:LEAST`` or ``low:STEPS:BELOW``. Raises `Misuse` for other texts."""
+    """Return the event of ``jump:LAG:LEAST`` (a count rises by LEAST within LAG steps) or ``low:STEPS:BELOW``.
+
+    Raises:
+        Misuse: the text has another form.
+    """
     from .readings import Jump, Low
 
     kind, *numbers = text.split(":")
@@ -228,7 +238,11 @@ def _parse_event(text: str) -> Event | Jump | Low:
 
 
 def _read_hierarchy(file: str) -> Forest:
-    """Return the aggregations of a JSON file. Raises `Misuse` if the file cannot be read."""
+    """Return the aggregations of states (sets, nested or disjoint) in a JSON file.
+
+    Raises:
+        Misuse: the file cannot be read or is no JSON.
+    """
     from dpcurves_streams.queries import Forest
 
     try:
@@ -257,7 +271,12 @@ class DriftOptions:
     )
 
     def add_reference_window(self, options: CountOptions) -> CountOptions:
-        """Add to the options a window as long as the reference. Raises `Misuse` if drift cannot be measured."""
+        """Return the options of counts with one more window, as long as the reference period of drift; unchanged
+        without drift.
+
+        Raises:
+            Misuse: drift cannot be measured with these options.
+        """
         if self.drift_since is None:
             return options
         if options.reading not in ("auto", "laplace"):
@@ -268,7 +287,15 @@ class DriftOptions:
         return options if self.drift_since in ("1", *windows) else replace(options, window=[*windows, self.drift_since])
 
     def windows_per_year(self, options: CountOptions, every: str) -> int:
-        """Return the number of windows in a year. Raises `Misuse` if false alarms would be too rare to be simulated."""
+        """Return the number of windows in a year, rounded up, each of which may raise a false alarm.
+
+        Args:
+            options: Options of the counts, which have the width of a window in steps.
+            every: Length of a step, such as ``5m``.
+
+        Raises:
+            Misuse: false alarms would be too rare to be simulated.
+        """
         from dpcurves.arguments import InvalidArgument
 
         from .feed.schedule import parse_span
@@ -289,6 +316,11 @@ class DriftOptions:
     ) -> Iterator[StepReading]:
         """Yield the steps; a step at which a window ends, after the reference window, gets the drift statistics of
         this window.
+
+        Args:
+            readings: Readings of the steps.
+            options: Options of the counts, which have the width of a window.
+            windows_per_year: Number of windows in a year, each of which may raise a false alarm.
         """
         from .readings import DriftWatch, TimeStepReading
 
@@ -413,6 +445,10 @@ def _print_published_texts(plan: Plan) -> None:
 def _print_uncounted_noise(screen: Any, plan: Plan) -> None:
     """Print the standard deviation of the totals of uncounted tuples, and the fraction of the loss for users beyond the
     cap if there is one.
+
+    Args:
+        screen: Console to print on.
+        plan: Plan of the stream.
     """
     from .distributions import CountsAndUncountedTotals
 
@@ -439,7 +475,13 @@ def _multiply_loss(loss: Any, events: int) -> Any:
 
 
 def _write_steps(readings: Iterable[StepReading], shown: OutputOptions, plan: Plan) -> None:
-    """Write and show each step. Show a progress bar if steps go to a file only and have an end."""
+    """Write and show each step. Show a progress bar if steps go to a file only and have an end.
+
+    Args:
+        readings: Readings of the steps, in order.
+        shown: Options of file and terminal.
+        plan: Plan of the stream, which has its number of steps.
+    """
     from .feed.reading import JsonLinesFile
 
     steps: int = getattr(plan.query, "time_steps", None) or 0
@@ -463,7 +505,12 @@ def _write_steps(readings: Iterable[StepReading], shown: OutputOptions, plan: Pl
 
 
 def _print_notes(readings: Iterable[StepReading], *, is_live: bool) -> Iterator[StepReading]:
-    """Yield steps; print each note once to standard error, with --live at the end."""
+    """Yield steps; print each note once to standard error, with --live at the end.
+
+    Args:
+        readings: Readings of the steps.
+        is_live: Whether the terminal shows the newest step; notes are then printed at the end.
+    """
     from dpcurves.curves.result import CurveWarning
 
     printed = dict[Any, str]()
@@ -495,6 +542,10 @@ def _open_live_display(shown: OutputOptions) -> Any:
 def _render_step(reading: StepReading, error: float) -> Any:
     """Return a table of the newest step for the terminal: its first states, windows and events, with uncounted tuples
     and drift below.
+
+    Args:
+        reading: Reading of the step.
+        error: Standard deviation of the noise of a count.
     """
     from rich.console import Group as RenderGroup
     from rich.table import Table
@@ -542,7 +593,22 @@ def _format_cell(line: dict[str, Any], name: str) -> str:
 def _fill_example_options(
     tuples: TupleOptions, asked: CountOptions, steps: StepOptions, price: LossOptions, shown: OutputOptions
 ) -> Any:
-    """Fill missing options with the options of the synthetic day. Given options are never replaced."""
+    """Return all groups of options, completed for ``--example``, a synthetic day of visits. Typed options are never
+    replaced.
+
+    Args:
+        tuples: Options of the tuples and their columns.
+        asked: Options of what is counted.
+        steps: Options of the time steps.
+        price: Options of the privacy loss.
+        shown: Options of the output and the store.
+
+    Returns:
+        The groups of options, in this order.
+
+    Raises:
+        Misuse: an option was typed that the example sets to another value.
+    """
     from .feed.files import END, EVERY, START, STATES
 
     if tuples.events is not None:
@@ -558,7 +624,16 @@ def _fill_example_options(
 
 
 def _fill_options(options: Group, defaults: Group, **needed: Any) -> Group:
-    """Set options that the synthetic day requires. Raises `Misuse` if another value was given."""
+    """Return the options with the values that the synthetic day requires.
+
+    Args:
+        options: Options as typed.
+        defaults: Options of the same class with their default values.
+        needed: Values that the example requires, by name.
+
+    Raises:
+        Misuse: another value was typed.
+    """
     for name, value in needed.items():
         if getattr(options, name) not in (getattr(defaults, name), value):
             raise Misuse(name, f"--example has {value!r} already; leave out this option")

@@ -282,7 +282,11 @@ class PrunedCounts(TimeStepDistribution):
         return self.groups + len(self.parents)
 
     def mark_reached(self, divided: BoolArray) -> BoolArray:
-        """Return a mask of the divided aggregations whose ancestors are all divided."""
+        """Return a mask of the divided aggregations whose ancestors are all divided.
+
+        Args:
+            divided: Whether each aggregation is divided into its parts; parents come first.
+        """
         reached = divided.copy()
         for group, parent in enumerate(self.parents[: self.groups]):
             reached[group] &= parent < 0 or reached[parent]
@@ -296,7 +300,14 @@ class PrunedCounts(TimeStepDistribution):
         return frontier
 
     def sum_nodes(self, values: Sequence[float]) -> tuple[FloatArray, FloatArray]:
-        """Return counts of all nodes and the variances of their noise, as sums of counted nodes; 0 for pruned nodes."""
+        """Return the counts of all nodes of the hierarchy, as sums of the counted nodes below them.
+
+        Args:
+            values: Released values of a step: which groups are divided, then noisy counts.
+
+        Returns:
+            Counts and noise variances, (nodes,) each; 0 for pruned nodes.
+        """
         divided = np.array(values[: self.groups]) > 0
         counted = self.mark_frontier(divided)
         counts = np.where(counted, np.array(values[self.groups :], dtype=np.float64), 0.0)
@@ -450,7 +461,9 @@ class BufferedPrefixes(PrefixDistribution):
         return self.noise.variance / 4.0**LATTICE_BITS
 
     def _covariance(self, time_step: int) -> FloatArray:
-        """Return the covariance of the estimator's errors after step `time_step`: whole runs are cached."""
+        """Return the covariance of the errors of the buffers and of the total after step `time_step`, (buffers + 1,
+        buffers + 1). It is cached for whole runs.
+        """
         ends = _last_steps(self.runs)
         whole = bisect_right(ends, time_step)
         covariance = _moments_of_runs(self.decays, self.weights, self.runs)[whole].covariance
@@ -535,7 +548,11 @@ class BufferedEstimator:
         self._totals = np.zeros(distribution.keys)
 
     def estimate_next(self, values: FloatArray) -> FloatArray:
-        """Return the totals after the values of the next step, (keys,)."""
+        """Return the totals after the values of the next step, (keys,).
+
+        Args:
+            values: Released values of the step, (keys,).
+        """
         self._time_step += 1
         run = self._distribution.run_of_step(self._time_step)
         decayed = self._buffers * self._decays
@@ -605,7 +622,13 @@ class BufferedMoments(NamedTuple):
 def _moments_of_runs(
     decays: tuple[Fraction, ...], weights: tuple[int, ...], runs: tuple[WeightedSteps, ...]
 ) -> list[BufferedMoments]:
-    """Return the moments of the buffers after the first 0, 1, 2, ... runs of steps: one element more than runs."""
+    """Return the moments of the buffers after the first 0, 1, 2, ... runs of steps: one element more than runs.
+
+    Args:
+        decays: Decay of each buffer per step.
+        weights: Weight of each buffer in a released value.
+        runs: Runs of steps with one weight, in order.
+    """
     moments = [BufferedMoments.of_no_step(len(decays))]
     for run in runs:
         pieces = _pieces_of_run(decays, weights, run, run.steps)
@@ -616,7 +639,14 @@ def _moments_of_runs(
 def _pieces_of_run(
     decays: tuple[Fraction, ...], weights: tuple[int, ...], run: WeightedSteps, steps: int
 ) -> list[BufferedMoments]:
-    """Return the moments of pieces of 1, 2, 4, ... steps that add up to so many steps of a run."""
+    """Return the moments of pieces of 1, 2, 4, ... steps that add up to so many steps of a run.
+
+    Args:
+        decays: Decay of each buffer in a step.
+        weights: Weight of each buffer.
+        run: The run, of steps with equal weights.
+        steps: Number of steps.
+    """
     doubled = _doubled_moments(decays, weights, run)
     return [moments for moments, bit in zip(doubled, reversed(f"{steps:b}"), strict=False) if bit == "1"]
 
@@ -625,7 +655,13 @@ def _pieces_of_run(
 def _doubled_moments(
     decays: tuple[Fraction, ...], weights: tuple[int, ...], run: WeightedSteps
 ) -> list[BufferedMoments]:
-    """Return the moments of 1, 2, 4, ... steps of a run, up to its length."""
+    """Return the moments of 1, 2, 4, ... steps of a run, up to its length.
+
+    Args:
+        decays: Decay of each buffer per step.
+        weights: Weight of each buffer in a released value.
+        run: Steps with one weight.
+    """
     doubled = [BufferedMoments.of_step(decays, weights, run)]
     while 2 ** len(doubled) <= run.steps:
         doubled.append(doubled[-1].followed_by(doubled[-1]))
@@ -762,7 +798,8 @@ class PrefixTree:
 
     @cached_property
     def weights(self) -> tuple[int, ...]:
-        """Nearly optimal weight of a node's noise in its estimate, in units of ``1 / WEIGHT_PARTS``.
+        """Nearly optimal weight of a node's own noisy count in its estimate, on each level with children, in units of
+        ``1 / WEIGHT_PARTS``.
 
         Computed in exact fractions.
         """
@@ -931,7 +968,12 @@ class TreeCounts(PrefixDistribution):
         return total
 
     def _count_whole_blocks(self, position: int, time_step: int) -> int:
-        """Return the number of whole blocks of one epoch between the end of a block and a step."""
+        """Return the number of whole blocks of one epoch between the end of a block and a step.
+
+        Args:
+            position: Step at which a block ends.
+            time_step: Later step.
+        """
         start = 0
         for epoch in self.epochs[:-1]:
             if position < start + epoch.time_steps:
@@ -1059,7 +1101,14 @@ class RunningTotalEstimator:
         return self._variances[-1] - (0.0 if width is None else self._variances[-1 - width])
 
     def defer_variance(self, width: int | None) -> Callable[[], float]:
-        """Return a function that computes `variance` after this step, also when later steps were estimated."""
+        """Return a function that computes `variance` after this step, also when later steps were estimated.
+
+        Args:
+            width: Width of a window in steps; None: the running total.
+
+        Returns:
+            Function without arguments that returns the noise variance.
+        """
         if isinstance(self._distribution, PrefixDistribution):
             distribution = self._distribution
             states = self._states
@@ -1069,7 +1118,11 @@ class RunningTotalEstimator:
         return lambda: variance
 
     def _estimate_time_step(self, values: Sequence[int]) -> tuple[float, float]:
-        """Return the unbiased number of counted tuples of one step, over all states, and its noise variance."""
+        """Return the unbiased number of counted tuples of one step, over all states, and its noise variance.
+
+        Args:
+            values: Released values of the step.
+        """
         distribution = self._distribution
         if isinstance(distribution, IntervalSums):
             return float(sum(values)), self._states * distribution.levels[-1].noise.variance

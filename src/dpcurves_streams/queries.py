@@ -1,8 +1,8 @@
 """Queries of streams under continual observation: counts at every time step, also along a hierarchy of categories.
 
-A stream is a sequence of timestamped tuples (rows). Each tuple falls into one time step, and into one state: a category
-or a cell of a grid, such as the access point that a phone used. A query says what is counted at every step, and how the
-counts will be read. The mechanism and its noise are chosen from it.
+A stream is a sequence of timestamped tuples (rows). Each tuple falls into one time step, and into one *state*: a
+category or a cell of a grid, such as the access point that a phone used. A query says what is counted at every step,
+and how the counts will be read. The mechanism and its noise are chosen from it.
 
     TimeStepQuery           counts of tuples in each state, at every step
     GroupedTimeStepQuery    also which successive steps have similar counts, so that they can be averaged (PeGaSus)
@@ -54,7 +54,7 @@ class Forest:
         members: Indices of the states of each aggregation, ascending.
 
     Raises:
-        ValueError: a name is used twice, an aggregation is empty, or two aggregations overlap or are equal.
+        ValueError: A name is used twice, an aggregation is empty, or two aggregations overlap or are equal.
 
     >>> campus = Forest.from_json({"campus": {"east": ["a", "b"], "west": ["c"]}, "library": ["d"]})
     >>> campus.states, campus.names, campus.parents
@@ -81,7 +81,7 @@ class Forest:
                 the order in which they are named first.
 
         Raises:
-            ValueError: two aggregations overlap without nesting, an aggregation is empty, or names are not different.
+            ValueError: Two aggregations overlap without nesting, an aggregation is empty, or names are not different.
         """
         named = {name: require_sequence("hierarchy", states, "a list of states") for name, states in sets.items()}
         states = tuple(dict.fromkeys(state for members in named.values() for state in members))
@@ -97,14 +97,18 @@ class Forest:
             stored: The outermost object, as ``json.loads`` returns it; at most 64 levels.
 
         Raises:
-            TypeError: a part is neither a list of texts nor a nonempty object.
-            ValueError: a name is used twice, or an aggregation is empty.
+            TypeError: A part is neither a list of texts nor a nonempty object.
+            ValueError: A name is used twice, or an aggregation is empty.
         """
         return cls.from_sets(_flatten_hierarchy(stored, 0))
 
     @property
     def parents(self) -> tuple[int, ...]:
-        """For each aggregation, then for each state: the index of the smallest aggregation that contains it, or -1."""
+        """For each aggregation, then for each state: the index of the smallest aggregation that contains it, or -1.
+
+        Raises:
+            ValueError: Two aggregations overlap without nesting, or are equal.
+        """
         innermost = [-1] * len(self.states)
         parents = list[int]()
         for number, states in enumerate(self.members):
@@ -133,7 +137,13 @@ class Forest:
         return max(self.depths) + 1
 
     def count_nodes(self, state_counts: Sequence[int]) -> list[int]:
-        """Return the counts of all aggregations, then of all states, from the counts of the states.
+        """Add up the counts of states along the forest.
+
+        Args:
+            state_counts: Count of each state, in the order of `states`.
+
+        Returns:
+            The counts of all aggregations, in the order of `names`, then those of all states.
 
         >>> Forest.from_sets({"both": ["a", "b"]}).count_nodes([3, 4])
         [7, 3, 4]
@@ -142,8 +152,18 @@ class Forest:
 
 
 def _flatten_hierarchy(node: Any, depth: int) -> dict[str, list[str]]:
-    """Return the states of each aggregation of a nested object, from outer to inner. Raises `WrongArgumentType` or
-    `InvalidArgument` for other objects.
+    """Return the names of the states of each aggregation of a nested object, by its name, from outer to inner.
+
+    Args:
+        node: JSON object whose values are lists of states or further objects.
+        depth: Number of objects that contain this one; at most 64.
+
+    Raises:
+        WrongArgumentType: A part is neither a list of texts nor a nonempty object, or is nested too deeply.
+        InvalidArgument: Two aggregations have the same name.
+
+    >>> _flatten_hierarchy({"campus": {"east": ["a", "b"], "west": ["c"]}}, 0)
+    {'campus': ['a', 'b', 'c'], 'east': ['a', 'b'], 'west': ['c']}
     """
     if not isinstance(node, Mapping) or not node or depth > 64:  # levels of nested aggregations
         raise WrongArgumentType(
@@ -179,7 +199,7 @@ class TimeStepQuery(Query):
         read: Whether single steps are read, or prefixes: running totals and their differences.
 
     Raises:
-        ValueError: there are too few or too many steps, or a window is not above 0.
+        ValueError: There are too few or too many steps, or a window is not above 0.
     """
 
     time_steps: int | None = None
@@ -214,7 +234,7 @@ class GroupedTimeStepQuery(TimeStepQuery):
         forest: Aggregations of the states of the only axis, each grouped by itself; None: states only.
 
     Raises:
-        ValueError: the fraction is not strictly between 0 and 1, the deviation is not from 0 to 2000, or the axis does
+        ValueError: The fraction is not strictly between 0 and 1, the deviation is not from 0 to 2000, or the axis does
             not have the states of the forest.
     """
 
@@ -262,7 +282,7 @@ class HierarchyQuery(TimeStepQuery):
         forest: The aggregations; its states are the values of the only axis.
 
     Raises:
-        ValueError: the axis has other states.
+        ValueError: The axis has other states.
     """
 
     forest: Forest = field(kw_only=True)
@@ -273,7 +293,13 @@ class HierarchyQuery(TimeStepQuery):
 
     @classmethod
     def from_forest(cls, column: str, forest: Forest, time_steps: int | None = None) -> HierarchyQuery:
-        """Return the query of a forest whose states are the values of a column."""
+        """Return the query of a forest whose states are the values of a column.
+
+        Args:
+            column: Name of the column.
+            forest: The aggregations of its values.
+            time_steps: Public number of time steps; None: without end.
+        """
         return cls((Categories(column, forest.states),), time_steps, forest=forest)
 
 
@@ -286,7 +312,7 @@ class PrunedQuery(HierarchyQuery):
         budget_fraction: Fraction of the loss for the decisions to divide.
 
     Raises:
-        ValueError: `minimum` is negative, or the fraction is not strictly between 0 and 1.
+        ValueError: `minimum` is negative or too large, or the fraction is not strictly between 0 and 1.
     """
 
     minimum: int = 0
@@ -322,7 +348,7 @@ class UncountedReason(Enum):
 
 
 TUPLE_REASONS = tuple(reason for reason in UncountedReason if reason is not UncountedReason.BEYOND_CAP)
-"""Reasons that count tuples: each used tuple is in one state or has one of these reasons."""
+"""Reasons whose totals count tuples: each used tuple is in one state or has one of these reasons."""
 
 
 def released_reasons(is_capped: bool) -> tuple[UncountedReason, ...]:
@@ -356,7 +382,11 @@ def uncounted_query(reasons: tuple[UncountedReason, ...], time_steps: int | None
 
 
 def require_states(axes: tuple[Axis | Categories, ...], forest: Forest) -> None:
-    """Raise `ValueError` unless there is exactly one axis, whose categories are the states of a forest in its order."""
+    """Require that a query has exactly one axis, whose categories are the states of a forest in its order.
+
+    Raises:
+        ValueError: The axes are others.
+    """
     (axis,) = axes if len(axes) == 1 else (None,)
     if not isinstance(axis, Categories) or axis.values != forest.states:
         raise InvalidArgument(

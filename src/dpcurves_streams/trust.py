@@ -1,11 +1,12 @@
 """Central differential privacy for streams: a trusted curator sees the tuples, and releases noisy counts at each step.
 
 Each tuple (row) of a stream falls into one time step. A step's window closes when no more tuples are accepted for it;
-then its exact counts are known, and are released with noise.
+then its exact counts are known, and are released with noise. The methods of `CentralStream`, in the order of use:
 
-    plan           public: noise distribution and loss of all steps, before any tuple
-    open_stream    the state before the first step, or a stored state
-    step           the release of the next closed window, and the state after it
+    plan            public: noise distribution and loss of all steps, before any tuple
+    open_stream     the state before the first step, or a stored state
+    step            exact counts of the next closed window -> its release, and the state after it
+    encode_state    the state as bytes, to be stored
 
 The caller stores the release and the state of a step in one transaction, before it shows the release or takes the next
 step. So no step is ever released twice with different noise.
@@ -31,7 +32,13 @@ from dpcurves_streams.queries import TimeStepQuery
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
 class StreamMechanismState:
-    """SECRET. The state of a stream's mechanism after a time step. It has no repr."""
+    """SECRET. The state of a stream's mechanism after a time step.
+
+    It has no repr, so that no log shows it.
+
+    Attributes:
+        state: The state, of a class of the mechanism; it may hold exact counts and noise.
+    """
 
     state: Any
 
@@ -51,15 +58,18 @@ class CentralStream:
     mechanism: Sequential[Any]
 
     def plan(self, query: TimeStepQuery, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
-        """Return the curator's plan for a query of a stream. Touches no data.
+        """Return the curator's plan for a query of a stream, from public facts alone.
 
         Args:
             query: What is counted at each time step.
             loss: The privacy loss of all steps together.
             adjacency: The neighbouring relation: which two streams the loss is about.
 
+        Returns:
+            The plan, with the noise distribution and the expected error of all steps.
+
         Raises:
-            UnsupportedQuery: the mechanism cannot answer the query.
+            UnsupportedQuery: The mechanism cannot answer the query.
         """
         plan = self.mechanism.plan(query, loss, adjacency)
         return replace(plan, made_by=f"one curator: {plan.made_by}")
@@ -72,7 +82,7 @@ class CentralStream:
             standing: Stored state after the last released step; None: the stream begins.
 
         Raises:
-            ValueError: the state does not belong to the last time step, or to this mechanism and plan.
+            ValueError: The state does not belong to the last time step, or to this mechanism and plan.
         """
         if standing is None:
             return StreamMechanismState(self.mechanism.begin(plan))
@@ -93,7 +103,7 @@ class CentralStream:
             time_step: Number of the window's step, from 1.
 
         Raises:
-            ValueError: the window is not the next one.
+            ValueError: The window is not the next one.
         """
         require_next(time_step, stream_state.state)
 
@@ -120,7 +130,7 @@ class CentralStream:
             The release, and the state after this step.
 
         Raises:
-            ValueError: the charge is for another loss.
+            ValueError: The allotment pays for another loss than the plan's.
         """
         require_charged(allotment, plan)
         before: State = stream_state.state

@@ -108,6 +108,11 @@ def describe_log_rank_test(
     groups with the same strata and `sure`, the settings of the intervals, asks for intervals for the population.
 
     With several columns of categories, the first has the groups, and the other columns define strata.
+
+    Args:
+        curves: Survival curves by category.
+        sure: Settings of the intervals.
+        weights: Powers rho and gamma of the weighted test (Fleming and Harrington); (0, 0): the usual test.
     """
     group, *strata = curves.columns
     groups: dict[Any, dict[Any, Survival]] = {}
@@ -213,8 +218,17 @@ class CompetingRisksReadingOptions(TimeReadingOptions):
 
 
 def _require_times_on_grid(grid: Grid, until: float | None, times: tuple[float, ...], since: float | None) -> None:
-    """Raise `Misuse` for a time beyond the grid, and for a landmark of `times` that is not after `since`, both rounded
-    to edges."""
+    """Check that all typed times lie on the grid, and that landmarks come after `since`, both rounded to edges.
+
+    Args:
+        grid: Time grid.
+        until: Last time; None: not typed.
+        times: Landmarks.
+        since: Time of the condition; None: not typed.
+
+    Raises:
+        Misuse: a time is beyond the grid, or a landmark is not after `since`.
+    """
     import numpy as np
 
     for name, time in (("until", until), ("since", since), *(("times", landmark) for landmark in times)):

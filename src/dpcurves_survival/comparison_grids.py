@@ -1,13 +1,14 @@
-"""Forecast which number of cells of time compares two arms of a trial most exactly.
+"""Forecast which number of cells of time compares survival in two arms of a trial most exactly.
 
-Many narrow cells add noise to the numbers at risk. Few wide cells hide the order of events inside them. The best number
-of cells depends on public numbers alone: privacy loss, neighbouring relation and number of records.
+A differentially private survival curve is computed from noisy counts in cells of time. Many narrow cells add noise to
+the numbers at risk. Few wide cells hide the order of events inside them. The best number of cells depends on public
+numbers alone: privacy loss, neighbouring relation and number of records.
 
 `forecast_comparison` simulates answers for each number of cells. Its measure is the half width of the 95 % interval of
 the difference of restricted mean survival times, which covers any order of the events inside cells. `describe_plan`
 recommends other cells if they reduce the half width by a factor of `Tuning.gain` or more.
 
-Formal guarantees: no confidential record is read, and no budget is spent.
+Formal guarantees: all records are simulated, so no confidential record is read, and no budget is spent.
 """
 
 from __future__ import annotations
@@ -45,7 +46,7 @@ from .survival_readings import risk_table_from_events
 
 @dataclass(frozen=True, slots=True)
 class Tuning:
-    """Numbers of the forecast of a comparison."""
+    """Numbers that steer the forecast of a comparison. Privacy does not depend on them."""
 
     cells: tuple[int, ...] = (6, 12, 24, 48, 96)  # numbers of cells to try, besides the number of the question
     draws: int = 400  # simulated draws of the noise
@@ -55,27 +56,9 @@ class Tuning:
 
 
 TUNING = Tuning()
+"""The default tuning."""
 ARM = Categories("arm", (0, 1))
 """Column of the two arms, in the question whose errors are forecast."""
-
-
-def censor_times(places: Places) -> Callable[[Generator, int], tuple[FloatArray, Bits]]:
-    """Return a sampler of observed times and event indicators from a sampler of event times.
-
-    Half of the records have an independent censoring time. It is observed if it comes before the event.
-
-    Args:
-        places: Sampler of event times, as fractions of the grid.
-    """
-
-    def sample_times(draw: Generator, size: int) -> tuple[FloatArray, Bits]:
-        """Return observed times, as fractions of the grid, and 1 for an event or 0 for censoring, each (size,)."""
-        time = places(draw, size)
-        until = 1.3 * places(draw, size)
-        until = np.where(draw.random(size) < 0.5, until, np.inf)
-        return np.minimum(time, until), (time <= until).astype(np.int64)
-
-    return sample_times
 
 
 class ComparisonForecast(NamedTuple):
@@ -114,14 +97,14 @@ def forecast_comparison(
         records: The number of records of both arms together: public, or a guess of it.
         until: The time up to which means are compared; None: the end of the grid.
         cells: Numbers of cells to try; None: 6, 12, 24, 48, 96 and the number of the question.
-        generator: Random numbers for records and noise.
+        generator: Random generator for records and noise; None: a fixed public seed, so that results can be repeated.
         tuning: Numbers that steer the forecast.
 
     Returns:
         The forecast of each number of cells, in increasing order.
 
     Raises:
-        ValueError: the grid has declared values, or a number is below 2.
+        ValueError: The grid has declared values, or a number is below 2.
         TypeError: `question` is no `SurvivalQuestion`, or a loss or an adjacency is something else.
 
     >>> import dpcurves as dp
@@ -168,14 +151,39 @@ def forecast_comparison(
     return tuple(forecasts)
 
 
+def censor_times(places: Places) -> Callable[[Generator, int], tuple[FloatArray, Bits]]:
+    """Return a sampler of observed times and event indicators from a sampler of event times.
+
+    Half of the records have an independent censoring time. It is observed if it comes before the event.
+
+    Args:
+        places: Sampler of event times, as fractions of the grid: a function of a random generator and a number.
+
+    Returns:
+        A function of a random generator and a number of records.
+    """
+
+    def sample_times(draw: Generator, size: int) -> tuple[FloatArray, Bits]:
+        """Return observed times, as fractions of the grid, and 1 for an event or 0 for censoring, each (size,)."""
+        time = places(draw, size)
+        until = 1.3 * places(draw, size)
+        until = np.where(draw.random(size) < 0.5, until, np.inf)
+        return np.minimum(time, until), (time <= until).astype(np.int64)
+
+    return sample_times
+
+
 def _count_expected_records(grid: Grid, time: FloatArray, event: IntArray, records: float) -> FloatArray:
-    """Return the expected counts of censored records and of events in an arm, shape (2, cells + 2).
+    """Return the expected counts of an arm from simulated records.
 
     Args:
         grid: Cells of time.
-        time: Simulated times, as fractions of the grid.
-        event: 1 for an event, 0 for a censored record.
-        records: Number of records of the arm.
+        time: Simulated times, as fractions of the grid, (records,).
+        event: 1 for an event, 0 for a censored record, (records,).
+        records: Number of records of the arm, to which the counts are scaled.
+
+    Returns:
+        Counts of censored records and of events, (2, cells + 2); the first and last cells are outside the grid.
     """
     cells = grid.with_outside(Outside.APART).cell_of(interpolate_grid(grid, time))
     counts = np.stack(
@@ -187,14 +195,17 @@ def _count_expected_records(grid: Grid, time: FloatArray, event: IntArray, recor
 def _bound_restricted_means(
     grid: Grid, counts: FloatArray, noise: FloatArray, until: float
 ) -> tuple[FloatArray, FloatArray]:
-    """Return draws of the lowest and of the highest restricted mean that noisy counts of an arm allow, shape (draws,)
-    each.
+    """Bound the restricted mean survival time of an arm over all orders of events inside cells.
 
     Args:
         grid: Cells of time.
         counts: Released counts of censored records and of events, shape (2, cells + 2).
         noise: Simulated noise of both, shape (draws, 2, cells + 2).
         until: Time up to which means are restricted.
+
+    Returns:
+        Draws of the lowest and of the highest restricted mean that the counts allow, in the unit of time, (draws,)
+        each.
     """
     tables = [
         EventTable(count_at_risk(part[1], part[0]), count_censored_inside(part[0]))
@@ -211,8 +222,16 @@ def _bound_restricted_means(
 def describe_plan(
     question: SurvivalQuestion, loss: PrivacyLoss, adjacency: Neighbours, records: int
 ) -> tuple[str, ...]:
-    """Return a line for the plan of a question by groups if other cells compare two groups clearly better, else no
-    line.
+    """Recommend other cells for a survival question by groups, if they compare two groups clearly better.
+
+    Args:
+        question: The question.
+        loss: The loss of the question.
+        adjacency: Replace-one or add-remove.
+        records: Number of records of all groups together: public, or a guess of it.
+
+    Returns:
+        One line of text; empty if the cells of the question are good enough, or no two groups are compared.
     """
     compared = count_compared_records(question, records)
     if compared is None:

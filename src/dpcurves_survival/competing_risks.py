@@ -199,6 +199,10 @@ class CompetingRisks(IntervalResult):
 
         They are for the estimate from exact times of these records; with `population`, for the population, which needs
         independent units of one record each, and censoring that is independent of later events.
+
+        Args:
+            level: Confidence level, between 0 and 1.
+            population: If True, the bands are for the population.
         """
         level = require_probability("level", level)
         draws = READ.sample_group(self, 0, population=population)
@@ -231,6 +235,10 @@ class CompetingRisks(IntervalResult):
 
         Bands are for these records or, with `population`, for the population. Numbers at risk are always of these
         records.
+
+        Args:
+            level: Confidence level of the bounds; None: without bounds.
+            population: If True, the bands are for the population.
         """
         return super().to_frame(level=level, population=population)
 
@@ -289,6 +297,10 @@ class CompetingRisks(IntervalResult):
     def hazard_ratio(self, other: CompetingRisks, cause: Category) -> Estimate:
         """Return the cause-specific hazard ratio over another group; see `dpcurves.hazard_ratio`.
 
+        Args:
+            other: Result for the other group.
+            cause: The cause.
+
         Raises:
             ValueError: the cause does not exist, or grids or causes differ.
         """
@@ -296,13 +308,22 @@ class CompetingRisks(IntervalResult):
         return estimate_hazard_ratio(f"hazard ratio of {cause}", (self, other), READ, row)
 
     def _cause_index(self, cause: Category) -> int:
-        """Return the row of this cause in `causes`. Raises `InvalidArgument` if it is not there."""
+        """Return the row of a cause in `causes`.
+
+        Raises:
+            InvalidArgument: there is no such cause.
+        """
         if not isinstance(cause, Hashable) or cause not in self.causes:
             raise InvalidArgument("cause", f"must be one of {', '.join(map(str, self.causes))}")
         return self.causes.index(cause)
 
     def _require_same_causes(self, other: CompetingRisks, cause: Category) -> int:
-        """Return the row of this cause in `causes`. Raises unless `other` has the same causes on the same grid."""
+        """Check that another group has the same causes on the same grid; return the row of a cause in `causes`.
+
+        Raises:
+            WrongArgumentType: `other` is no result with competing risks.
+            InvalidArgument: causes or grids differ, or there is no such cause.
+        """
         require_type("other", other, CompetingRisks, "competing risks of another group")
         if other.causes != self.causes or not np.array_equal(other.x, self.x):
             raise InvalidArgument(
@@ -363,7 +384,9 @@ class CompetingRisks(IntervalResult):
 
     @cached_property
     def _shrunken_hazards(self) -> HazardPosterior | None:
-        """Shrunken hazards of all causes together, as in `Survival`; None if the noise is negligible."""
+        """Hazards of all causes together, shrunk by empirical Bayes where noise dominates; None if the noise is
+        negligible.
+        """
         noise = list[FloatArray]()
         generator = public_generator(None)
         for turn in self.evidence:
@@ -452,8 +475,11 @@ class CompetingRisks(IntervalResult):
 
     @classmethod
     def _from_json(cls, document: display.CurveDocument) -> CompetingRisks:
-        """Return the result from a parsed JSON document. Raises `InvalidArgument` unless it has one row of counts
-        for the censored and one for each cause."""
+        """Return the result from a parsed JSON document.
+
+        Raises:
+            InvalidArgument: there is not one row of counts for the censored and one for each cause.
+        """
         question, turns = document.question, document.releases
         causes = tuple(question["causes"])
         grid = grid_from_cells(question, document.arrays["x"], Outside.APART)
@@ -466,7 +492,15 @@ class CompetingRisks(IntervalResult):
 
     def key_columns(self, level: float, *, population: bool = True) -> dict[str, Any]:
         """Return the number at risk at the beginning, and each cause's share with an event at the end of follow-up with
-        the band there."""
+        the band there.
+
+        Args:
+            level: Confidence level of the band.
+            population: Whether the band for the population is included.
+
+        Returns:
+            Values by column name.
+        """
         end = int(np.flatnonzero(np.isfinite(self.incidence[0]))[-1])
         edges = len(self.x)
         columns: dict[str, Any] = {"records": float(self.at_risk[0])}
@@ -501,7 +535,13 @@ class CompetingRisks(IntervalResult):
 
 
 def split_curves_by_cause(hazards: HazardPosterior, cause_fractions: FloatArray, event_times: FloatArray) -> Curves:
-    """Return the curves of total hazards, divided between causes in each cell, (causes, cells)."""
+    """Return the curves of total hazards, divided between causes in each cell, (causes, cells).
+
+    Args:
+        hazards: Weighted draws of the total hazard in each cell.
+        cause_fractions: Fraction of each cause in the events of a cell.
+        event_times: Event time of each cell, (cells,).
+    """
     survival = np.cumprod(1 - hazards.hazard, axis=1)
     before = np.concatenate([np.ones((len(survival), 1)), survival[:, :-1]], axis=1)
     come, hazard = (
@@ -585,7 +625,12 @@ class CompetingRisksQuestion(TableQuestion):
         return Categories(self.event, (self.censored_value, *self.causes))
 
     def steps(self, setting: Setting) -> Needs[Any]:
-        """Ask for one table: counts of censored records and of events of each cause in each cell."""
+        """Yield the only query: counts of censored records and of events of each cause in each time cell. Return the
+        result, or one by category.
+
+        Args:
+            setting: Without effect: the table is the same for any loss.
+        """
         axis = Axis(self.time, self.grid.with_outside(Outside.APART))
         rows = 1 + len(self.causes)
         table = yield from ask_workload(

@@ -1,15 +1,15 @@
-"""Forecast the errors of survival questions before budget is spent.
+"""Forecast the errors of differentially private survival questions before budget is spent, by simulated releases.
 
-For each type of question, records are synthesised (`_time_columns` and others), answered with noise, and the result is
+For each type of question, records are synthesised, the question is answered on them with noise, and the result is
 compared with the estimate from exact counts of the same records. The error is
 
-- for curves (Kaplan-Meier, Turnbull, incidences), the root mean square difference over the edges of the grid;
-- for the area under a ROC curve, the absolute difference.
+    for curves (Kaplan-Meier, Turnbull, incidences)    the root mean square difference over the edges of the grid
+    for the area under a ROC curve                     the absolute difference
 
-`FORECASTS` registers one `ForecastKind` per type of question. Records may also be like those of a released curve
-(`distribution_from_curve`).
+`FORECASTS` has one `ForecastKind` per type of question: functions that synthesise its columns and measure its error.
+`distribution_from_curve` synthesises records like those of an already released curve instead.
 
-Formal guarantees: no confidential record is read, and no budget is spent.
+Formal guarantees: all records are synthetic, so no confidential record is read, and no budget is spent.
 """
 
 from __future__ import annotations
@@ -56,14 +56,18 @@ from .survival_models import HorizonCounts, SurvivalModel, SurvivalModelQuestion
 
 
 TIMES = MappingProxyType({name: censor_times(PLACES[name]) for name in ("a hill", "a long tail", "tied values")})
+"""Samplers of censored times, as fractions of the grid, by the name of the distribution of event times."""
 
 
 def _time_columns(question: SurvivalQuestion, sample: tuple[FloatArray, Bits]) -> Table:
     """Return synthetic columns for a question: times on its grid, and the value of its event column.
 
     Args:
-        question: The question.
+        question: The question, which names the columns.
         sample: Times as fractions of the grid, and event indicators, shape (records,) each.
+
+    Returns:
+        Arrays of shape (records,) by column name.
     """
     time, event = sample
     values = event_categories(question).values
@@ -99,7 +103,10 @@ SURVIVAL_FORECAST = ForecastKind(
 
 
 def _trace_curve(curve: Survival) -> rehearsals.Traced:
-    """Return the points of a curve past the end of follow-up, with its band, for a plot of the forecast."""
+    """Return edges, survival and the band's lower and upper limits of a curve, for a plot of the forecast.
+
+    The curve is extrapolated past the end of follow-up; all arrays have the shape (cells + 1,).
+    """
     return (curve.x, curve.extrapolated_survival, *curve.band(LEVEL))
 
 
@@ -107,7 +114,7 @@ def _trace_curve(curve: Survival) -> rehearsals.Traced:
 
 
 def _unbounded_columns(question: Any, sample: Any) -> dict[str, Any]:
-    """Return synthetic columns for a question that finds its own range, with times from 0 to 1,000."""
+    """Return synthetic columns, as `_time_columns`, for a question without a grid: times from 0 to 1,000."""
     # even cells, since the question finds its own grid
     return _time_columns(question.with_grid(Grid(0, 1000, cells=100)), sample)
 
@@ -116,12 +123,12 @@ def _unbounded_columns(question: Any, sample: Any) -> dict[str, Any]:
 
 
 def _weighted_columns(question: Any, sample: Any) -> Table:
-    """Return synthetic columns for a weighted question: times, events and survey weights."""
+    """Return synthetic columns, by name, for a weighted question: times, events and survey weights."""
     return {**_time_columns(question, sample), question.weight: synthesise_weights(question, len(sample[1]))}
 
 
 def _weighted_error(question: Any, curve: Survival, records: Columns) -> float:
-    """Return `survival_error` against the weighted Kaplan-Meier estimate of the synthetic records."""
+    """Return the root mean square error of a weighted curve against the weighted Kaplan-Meier estimate of `records`."""
     return survival_error(question, curve, records, weight_steps(question, records))
 
 
@@ -135,6 +142,9 @@ def count_cells(records: Columns, *sides: tuple[str, Grid | Categories]) -> Floa
         records: Synthetic records by column.
         sides: For each axis, the name of the column and its categories or grid. Numbers outside a grid are counted in
             the first and the last place of its axis.
+
+    Returns:
+        Counts, with one axis for each of `sides`; a grid has two more places than cells.
     """
     places = []
     shape = []
@@ -153,7 +163,12 @@ def count_cells(records: Columns, *sides: tuple[str, Grid | Categories]) -> Floa
 
 
 def _cause_columns(question: Any, sample: Any) -> dict[str, Any]:
-    """Return synthetic columns of competing risks, in which the causes alternate among records with an event."""
+    """Return synthetic columns of competing risks: times, and causes that alternate among records with an event.
+
+    Args:
+        question: The question, which names the columns and the causes.
+        sample: Times as fractions of the grid, and event indicators, (records,) each.
+    """
     time, event = sample
     kinds = np.arange(len(event)) % len(question.causes) + 1
     values = np.array([question.censored_value, *question.causes], dtype=object)
@@ -161,7 +176,13 @@ def _cause_columns(question: Any, sample: Any) -> dict[str, Any]:
 
 
 def _cause_error(question: Any, risks: CompetingRisks, records: Columns) -> float:
-    """Return the root mean square error of the incidences of all causes against those from exact counts."""
+    """Return the root mean square error of the incidences of all causes against those from exact counts.
+
+    Args:
+        question: The question, which names the columns and the causes.
+        risks: The released incidences.
+        records: Synthetic records by column.
+    """
     event = Categories(question.event, (question.censored_value, *question.causes))
     censored, *events = count_cells(records, (question.event, event), (question.time, question.grid))
     table = risk_table_from_counts(censored, events, tied=True)
@@ -177,6 +198,10 @@ def _entry_columns(question: Any, sample: Any) -> dict[str, Any]:
     """Return synthetic columns with delayed entry.
 
     A third of the records enter at the start of the grid, the others on the way to their exit.
+
+    Args:
+        question: The question, which names the columns of entry, exit and event.
+        sample: Times as fractions of the grid, and event indicators, (records,) each.
     """
     columns = _time_columns(question, sample)
     lower = question.grid.lower
@@ -185,7 +210,13 @@ def _entry_columns(question: Any, sample: Any) -> dict[str, Any]:
 
 
 def _entry_error(question: Any, curve: variants.DelayedEntry, records: Columns) -> float:
-    """Return the root mean square error of survival with delayed entry against the estimate from exact counts."""
+    """Return the root mean square error of survival with delayed entry against the estimate from exact counts.
+
+    Args:
+        question: The question, which names the columns of entry, exit and event.
+        curve: The released curve.
+        records: Synthetic records by column.
+    """
     is_event = np.where(np.asarray(records[question.event]) == question.event_value, 1, 0)
     columns = {**records, question.event: is_event}
     grid = question.grid
@@ -205,6 +236,10 @@ def _interval_censored_columns(question: Any, sample: Any) -> dict[str, Any]:
 
     An event is first seen up to 3/16 of the grid after it. Records without an event have infinity as the first
     examination with it.
+
+    Args:
+        question: The question, which names the columns of both examinations.
+        sample: Times as fractions of the grid, and event indicators, (records,) each.
     """
     time, event = sample
     at = interpolate_grid(question.grid, time)
@@ -215,7 +250,13 @@ def _interval_censored_columns(question: Any, sample: Any) -> dict[str, Any]:
 
 
 def _interval_censored_error(question: Any, curve: variants.IntervalCensoredSurvival, records: Columns) -> float:
-    """Return the root mean square error of survival against Turnbull's estimate from exact counts of pairs of cells."""
+    """Return the root mean square error of survival against Turnbull's estimate from exact counts of pairs of cells.
+
+    Args:
+        question: The question, which names the columns of both examinations.
+        curve: The released curve.
+        records: Synthetic records by column.
+    """
     counts = count_cells(records, (question.last, question.grid), (question.first, question.grid))
     return root_mean_square_error(
         curve.extrapolated_survival[1:],
@@ -227,9 +268,13 @@ def _interval_censored_error(question: Any, curve: variants.IntervalCensoredSurv
 
 
 def _model_columns(question: Any, sample: Any) -> dict[str, Any]:
-    """Return synthetic columns in which positives have an event before the horizon.
+    """Return synthetic columns of a model's scores, in which positives have an event before the horizon.
 
     A quarter of the other records is censored before the horizon.
+
+    Args:
+        question: The question, which names the columns of scores, times and events.
+        sample: Classes (1: positive), and scores as fractions of the grid of scores, (records,) each.
     """
     bits, score = sample
     values = event_categories(question).values
@@ -242,14 +287,25 @@ def _model_columns(question: Any, sample: Any) -> dict[str, Any]:
 
 
 def _auc_half_width(model: SurvivalModel, population: bool) -> float:
-    """Return half the width of the interval of the area under the ROC curve at the confidence level of forecasts."""
+    """Return half the width of the interval of the area under the ROC curve at the confidence level of forecasts.
+
+    Args:
+        model: The released result.
+        population: Whether the interval is for the population, sampling error included.
+    """
     return rehearsals.mean_half_width(model.auc.interval(LEVEL, population=population))
 
 
 def _model_error(question: Any, model: SurvivalModel, records: Columns) -> float:
     """Return the absolute error of the area under the ROC curve against the area from exact counts.
 
-    If the released area is unknown, half the width of its interval is returned.
+    Args:
+        question: The question, which names the columns of scores, times and events.
+        model: The released result.
+        records: Synthetic records by column.
+
+    Returns:
+        The error; half the width of the area's interval if the released area is not known (NaN).
     """
     if np.isnan(model.auc.value):
         return _auc_half_width(model, False)
@@ -273,9 +329,11 @@ OF_MODELS = ForecastKind(
     half_width=_auc_half_width, interval_label="the area", uninformative_width=quarter_of_shares,
     rehearsals=AREA_REHEARSALS,
 )  # fmt: skip
+"""Forecast of models at a horizon: the error of the area under the ROC curve."""
 
 
 OF_EDGES = SURVIVAL_FORECAST._replace(half_width=interval_half_width)
+"""Forecast of curves whose width is measured by intervals instead of a simultaneous band."""
 FORECASTS: Mapping[type[Any], ForecastKind] = MappingProxyType({
     SurvivalQuestion: SURVIVAL_FORECAST._replace(
         trace_curve=_trace_curve, axis_labels=("time", "share without an event")
@@ -294,19 +352,23 @@ FORECASTS: Mapping[type[Any], ForecastKind] = MappingProxyType({
     ),
     SurvivalModelQuestion: OF_MODELS,
 })  # fmt: skip
+"""How the errors of each type of question are forecast."""
 
 
 PLAN_NOTES: Mapping[type[Any], Callable[..., tuple[str, ...]]] = MappingProxyType({SurvivalQuestion: describe_plan})
+"""Functions that write further lines of a plan, by type of question."""
 
 
 def distribution_from_curve(question: Any, curve: Survival) -> tuple[RecordDistribution, float] | None:
     """Return a sampler of records like those of a released survival curve, and their estimated number.
 
-    None is returned if the question has no columns of times and events.
-
     Args:
         question: The question to forecast.
         curve: A released survival curve.
+
+    Returns:
+        A function of a random generator and a number of records, which returns columns by name; and the number of
+        records of the curve. None if the question has no columns of times and events.
     """
     if not (hasattr(question, "time") and hasattr(question, "event_value")):
         return None
@@ -316,7 +378,12 @@ def distribution_from_curve(question: Any, curve: Survival) -> tuple[RecordDistr
 def _time_distribution_from_curve(question: Any, curve: Survival) -> RecordDistribution:
     """Return a sampler of records like those of a released survival curve.
 
-    Event times follow the curve. Censoring times follow the numbers at risk divided by the curve.
+    Event times follow the curve. Censoring times follow the numbers at risk divided by the curve: the share at risk is
+    the share without an event times the share that is not censored, if both are independent.
+
+    Args:
+        question: The question, which names the columns of times and events.
+        curve: The released curve.
     """
     names = np.array(event_categories(question).values)
     remaining = np.append(curve.at_risk[1:], 0.0) / max(float(curve.at_risk[0]), 1.0)
@@ -329,8 +396,7 @@ def _time_distribution_from_curve(question: Any, curve: Survival) -> RecordDistr
     )
 
     def sample_records(draw: Generator, size: int) -> Table:
-        """Return a table of `size` synthetic records: observed times, up to the end of the grid, and the value of
-        the event column."""
+        """Return columns of `size` synthetic records: observed times in the grid, and values of the event column."""
         cell, until = (draw.choice(len(edges), size, p=masses) for masses in (happens, ends))
         placed = [
             sample_within_cells(edges, values, np.minimum(cells, len(edges) - 2), draw) for cells in (cell, until)
@@ -348,3 +414,4 @@ def _time_distribution_from_curve(question: Any, curve: Survival) -> RecordDistr
 LIKE: Mapping[type[Any], Callable[[Any, Any], tuple[RecordDistribution, float] | None]] = MappingProxyType(
     {Survival: distribution_from_curve}
 )
+"""Functions that synthesise records like those of a released curve, by type of the curve."""

@@ -1,4 +1,8 @@
-"""Tests that compare survival curves of several groups: log-rank test, test for trend, medians, follow-up.
+"""Log-rank test of several groups under differential privacy, test for trend, and medians of survival and follow-up.
+
+    multivariate_log_rank_test    released survival curves of groups -> statistic and p-value of equal survival
+    median_difference             two curves -> difference of their median survival times, with intervals
+    median_follow_up              a curve -> median time under observation
 
 With events d_i and records at risk Y_i of group i in a cell, d and Y of all groups together, and weights w,
 
@@ -12,7 +16,8 @@ For any difference between groups, C leaves out one group. For a trend, C is one
 Also called: multivariate log-rank test (lifelines), ``survdiff`` of R, Tarone's test for trend, reverse Kaplan-Meier
 estimate.
 
-Formal guarantees: post-processing of released curves, which costs no budget.
+Formal guarantees: all results are functions of released counts and of simulated noise; no record is read, so they cost
+no budget.
 
 References: Mantel 1966; Peto and Peto 1972; Tarone 1975.
 
@@ -51,7 +56,7 @@ from .variants import DelayedEntry
 
 @dataclass(frozen=True, slots=True)
 class Tuning:
-    """Numbers that steer the tests of several groups."""
+    """Numbers that steer the tests of several groups. Privacy does not depend on them."""
 
     least_variance: float = (
         1e-9  # events squared; added to the covariance of groups, which is else singular if a group has no events
@@ -59,6 +64,7 @@ class Tuning:
 
 
 TUNING = Tuning()
+"""The default tuning."""
 
 
 class GroupScores(NamedTuple):
@@ -84,6 +90,9 @@ def compute_group_scores(events: FloatArray, at_risk: FloatArray, weights: Float
         at_risk: Records at risk in each cell, shape (..., groups, cells).
         weights: Weight of each cell, shape (cells,).
 
+    Returns:
+        Observed minus expected events of each group, and their covariance.
+
     >>> scores = compute_group_scores(np.array([[1.0, 1], [1, 0]]), np.array([[2.0, 1], [2, 1]]))
     >>> scores.excess
     array([ 0.5, -0.5])
@@ -98,81 +107,6 @@ def compute_group_scores(events: FloatArray, at_risk: FloatArray, weights: Float
     joint = np.einsum("...gc,...hc->...gh", fraction * scale[..., None, :], fraction)
     own = (fraction * scale[..., None, :]).sum(axis=-1)
     return GroupScores(excess, own[..., None] * np.eye(own.shape[-1]) - joint)
-
-
-def _quadratic_forms(excess: FloatArray, covariance: FloatArray, contrasts: FloatArray, least: float) -> FloatArray:
-    """Return the test statistics ``(C z)' (C V C')**-1 (C z)``, shape (...).
-
-    Args:
-        excess: Scores z of the groups, shape (..., groups).
-        covariance: Covariance V, shape (..., groups, groups).
-        contrasts: Matrix C, shape (contrasts, groups).
-        least: Number added to the diagonal of ``C V C'``, so that it has an inverse.
-    """
-    values = excess @ contrasts.T
-    variance = contrasts @ covariance @ contrasts.T + least * np.eye(len(contrasts))
-    return np.asarray((values * np.linalg.solve(variance, values[..., None])[..., 0]).sum(axis=-1))
-
-
-def _group_curves(curves: Any) -> list[Survival]:
-    """Return the survival curves as a list.
-
-    Raises:
-        InvalidArgument: there are fewer than two curves, their grids differ, or units may have several records.
-        WrongArgumentType: an element is not a survival curve.
-    """
-    groups: list[Any] = []
-    if isinstance(curves, Mapping):
-        groups = list(curves.values())
-    elif isinstance(curves, Sequence):
-        groups = list(curves)
-    if len(groups) < 2:
-        raise InvalidArgument("curves", "two or more survival curves are needed, as dp.survival gives them with by=")
-    for curve in groups:
-        require_type("curves", curve, Survival, A_CURVE)
-        require_independent(curve.privacy)
-        if not np.array_equal(curve.x, groups[0].x):
-            raise InvalidArgument("curves", "all curves must be on the same grid: ask for all on one grid")
-    return groups
-
-
-def _parse_contrasts(trend: Sequence[float] | bool | None, groups: int) -> FloatArray:
-    """Return the tested contrasts of the groups, shape (contrasts, groups).
-
-    Args:
-        trend: None or False: any difference, so all groups but the last. True: a trend in 0, 1, 2, ... A list: a trend
-            in these scores.
-        groups: Number of groups.
-
-    Raises:
-        InvalidArgument: the list does not hold one finite number for each group, or all are equal.
-    """
-    if trend is None or trend is False:
-        return np.eye(groups)[:-1]
-    items = range(groups) if trend is True else require_sequence("trend", trend, "a list of numbers, as in [0, 1, 2],")
-    scores = np.array([nan if number is None else number for number in map(convert_to_double, items)])
-    if scores.shape != (groups,) or not np.isfinite(scores).all() or np.ptp(scores) == 0:
-        raise InvalidArgument(
-            "trend", f"{groups} different numbers are needed, one for each curve; or True for 0, 1, 2, ..."
-        )
-    return np.asarray((scores - scores.mean()) / np.ptp(scores))[None]
-
-
-def _cells_until(curve: Survival, until: float | None) -> BoolArray:
-    """Return the mask of the cells that end at `until` or before, (cells,); None: all.
-
-    Raises:
-        InvalidArgument: `until` is no number, or does not lie above the start of the grid and up to its end.
-    """
-    ends = curve._cell_bounds[:, 1]
-    if until is None:
-        return np.ones(len(ends), dtype=np.bool_)
-    last = convert_to_double(until)
-    if last is None or not curve.x[0] < last <= curve.x[-1]:
-        raise InvalidArgument(
-            "until", f"must be a time above {curve.x[0]:g} and up to {curve.x[-1]:g}, the range of the grid"
-        )
-    return np.asarray(ends <= last)
 
 
 @check_common_arguments
@@ -200,21 +134,22 @@ def multivariate_log_rank_test(
         trend: Scores of the groups, for the test of a trend (Tarone 1975), which has one degree of freedom; True: 0, 1,
             2, ... in the order of the curves. None: any difference.
         until: The time up to which events count; the last cell used ends there or before. None: all times.
-        rho: Power of the pooled survival in the weights of Fleming and Harrington (1991).
-        gamma: Power of one minus the pooled survival in these weights.
-        generator: Random numbers of the simulation.
+        rho: Power of the pooled survival in the weights of Fleming and Harrington (1991), from 0; 0 for both powers:
+            equal weights.
+        gamma: Power of one minus the pooled survival in these weights, from 0.
+        generator: Random generator of the simulation; None: a fixed public seed, so that results can be repeated.
         tuning: Numbers that steer the test.
 
     Returns:
         The `statistic`, its `p_value` for the population, and `notes` if the test may be biased.
 
     Raises:
-        TypeError: an item is not a survival curve.
-        ValueError: there are fewer than two curves, grids differ, units have several records, or an argument lies
+        TypeError: An item is not a survival curve.
+        ValueError: There are fewer than two curves, grids differ, units have several records, or an argument lies
             outside its range.
 
     Warns:
-        CurveWarning: each of its `notes`.
+        CurveWarning: Each of the result's `notes`.
 
     >>> import dpcurves as dp
     >>> grid, spent = dp.Grid(0, 10, cells=10), {"epsilon": 1, "adjacency": dp.REPLACE_ONE}
@@ -274,11 +209,102 @@ def multivariate_log_rank_test(
     return test
 
 
+def _group_curves(curves: Any) -> list[Survival]:
+    """Return the survival curves as a list, after checking that they can be compared.
+
+    Args:
+        curves: A mapping of groups to curves, or a sequence of curves.
+
+    Raises:
+        InvalidArgument: There are fewer than two curves, their grids differ, or units may have several records.
+        WrongArgumentType: An element is not a survival curve.
+    """
+    groups: list[Any] = []
+    if isinstance(curves, Mapping):
+        groups = list(curves.values())
+    elif isinstance(curves, Sequence):
+        groups = list(curves)
+    if len(groups) < 2:
+        raise InvalidArgument("curves", "two or more survival curves are needed, as dp.survival gives them with by=")
+    for curve in groups:
+        require_type("curves", curve, Survival, A_CURVE)
+        require_independent(curve.privacy)
+        if not np.array_equal(curve.x, groups[0].x):
+            raise InvalidArgument("curves", "all curves must be on the same grid: ask for all on one grid")
+    return groups
+
+
+def _parse_contrasts(trend: Sequence[float] | bool | None, groups: int) -> FloatArray:
+    """Return the tested contrasts of the groups, shape (contrasts, groups).
+
+    Args:
+        trend: None or False: any difference, so all groups but the last. True: a trend in 0, 1, 2, ... A list: a trend
+            in these scores.
+        groups: Number of groups.
+
+    Raises:
+        InvalidArgument: The list does not hold one finite number for each group, or all are equal.
+    """
+    if trend is None or trend is False:
+        return np.eye(groups)[:-1]
+    items = range(groups) if trend is True else require_sequence("trend", trend, "a list of numbers, as in [0, 1, 2],")
+    scores = np.array([nan if number is None else number for number in map(convert_to_double, items)])
+    if scores.shape != (groups,) or not np.isfinite(scores).all() or np.ptp(scores) == 0:
+        raise InvalidArgument(
+            "trend", f"{groups} different numbers are needed, one for each curve; or True for 0, 1, 2, ..."
+        )
+    return np.asarray((scores - scores.mean()) / np.ptp(scores))[None]
+
+
+def _cells_until(curve: Survival, until: float | None) -> BoolArray:
+    """Return the mask of the cells that end at a time or before, (cells,); all cells if it is None.
+
+    Args:
+        curve: A curve, for its grid.
+        until: The time, in the unit of the grid.
+
+    Raises:
+        InvalidArgument: `until` is no number, or does not lie above the start of the grid and up to its end.
+    """
+    ends = curve._cell_bounds[:, 1]
+    if until is None:
+        return np.ones(len(ends), dtype=np.bool_)
+    last = convert_to_double(until)
+    if last is None or not curve.x[0] < last <= curve.x[-1]:
+        raise InvalidArgument(
+            "until", f"must be a time above {curve.x[0]:g} and up to {curve.x[-1]:g}, the range of the grid"
+        )
+    return np.asarray(ends <= last)
+
+
+def _quadratic_forms(excess: FloatArray, covariance: FloatArray, contrasts: FloatArray, least: float) -> FloatArray:
+    """Return the test statistics ``(C z)' (C V C')**-1 (C z)``, shape (...).
+
+    Args:
+        excess: Scores z of the groups, shape (..., groups).
+        covariance: Covariance V, shape (..., groups, groups).
+        contrasts: Matrix C, shape (contrasts, groups).
+        least: Number added to the diagonal of ``C V C'``, so that it has an inverse.
+    """
+    values = excess @ contrasts.T
+    variance = contrasts @ covariance @ contrasts.T + least * np.eye(len(contrasts))
+    return np.asarray((values * np.linalg.solve(variance, values[..., None])[..., 0]).sum(axis=-1))
+
+
 def _bias_notes(
     groups: Sequence[Survival], tables: Sequence[EventTable], noises: Sequence[EventTable], used: BoolArray
 ) -> tuple[str, ...]:
-    """Return the note of the first group whose comparison with the other groups together may be biased by censoring
-    inside cells; empty if no comparison may be biased, or if times are declared values."""
+    """Return a note if censoring inside cells may bias the comparison of one group with all others together.
+
+    Args:
+        groups: The curves.
+        tables: Released counts of each curve.
+        noises: Simulated noise of these counts.
+        used: Mask of the cells that the test uses, (cells,).
+
+    Returns:
+        The notes of the first such group; empty if there is none, or if times are declared values.
+    """
     if groups[0].grid.values is not None:
         return ()
     inner = used.copy()
@@ -288,7 +314,7 @@ def _bias_notes(
         return ()
 
     def split(parts: Sequence[EventTable], group: int) -> list[EventTable]:
-        """Return the table of one group and the sum of the tables of all others, both in the `inner` cells."""
+        """Return two tables, of one group and of all others together, both cut to the `inner` cells."""
         cut = [part.select_subset((..., inner)) for part in parts]
         others = [part for number, part in enumerate(cut) if number != group]
         rest = EventTable(
@@ -321,8 +347,8 @@ def median_difference(first: Survival, second: Survival) -> Estimate:
         The difference, in the unit of the times, with `interval`, which holds wherever in their cells events came.
 
     Raises:
-        TypeError: an argument is not a survival curve.
-        ValueError: the grids differ.
+        TypeError: An argument is not a survival curve.
+        ValueError: The grids differ.
 
     >>> import dpcurves as dp
     >>> grid, spent = dp.Grid(0, 10, cells=10), {"epsilon": 5, "adjacency": dp.REPLACE_ONE}
@@ -336,15 +362,17 @@ def median_difference(first: Survival, second: Survival) -> Estimate:
         raise InvalidArgument("second", "must be a curve on the same grid: ask for both curves on one grid")
 
     def find_median(curves: inference.Curves) -> FloatArray:
-        """Return the event time of the first cell at whose end at most half survive, (...); infinite if there is
-        none."""
+        """Return the event time of the first cell at whose end at most half survive, (...); infinite without one."""
         is_reached = curves.survival[..., 1:] <= inference.MEDIAN_SURVIVAL
         cells = np.argmax(is_reached, axis=-1)
         return np.where(is_reached.any(axis=-1), curves.event_times[cells], inf)
 
     def find_endpoints(level: float, population: bool) -> tuple[float, float]:
-        """Return the interval of the difference: the outer quantiles over draws of the earliest minus the latest
-        median, and of the latest minus the earliest."""
+        """Return the lower and upper limit of the difference at a confidence level.
+
+        They are outer quantiles over draws: of the earliest first median minus the latest second one, and of the latest
+        minus the earliest.
+        """
         samples = [ONE_CAUSE.sample_group(curve, place, population=population) for place, curve in enumerate(groups)]
         earliest = [find_median(sample.lowest_curves) for sample in samples]
         latest = [find_median(sample.highest_curves) for sample in samples]
@@ -377,7 +405,7 @@ def median_follow_up(curve: Survival) -> Estimate:
 
     Raises:
         TypeError: `curve` is not a survival curve.
-        ValueError: records enter later, or are weighted.
+        ValueError: Records enter later, or are weighted.
 
     >>> import dpcurves as dp
     >>> grid, spent = dp.Grid(0, 10, cells=10), {"epsilon": 5, "adjacency": dp.REPLACE_ONE}
@@ -393,7 +421,7 @@ def median_follow_up(curve: Survival) -> Estimate:
     reverse = Survival(curve.label, curve.privacy, (events, censored), curve.grid)
 
     def find_endpoints(level: float, population: bool) -> tuple[float, float]:
-        """Return the interval of the median of the reverse curve."""
+        """Return the lower and upper limit of the median of the reverse curve at a confidence level."""
         return reverse.median_interval(level, population=population)
 
     point = reverse.median if isfinite(reverse.median) else nan

@@ -193,7 +193,16 @@ class ScoredRiskTables:
         has_only_exits: bool,
         tuning: Tuning = TUNING,
     ) -> ScoredRiskTables:
-        """Return the comparison of released tables of one cause, with their simulated noise."""
+        """Return the comparison of released tables of one cause, with their simulated noise.
+
+        Args:
+            tables: Released risk table of each group.
+            noises: Simulated noise of each table.
+            generator: Random numbers of the sampling errors.
+            tied: If True, all times of a cell are equal.
+            has_only_exits: If True, records only leave; nobody enters late.
+            tuning: Numbers of draws.
+        """
         cells = tables[0].records.shape[-1]
         draws = min(max(tuning.draws, tuning.numbers // cells), *(len(noise.records) for noise in noises))
         events = np.stack([table.events[0] for table in tables])
@@ -252,11 +261,17 @@ class ScoredRiskTables:
         return np.asarray(self._sum_blocks(self.noise_of_events.sum(axis=0)).var(axis=0))
 
     def expected_events(self, log_ratio: float) -> FloatArray:
-        """Return the expected events of both groups at this ratio, (2, cells).
+        """Return the expected events of both groups in each time cell if the hazard ratio were this one.
 
         The pooled hazard is constant in blocks, and shrunk towards the hazard of all blocks by the noise. Event times
         follow continuous hazards with a constant ratio; their ties bring Breslow's ratio closer to 1 in cells with many
         events, and over all cells it is this ratio.
+
+        Args:
+            log_ratio: Logarithm of the hazard of the first group over that of the second.
+
+        Returns:
+            Expected events, (2, cells), first group first.
         """
         ratios = np.array([[exp(log_ratio)], [1.0]])
         exposed = self._sum_blocks((ratios * self.at_risk).sum(axis=0))

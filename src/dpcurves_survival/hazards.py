@@ -198,6 +198,10 @@ def _fit_priors(model: _CountModel, draws: FloatArray) -> Iterator[_PosteriorFit
     """Yield the posterior under each pair of priors of events and of censoring.
 
     Pairs whose covariance matrix cannot be factorised are skipped.
+
+    Args:
+        model: Model of the noisy counts.
+        draws: Random numbers for draws from each posterior.
     """
     for priors in product(EVENT_PRIORS, CENSORING_PRIORS):
         try:
@@ -207,8 +211,17 @@ def _fit_priors(model: _CountModel, draws: FloatArray) -> Iterator[_PosteriorFit
 
 
 def _hazards_from_fit(fit: _PosteriorFit, events: NoisyCounts, censored: NoisyCounts, width: int) -> FloatArray:
-    """Return draws of hazards, shape (draws, cells): events over records at risk, times the probability of being at
-    risk.
+    """Return draws of the hazard of each time cell: events over records at risk, times the probability that any record
+    is at risk.
+
+    Args:
+        fit: Posterior draws of counts in blocks of cells.
+        events: Noisy counts of events by cell.
+        censored: Noisy counts of censored records by cell.
+        width: Cells in a block.
+
+    Returns:
+        Hazards from 0 to 1, (draws, cells).
     """
     died = np.maximum(_spread_over_cells(fit.counts[:, 0], events, width), 0.0)
     leaving = died + np.maximum(_spread_over_cells(fit.counts[:, 1], censored, width), 0.0)
@@ -324,7 +337,15 @@ class _CountModel(NamedTuple):
         return np.concatenate([gone.reshape(*logs.shape[:-1], 2 * blocks), remaining[..., -1:]], axis=-1)
 
     def _expect_counts_and_slopes(self, logs: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return expected counts, and their derivatives by the log hazards and by the log number of records."""
+        """Return expected counts, and their derivatives by the log hazards and by the log number of records.
+
+        Args:
+            logs: Log hazards of events, then of censoring, by block, relative to the start; last the log of the number
+                of records.
+
+        Returns:
+            Expected counts, (2 * blocks + 1,), and their derivatives by each of `logs`, a square matrix.
+        """
         blocks = len(self.counts) // 2
         hazards = np.exp(np.clip(logs[:-1], *LOG_HAZARD_RANGE)).reshape(2, blocks)
         both = hazards.sum(axis=0)
@@ -356,6 +377,12 @@ class _CountModel(NamedTuple):
         """Return the Cholesky factor of the covariance of the counts: sampling plus noise.
 
         It has the form of `scipy.linalg.cho_factor`. A small multiple of the trace is added to the diagonal.
+
+        Args:
+            expected: Expected counts, at which the sampling covariance is computed.
+
+        Returns:
+            The factor, and whether it is the lower triangle.
         """
         total = self._sampling_covariance(expected) + self.noise
         # relative to the trace, so that the matrix has an inverse

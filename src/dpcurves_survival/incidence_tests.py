@@ -1,7 +1,8 @@
-"""Gray's test: do groups have the same cumulative incidence of a cause under competing risks?
+"""Gray's test under differential privacy: do groups have the same cumulative incidence of a cause (competing risks)?
 
-Let d_i be the events of the cause and Y_i the records at risk of group i in a cell of time, S_i the share without any
-event, and F_i the incidence of the cause before it. F, d and R are those of all groups together. Then
+`gray_test` takes released counts of events and of records at risk, by group, and returns the test statistic and its
+p-value. Let d_i be the events of the cause and Y_i the records at risk of group i in a cell of time, S_i the share
+without any event, and F_i the incidence of the cause before it. F, d and R are those of all groups together. Then
 
     at risk     R_i = Y_i * (1 - F_i) / S_i                         for the subdistribution hazard
     score       z_i = sum over cells of (1 - F)**rho * (d_i - d * R_i / R)
@@ -10,7 +11,8 @@ event, and F_i the incidence of the cause before it. F, d and R are those of all
 V is Gray's covariance under equal incidence, plus the covariance of the noise. The p-value is simulated with noise and
 normal sampling errors. Also called: test of equal subdistribution hazards, `cmprsk::cuminc` of R.
 
-Formal guarantees: post-processing of released counts, which costs no budget.
+Formal guarantees: results are functions of released counts and of simulated noise, and no record is read, so they cost
+no budget.
 
 Reference: Gray 1988, *A class of K-sample tests for comparing the cumulative incidence of a competing risk*.
 
@@ -44,7 +46,7 @@ from .competing_risks import CompetingRisks
 
 @dataclass(frozen=True, slots=True)
 class Tuning:
-    """Numbers that steer Gray's test."""
+    """Numbers that steer Gray's test. Privacy does not depend on them."""
 
     least_variance: float = (
         1e-9  # events squared; added to the covariance of groups, which is else singular if a group has no events
@@ -54,6 +56,7 @@ class Tuning:
 
 
 TUNING = Tuning()
+"""The default tuning."""
 
 
 class GrayTest(NamedTuple):
@@ -73,6 +76,89 @@ class GrayTest(NamedTuple):
     notes: tuple[str, ...] = ()
 
 
+@check_common_arguments
+def gray_test(
+    risks: Mapping[Any, CompetingRisks] | Sequence[CompetingRisks],
+    cause: Category,
+    *,
+    rho: float = 0.0,
+    generator: np.random.Generator | None = None,
+    tuning: Tuning = TUNING,
+) -> GrayTest:
+    """Test whether groups have the same cumulative incidence of a cause under competing risks. Spends no budget.
+
+    Observed minus expected events of the cause are squared in units of their covariance under equal incidence (Gray
+    1988) plus the covariance of the noise. Without noise the statistic equals the statistic of R's ``cmprsk::cuminc``,
+    with the events of a cell tied. Other causes and censoring may differ between groups, but censoring must be
+    independent of the time and the cause of events. The p-value is simulated with noise, and with normal sampling
+    errors. A group counts as long as its number at risk is clear of the noise.
+
+    Args:
+        risks: Results of *different* records on one grid: `dp.CompetingRisksQuestion` with ``by=``, or a sequence.
+        cause: The cause.
+        rho: Power of one minus the pooled incidence in the weights of times, from 0; 0: equal weights.
+        generator: Random generator of the simulation; None: a fixed public seed, so that results can be repeated.
+        tuning: Numbers that steer the test.
+
+    Returns:
+        The `statistic`, its `p_value` for the population, and `notes` if the test may be biased.
+
+    Raises:
+        TypeError: An item is no `CompetingRisks`.
+        ValueError: There are fewer than two groups, causes or grids differ, the cause does not exist, units have
+            several records, or `rho` is negative.
+
+    Warns:
+        CurveWarning: Each of the result's `notes`.
+
+    >>> import dpcurves as dp
+    >>> table = {"t": [2, 4, 6, 9] * 600, "e": [1, 2, 1, 0] * 600, "arm": [1, 1, 2, 2] * 600}
+    >>> question = dp.CompetingRisksQuestion("t", "e", dp.Values(range(12)), (1, 2), by=dp.Categories("arm", (1, 2)))
+    >>> with dp.Session(table, budget=dp.PrivacyLoss.pure(1), adjacency=dp.REPLACE_ONE) as session:
+    ...     arms = session.ask(question, dp.PrivacyLoss.pure(1))
+    >>> dp.gray_test(arms, 2).p_value < 0.01
+    True
+    """
+    groups = _parse_groups(risks)
+    groups[0]._cause_index(cause)
+    rho = require_power("rho", rho)
+    random = public_generator(generator)
+
+    # Cells count where two or more groups are still followed.
+    comparison = _Comparison.from_groups(groups, cause, random)
+    known = comparison.known & (comparison.known.sum(axis=0) > 1)
+    events = np.where(known, comparison.released.events, 0.0).sum()
+    event_noise = np.where(known, comparison.noise.events, 0.0).sum(axis=(-2, -1))
+    if not known.any() or may_be_zero(events, event_noise):
+        return GrayTest(nan, nan)
+
+    # The covariance of the scores is that of sampling plus that of the noise, which is simulated.
+    risk = SubdistributionRisk.from_counts(comparison.released, known, rho)
+    score = risk.score()
+    covariance = risk.covariance()
+    noisy_scores = SubdistributionRisk.from_counts(comparison.add_noise(), known, rho).score()
+    whole = covariance + np.cov(noisy_scores, rowvar=False)
+    sampling = random.multivariate_normal(np.zeros(len(groups)), covariance, size=len(noisy_scores), method="svd")
+    precision = np.linalg.inv(whole[:-1, :-1] + tuning.least_variance * np.eye(len(groups) - 1))
+
+    # If all groups have one incidence, a score is noise and sampling alone.
+    null_scores = noisy_scores - score + sampling
+    statistic, simulated = (
+        np.einsum("...i,ij,...j->...", scores[..., :-1], precision, scores[..., :-1]) for scores in (score, null_scores)
+    )
+
+    # Declared values have no inside, so wide cells cannot bias the test.
+    deviations = 0.0 if groups[0].grid.values is not None else comparison.estimate_bias(whole, rho, tuning)
+    fact = (
+        f"the test may be {deviations:.1f} standard deviations off because cells are wide, if times are written more "
+        "finely: groups that are censored differently inside cells seem to differ in their incidence"
+    )
+    notes = (add_advice(fact, "take narrower cells"),)
+    test = GrayTest(float(statistic), monte_carlo_p_value(float(statistic), simulated), notes if deviations > 0 else ())
+    warn_about_notes(test)
+    return test
+
+
 class GroupCounts(NamedTuple):
     """Counts of groups in cells of time, released or simulated, of shape (..., groups, cells).
 
@@ -88,7 +174,9 @@ class GroupCounts(NamedTuple):
 
 
 class SubdistributionRisk(NamedTuple):
-    """What Gray's score and its covariance are computed from, each (..., groups, cells) unless stated.
+    """Intermediate numbers of Gray's test, from which its score and covariance are computed.
+
+    Shapes are (..., groups, cells) unless stated.
 
     Attributes:
         events: Events of the tested cause, 0 where a group is not at risk.
@@ -115,7 +203,7 @@ class SubdistributionRisk(NamedTuple):
 
     @classmethod
     def from_counts(cls, counts: GroupCounts, known: BoolArray, rho: float) -> SubdistributionRisk:
-        """Return the numbers of Gray's test from counts.
+        """Compute the intermediate numbers of Gray's test from counts.
 
         Without noise, the share without any event is at least the share at risk, because censoring takes the rest.
         Noise could make it smaller, and divide by almost nothing, so that it is raised to that share.
@@ -140,7 +228,7 @@ class SubdistributionRisk(NamedTuple):
         )
 
     def score(self) -> FloatArray:
-        """Return observed minus expected events of the cause in each group, (..., groups)."""
+        """Return weighted observed minus expected events of the cause in each group, (..., groups)."""
         died = self.events.sum(axis=-2)[..., None, :]
         fraction = _divide(self.at_risk, self.at_risk.sum(axis=-2)[..., None, :])
         return np.asarray((self.weight[..., None, :] * (self.events - died * fraction)).sum(axis=-1))
@@ -211,7 +299,13 @@ class _Comparison:
     def from_groups(
         cls, groups: Sequence[CompetingRisks], cause: Category, generator: np.random.Generator
     ) -> _Comparison:
-        """Return the comparison of one cause between groups, with newly simulated noise of every group."""
+        """Return the comparison of one cause between groups, with newly simulated noise of every group.
+
+        Args:
+            groups: Results with the same causes and grid.
+            cause: One of their causes.
+            generator: Random generator of the simulated noise.
+        """
         row = groups[0].causes.index(cause)
         tables = [group._risk_table for group in groups]
         noises = [group._sample_noise(generator) for group in groups]
@@ -239,16 +333,22 @@ class _Comparison:
         return cls(released, noise, censored, censored_noise, np.stack(known), np.stack(inner))
 
     def add_noise(self) -> GroupCounts:
-        """Return the released counts plus the simulated noise in `noise`, with a first axis of draws; equal at each
-        call.
-        """
+        """Return the released counts plus the simulated noise, (draws, groups, cells); equal at each call."""
         return GroupCounts(*(counts + noise for counts, noise in zip(self.released, self.noise, strict=True)))
 
     def estimate_bias(self, covariance: FloatArray, rho: float, tuning: Tuning) -> float:
-        """Return the largest shift of a score if records are censored evenly over cells, in its standard deviations.
+        """Return how far the test may be off because cells are wide.
 
-        Then half of the censored records of a cell are not at risk at its events. 0 if noise may have made the shift,
-        or it is small. See `dpcurves_survival.inference.estimate_log_rank_bias`.
+        The test takes all records censored in a cell for at risk at its events. If records are censored evenly over a
+        cell, half of them are not. The result is the largest shift of a score that this makes.
+
+        Args:
+            covariance: Covariance of the scores, (groups, groups).
+            rho: Power of one minus the pooled incidence in the weights.
+            tuning: Limits below which a shift is ignored.
+
+        Returns:
+            The shift in standard deviations of the score; 0 if noise may have made it, or it is small.
         """
         cells = self.known & self.inner.all(axis=0)
         if not cells.any():
@@ -268,91 +368,16 @@ class _Comparison:
         return float(np.max(np.where(np.abs(shift) > least, np.abs(shift) / deviation, 0.0)))
 
 
-@check_common_arguments
-def gray_test(
-    risks: Mapping[Any, CompetingRisks] | Sequence[CompetingRisks],
-    cause: Category,
-    *,
-    rho: float = 0.0,
-    generator: np.random.Generator | None = None,
-    tuning: Tuning = TUNING,
-) -> GrayTest:
-    """Test whether groups have the same cumulative incidence of a cause under competing risks. Spends no budget.
-
-    Observed minus expected events of the cause are squared in units of their covariance under equal incidence (Gray
-    1988) plus the covariance of the noise. Without noise the statistic equals the statistic of R's ``cmprsk::cuminc``,
-    with the events of a cell tied. Other causes and censoring may differ between groups, but censoring must be
-    independent of the time and the cause of events. The p-value is simulated with noise, and with normal sampling
-    errors. A group counts as long as its number at risk is clear of the noise.
+def _parse_groups(risks: Any) -> list[CompetingRisks]:
+    """Return the results of the compared groups as a list, after checking that they can be compared.
 
     Args:
-        risks: Results of *different* records on one grid: `dp.CompetingRisksQuestion` with ``by=``, or a sequence.
-        cause: The cause.
-        rho: Power of one minus the pooled incidence in the weights of times.
-        generator: Random numbers of the simulation.
-        tuning: Numbers that steer the test.
-
-    Returns:
-        The `statistic`, its `p_value` for the population, and `notes` if the test may be biased.
+        risks: A mapping of groups to results, or a sequence of results.
 
     Raises:
-        TypeError: an item is no `CompetingRisks`.
-        ValueError: there are fewer than two groups, causes or grids differ, the cause does not exist, units have
-            several records, or `rho` is negative.
-
-    Warns:
-        CurveWarning: each of its `notes`.
-
-    >>> import dpcurves as dp
-    >>> table = {"t": [2, 4, 6, 9] * 600, "e": [1, 2, 1, 0] * 600, "arm": [1, 1, 2, 2] * 600}
-    >>> question = dp.CompetingRisksQuestion("t", "e", dp.Values(range(12)), (1, 2), by=dp.Categories("arm", (1, 2)))
-    >>> with dp.Session(table, budget=dp.PrivacyLoss.pure(1), adjacency=dp.REPLACE_ONE) as session:
-    ...     arms = session.ask(question, dp.PrivacyLoss.pure(1))
-    >>> dp.gray_test(arms, 2).p_value < 0.01
-    True
+        TypeError: An item is no `CompetingRisks`.
+        InvalidArgument: There are fewer than two groups, causes or grids differ, or units have several records.
     """
-    groups = _parse_groups(risks)
-    groups[0]._cause_index(cause)
-    rho = require_power("rho", rho)
-    random = public_generator(generator)
-
-    # Cells count where two or more groups are still followed.
-    comparison = _Comparison.from_groups(groups, cause, random)
-    known = comparison.known & (comparison.known.sum(axis=0) > 1)
-    events = np.where(known, comparison.released.events, 0.0).sum()
-    event_noise = np.where(known, comparison.noise.events, 0.0).sum(axis=(-2, -1))
-    if not known.any() or may_be_zero(events, event_noise):
-        return GrayTest(nan, nan)
-
-    # The covariance of the scores is that of sampling plus that of the noise, which is simulated.
-    risk = SubdistributionRisk.from_counts(comparison.released, known, rho)
-    score = risk.score()
-    covariance = risk.covariance()
-    noisy_scores = SubdistributionRisk.from_counts(comparison.add_noise(), known, rho).score()
-    whole = covariance + np.cov(noisy_scores, rowvar=False)
-    sampling = random.multivariate_normal(np.zeros(len(groups)), covariance, size=len(noisy_scores), method="svd")
-    precision = np.linalg.inv(whole[:-1, :-1] + tuning.least_variance * np.eye(len(groups) - 1))
-
-    # If all groups have one incidence, a score is noise and sampling alone.
-    null_scores = noisy_scores - score + sampling
-    statistic, simulated = (
-        np.einsum("...i,ij,...j->...", scores[..., :-1], precision, scores[..., :-1]) for scores in (score, null_scores)
-    )
-
-    # Declared values have no inside, so wide cells cannot bias the test.
-    deviations = 0.0 if groups[0].grid.values is not None else comparison.estimate_bias(whole, rho, tuning)
-    fact = (
-        f"the test may be {deviations:.1f} standard deviations off because cells are wide, if times are written more "
-        "finely: groups that are censored differently inside cells seem to differ in their incidence"
-    )
-    notes = (add_advice(fact, "take narrower cells"),)
-    test = GrayTest(float(statistic), monte_carlo_p_value(float(statistic), simulated), notes if deviations > 0 else ())
-    warn_about_notes(test)
-    return test
-
-
-def _parse_groups(risks: Any) -> list[CompetingRisks]:
-    """Return the groups. Raises `InvalidArgument` unless there are two or more with the same causes and cells."""
     groups: list[Any] = []
     if isinstance(risks, Mapping):
         groups = list(risks.values())

@@ -405,7 +405,14 @@ def estimate_censoring_bias(table: AtRisk, censored: FloatArray, noise: AtRisk, 
 
 
 def find_inner_cells(table: AtRisk, censored: FloatArray, noise: AtRisk, noise_of_censored: FloatArray) -> BoolArray:
-    """Return a mask of the first cell and of cells past which significantly many records are followed, (cells,)."""
+    """Return True for the first cell, and for cells past which significantly many records are followed, (cells,).
+
+    Args:
+        table: Noisy events and records at risk.
+        censored: Noisy counts of censored records, (cells,).
+        noise: Simulated noise of the table, (draws, cells).
+        noise_of_censored: Simulated noise of the censored counts, (draws, cells).
+    """
     remaining = table.records - table.events - censored
     error = noise.records - noise.events - noise_of_censored
     inner = np.logical_and.accumulate(
@@ -471,6 +478,13 @@ class Stratum(NamedTuple):
         cell.
 
         They come from the released tables, also for draws.
+
+        Args:
+            rho: Exponent of the survival; above 0, early events weigh more.
+            gamma: Exponent of 1 minus the survival; above 0, late events weigh more.
+
+        Returns:
+            Weight of each known cell; 1.0 if both exponents are 0.
         """
         if rho == gamma == 0:
             return 1.0
@@ -564,7 +578,14 @@ def _simulate_null_scores(
     groups: tuple[AtRisk, AtRisk], noises: list[AtRisk], weight: FloatArray | float, generator: np.random.Generator
 ) -> LogRankScore:
     """Return draws of the log-rank score, with noise, of two groups with equal hazards: the pooled ones. `noises`
-    are the simulated noise of both tables."""
+    are the simulated noise of both tables.
+
+    Args:
+        groups: Released tables of both groups.
+        noises: Simulated noise of both tables.
+        weight: Weight of each cell, or 1.
+        generator: Random numbers of the draws.
+    """
     hazard = estimate_monotone_hazards(groups[0].add_counts(groups[1]))
     first, second = (sample_at_risk(group, hazard, len(noises[0].events), generator) for group in groups)
     return compute_log_rank_score(first.add_counts(noises[0]), second.add_counts(noises[1]), weight=weight)
@@ -681,6 +702,9 @@ class RiskTable(NamedTuple):
             known: The leading cells with enough records at risk.
             cells: Bounds of the event times of each cell, (cells, 2): equal bounds for ties.
             sampling: For the population, whose next event may be imminent. None: for these records.
+
+        Returns:
+            Lowest curves, and highest curves.
         """
         late = self.estimate_curves(known, cells[:, 1])
         early = self.estimate_curves(known, cells[:, 0], censored_first=True)

@@ -81,7 +81,12 @@ class EventTable(NamedTuple):
 
     @classmethod
     def sample_noise(cls, pair: Pair, draw: np.random.Generator) -> Self:
-        """Return simulated noise of the table, (draws, cells)."""
+        """Return simulated noise of the table, (draws, cells).
+
+        Args:
+            pair: Released counts of censored records, then of events.
+            draw: Random numbers of the simulation.
+        """
         censored, events = (
             simulate_cell_noise(turn.sums, turn.total, choose_draws(turn.sums.cells), draw)[:, 0] for turn in pair
         )
@@ -324,6 +329,13 @@ class Survival(IntervalResult):
 
         It reaches from the lower edge of the first cell that may contain the median to the upper edge of the last, for
         any order of records inside cells; see `median_cells`. Coverage exceeds `level` for wide cells and little noise.
+
+        Args:
+            level: Confidence level, between 0 and 1.
+            population: If True, the interval is for the population.
+
+        Returns:
+            Lower and upper end; the upper end is infinite if survival may stay above one half.
         """
         first, last = inference.median_cells(
             *self._simulate_tie_orders(population), require_probability("level", level)
@@ -338,6 +350,10 @@ class Survival(IntervalResult):
         for the survival function of the population. That needs independent units of one record each, and censoring that
         is independent of event times. For the population, cells with 5 or fewer records at risk have the lower bound 0
         and the upper bound of the cell before. The band contains `y`.
+
+        Args:
+            level: Confidence level, between 0 and 1.
+            population: If True, the band is for the population.
         """
         orders, known = self._simulate_tie_orders(population)
         lower, upper = inference.survival_band(orders, known, require_probability("level", level))
@@ -350,7 +366,14 @@ class Survival(IntervalResult):
 
     def _simulate_tie_orders(self, population: bool) -> tuple[inference.TieOrders, BoolArray]:
         """Return estimates and errors under both extreme orders of records inside cells, and the cells with
-        information."""
+        information.
+
+        Args:
+            population: Whether sampling errors are simulated as well.
+
+        Returns:
+            Estimates and errors under both orders; and True for the cells with information, (cells,).
+        """
         noises = self._simulated_noise
         known = self._known_cells
         sampling = None
@@ -419,6 +442,10 @@ class Survival(IntervalResult):
 
         The band is for these records or, with `population`, for the population. Numbers at risk are always of these
         records.
+
+        Args:
+            level: Confidence level of the bounds; None: without bounds.
+            population: If True, the band is for the population.
         """
         return super().to_frame(level=level, population=population)
 
@@ -444,8 +471,11 @@ class Survival(IntervalResult):
 
     @classmethod
     def _from_json(cls, document: display.CurveDocument) -> Self:
-        """Return the curve from a parsed JSON document. Raises `InvalidArgument` unless it has `RELEASES` rows of
-        counts."""
+        """Return the curve from a parsed JSON document.
+
+        Raises:
+            InvalidArgument: there are not `RELEASES` rows of counts.
+        """
         if len(turns := document.releases) != cls.RELEASES:
             raise InvalidArgument(
                 "curve.evidence.releases",
@@ -467,7 +497,15 @@ class Survival(IntervalResult):
     KEY_WORDS = display.describe_columns(records=("records", display.CellFormat.COUNT), median="median of {label}")
 
     def key_columns(self, level: float, *, population: bool = True) -> dict[str, Any]:
-        """Return the number at risk at the beginning, and the median with its intervals."""
+        """Return the number at risk at the beginning, and the median with its intervals.
+
+        Args:
+            level: Confidence level of the intervals.
+            population: Whether intervals for the population are included.
+
+        Returns:
+            Values by column name.
+        """
         limits = {
             of_population: self.median_interval(level, population=of_population)
             for of_population in interval_scopes(self.privacy, population=population).values()
@@ -521,6 +559,14 @@ def require_times(
     verb: str = "counted",
 ) -> None:
     """Raise if the time column, grid, unit of measurement or categories of a question are invalid.
+
+    Args:
+        time: Name of the time column.
+        grid: Grid of times.
+        measured_in: Unit of measurement.
+        by: Columns of categories; None: no grouping.
+        max_cells: Largest number of cells.
+        verb: What is done with cells, for the message.
 
     Raises:
         ValueError: there are too many cells.

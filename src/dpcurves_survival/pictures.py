@@ -1,13 +1,14 @@
 """Plots of survival analysis: survival curves, cumulative hazards and incidences, tables at risk, forest plots.
 
-- `draw_survival`: survival as steps at the ends of cells, with its band;
-- `draw_steps`: a nondecreasing curve, such as a cumulative hazard or a cumulative incidence;
-- `write_at_risk`: a row of numbers at risk below either plot, one for each curve;
-- `draw_estimates`: a forest plot with a row for each estimate and its intervals;
-- `draw_figure`: several groups in the style of medical journals, with the table of numbers at risk.
+    draw_survival     a survival curve as steps at the ends of cells, with its band
+    draw_steps        a nondecreasing curve, such as a cumulative hazard or a cumulative incidence
+    write_at_risk     a row of numbers at risk below either plot, one for each curve
+    draw_estimates    a forest plot with a row for each estimate and its intervals
+    draw_figure       several groups in the style of medical journals, with the table of numbers at risk
 
-Lengths are points (1/72 inch) unless stated. A band without an upper limit is cut at four times the height of the curve
-(`_find_band_limit`). Plots show released numbers; no record is read.
+All functions take released numbers and return matplotlib axes, with the privacy statement below the plot; they read no
+records. Lengths are points (1/72 inch) unless stated. A band without an upper limit is cut at four times the height of
+the curve.
 """
 
 from __future__ import annotations
@@ -35,10 +36,15 @@ if TYPE_CHECKING:
 FONT_SIZE = 8.0
 """Points: font size of tables of numbers at risk and of texts below a figure."""
 AT_RISK = "number at risk"
+"""Title of a table of numbers at risk without intervals."""
 SURE = "number at risk (±: simultaneous 95% intervals for these records)"
+"""Title of a table of numbers at risk with intervals."""
 GROUP = "at risk"
+"""Mark (gid) of the last text of each row of the table, by which rows that are there already are counted."""
 DARK = "#333333"
+"""Colour of that title on a light background."""
 PALE = "#cccccc"
+"""Colour of that title on a dark background."""
 
 
 class AtRiskRow(NamedTuple):
@@ -57,14 +63,15 @@ class AtRiskRow(NamedTuple):
 
 
 def write_at_risk(ax: Axes, row: AtRiskRow, name: str | None, color: str) -> None:
-    """Write one more row of numbers at risk below `ax`, before the privacy statement is added.
+    """Write one more row of numbers at risk below `ax`: the number in the cell that starts at each tick of the x axis.
 
-    Nothing is written if the axes are too narrow.
+    Call this function before the privacy statement is added. Nothing is written if the axes are narrower than 2.8
+    inches.
 
     Args:
         ax: Axes with the curve.
         row: The numbers.
-        name: Name of the curve before the row; None: no name.
+        name: Name of the curve, written before the row; None: no name.
         color: Colour of the text.
     """
     from dpcurves.display.artists import shrink_axes
@@ -122,7 +129,7 @@ def _write_below(
         text: The text.
         across: Coordinate system of the position along x.
         left: Points by which the text is moved to the right (negative: to the left).
-        style: Further properties of the text.
+        **style: Further properties of the text, as arguments of `annotate`.
     """
     ax.annotate(
         text, (place[0], 0.0), (left, place[1]), xycoords=(across, "axes fraction"), textcoords="offset points",
@@ -140,14 +147,19 @@ def draw_survival(
     weighted: bool = False,
     **on: Unpack[canvas.ShadedDrawingOptions],
 ) -> Axes:
-    """Draw a survival curve as steps at the ends of cells, with its bands; return the axes.
+    """Draw a survival curve as steps at the ends of cells, with its bands.
 
     Args:
-        x: Edges of cells.
-        y: Survival at each edge.
+        x: Edges of cells, ascending, shape (cells + 1,).
+        y: Survival at each edge, from 0 to 1, shape (cells + 1,).
+        privacy: The privacy statement, written below.
         label: Label of the x axis.
-        at_risk: Numbers at risk, written below the axis if there is room.
+        at_risk: Numbers at risk, written below the axis if there is room; None: no numbers.
         weighted: Whether records have weights, for the axis label.
+        **on: Axes, name and bands (`shades`) of the curve.
+
+    Returns:
+        The axes.
     """
     picture = canvas.Picture(canvas.LANDSCAPE, privacy, **on)
     edges = np.asarray(x, dtype=float)
@@ -161,7 +173,13 @@ def draw_survival(
 
 
 def _fill_bands(picture: canvas.Picture, edges: FloatArray, max_height: float = np.inf) -> None:
-    """Draw the bands of `picture` as shaded steps, cut at `max_height`."""
+    """Draw the bands of a picture as shaded steps.
+
+    Args:
+        picture: The picture, with lower and upper limits at each edge in `shades`.
+        edges: Edges of cells, shape (cells + 1,).
+        max_height: Height at which the bands are cut, in units of the y axis.
+    """
     ax = picture.ax
     for shade in picture.shades:
         lower, upper = (np.minimum(end, max_height) for end in shade.endpoints)
@@ -172,9 +190,14 @@ def _fill_bands(picture: canvas.Picture, edges: FloatArray, max_height: float = 
 
 
 def _find_band_limit(picture: canvas.Picture, heights: FloatArray) -> float:
-    """Return the height at which bands of a curve without an upper limit are cut: at most four times its own.
+    """Return the height at which the bands of a curve are cut: their largest upper limit, or less.
 
-    The last edge does not count: its step has no width, and its upper limit is often infinite.
+    Upper limits may be infinite, so the result is at most four times the height of the curve. The limit at the last
+    edge does not count: its step has no width, and it is often infinite.
+
+    Args:
+        picture: The picture, with the bands in `shades`.
+        heights: Height of the curve at each edge, shape (cells + 1,); NaN where it is not known.
     """
     highest = max(float(np.nanmax(np.append(heights, 0.0))), 1e-3)
     limits = [highest, *(float(np.nanmax(np.append(shade.endpoints[1][:-1], 0.0))) for shade in picture.shades)]
@@ -193,16 +216,21 @@ def draw_steps(
     at_risk_name: str | None = None,
     **on: Unpack[canvas.ShadedDrawingOptions],
 ) -> Axes:
-    """Draw a nondecreasing curve as steps at the ends of cells, with its bands; return the axes.
+    """Draw a nondecreasing curve as steps at the ends of cells, with its bands.
 
     Args:
-        x: Edges of cells.
-        y: Height at each edge.
+        x: Edges of cells, ascending, shape (cells + 1,).
+        y: Height at each edge, shape (cells + 1,).
+        privacy: The privacy statement, written below.
         label: Label of the x axis.
         upwards: Label of the y axis.
         share: Whether values lie between 0 and 1.
-        at_risk: Numbers at risk, written below the axis if there is room.
-        at_risk_name: Name of the row of these numbers.
+        at_risk: Numbers at risk, written below the axis if there is room; None: no numbers.
+        at_risk_name: Name of the row of these numbers; None: no name.
+        **on: Axes, name and bands (`shades`) of the curve.
+
+    Returns:
+        The axes.
     """
     picture = canvas.Picture(canvas.LANDSCAPE, privacy, **on)
     edges = np.asarray(x, float)
@@ -223,6 +251,7 @@ AXES = MappingProxyType({
     "difference of times": "difference of times", "ratio": "hazard ratio (logarithmic)",
     "people": "number needed to treat", "cumulative hazard": "cumulative hazard",
 })  # fmt: skip
+"""Label of the axis of a forest plot, by the scale of its estimates."""
 NO_DIFFERENCE = MappingProxyType({"ratio": 1.0, "difference of shares": 0.0, "difference of times": 0.0})
 """Value that means no difference, by scale: where the reference line is drawn."""
 
@@ -230,11 +259,15 @@ NO_DIFFERENCE = MappingProxyType({"ratio": 1.0, "difference of shares": 0.0, "di
 def draw_estimates(
     rows: Sequence[tuple[str, float, str]], privacy: PrivacyStatement, **on: Unpack[canvas.ShadedDrawingOptions]
 ) -> Axes:
-    """Draw a forest plot: each estimate in a row with its intervals, one panel per scale. Return the axes of the
-    first panel.
+    """Draw a forest plot: each estimate in a row with its intervals, one panel per scale.
 
     Args:
-        rows: Name, value and scale of each estimate; shades have an interval for each.
+        rows: Name, value and scale (a key of `AXES`) of each estimate.
+        privacy: The privacy statement, written below.
+        **on: Axes and intervals (`shades`), each with a lower and an upper limit for every row.
+
+    Returns:
+        The axes of the first panel.
     """
     panels = []
     for scale in dict.fromkeys(scale for _, _, scale in rows):
@@ -248,7 +281,15 @@ def draw_estimates(
 
 
 class Theme(NamedTuple):
-    """Colours of a figure: background, text, and one for each group."""
+    """Colours of a figure.
+
+    Attributes:
+        background: Colour behind the plot.
+        text: Colour of axes, labels and numbers.
+        muted_text: Colour of the lines below the figure.
+        colors: Colour of each group; repeated if there are more groups.
+        band_alpha: Opacity of bands, from 0 to 1.
+    """
 
     background: str
     text: str
@@ -268,7 +309,14 @@ THEMES = MappingProxyType({
 
 
 class FigureGroup(NamedTuple):
-    """Steps of a group, the bounds of its band at each edge, and its numbers at risk."""
+    """The curve of one group in a figure.
+
+    Attributes:
+        name: Name of the group.
+        y: Survival at each edge, from 0 to 1, shape (cells + 1,).
+        band: Lower and upper limits of the band at each edge; None: no band.
+        at_risk: Numbers at risk; None: no row in the table.
+    """
 
     name: str
     y: FloatArray
@@ -289,19 +337,25 @@ def draw_figure(
     theme: str = "light",
     ax: Axes | None = None,
 ) -> Axes:
-    """Draw survival curves of several groups in journal style, with a table of numbers at risk; return the axes.
+    """Draw survival curves of several groups in the style of medical journals, with a table of numbers at risk.
 
     Args:
-        x: Edges of cells.
-        groups: The groups.
+        x: Edges of cells, ascending, shape (cells + 1,).
+        groups: The curve of each group.
         privacy: The privacy statement, written below.
         label: Label of the x axis.
         upwards: Label of the y axis.
-        test: Line about the test of the groups.
-        covers: Description of the bands.
-        column: The column whose categories name the groups: the title of the legend.
-        theme: light, dark or print.
+        test: Line about the test of the groups; empty: none.
+        covers: Description of the bands, written below; empty: none.
+        column: The column whose categories name the groups: the title of the legend; empty: no title.
+        theme: ``light``, ``dark`` or ``print``.
         ax: Axes to draw on; None: a new figure.
+
+    Returns:
+        The axes.
+
+    Raises:
+        ValueError: The theme is another word.
     """
     from dpcurves.display.artists import PALE_WARNING, WARNING
 
@@ -337,7 +391,14 @@ def draw_figure(
 
 
 def _write_risk_table(axes: Axes, groups: Sequence[FigureGroup], theme: Theme, lines: Sequence[str]) -> None:
-    """Write the numbers at risk of each group below the axes, and `lines` of text below them."""
+    """Write the table of numbers at risk below the axes of a figure, and lines of text below it.
+
+    Args:
+        axes: The axes with the curves.
+        groups: The groups in the order of their colours; those without numbers at risk get no row.
+        theme: The colours.
+        lines: Texts, wrapped at 100 characters; empty ones are left out.
+    """
     from textwrap import wrap
 
     from matplotlib.ticker import MaxNLocator
@@ -369,8 +430,17 @@ def _write_risk_table(axes: Axes, groups: Sequence[FigureGroup], theme: Theme, l
 def _write_text(
     axes: Axes, across: float, down: float, words: str, color: str, *, size: float = FONT_SIZE, **how: Any
 ) -> None:
-    """Write text at x position `across`, a fraction of the axes' width, and `down` points above the axis (negative:
-    below). `how` are further arguments of `annotate`."""
+    """Write a text below the axis.
+
+    Args:
+        axes: The axes.
+        across: Position along x, as a fraction of the axes' width.
+        down: Points above the axis (negative: below it).
+        words: The text.
+        color: Its colour.
+        size: Its font size in points.
+        **how: Further arguments of `annotate`.
+    """
     axes.annotate(
         words, (across, 0.0), (0.0, down), xycoords="axes fraction", textcoords="offset points", fontsize=size,
         color=color, va="top", annotation_clip=False, parse_math=False, **how,

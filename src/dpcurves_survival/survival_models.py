@@ -299,7 +299,15 @@ class SurvivalModel(IntervalResult):
         return np.maximum(unbiased, 0.0)
 
     def intervals(self, level: float, *, population: bool = False) -> FloatArray:
-        """Return lower and upper endpoints of `observed`, each at `level` separately: shape ``(groups, 2)``."""
+        """Return lower and upper endpoints of `observed`, each at `level` separately: shape ``(groups, 2)``.
+
+        Args:
+            level: Probability that one interval holds, between 0 and 1.
+            population: Whether they are for the population, not for these records.
+
+        Returns:
+            Ends between 0 and 1; 0 and 1 if follow-up ends before the horizon.
+        """
         level = require_probability("level", level)
         simulated = self._cell_counts.simulate_counts(population)
         if not self._is_followed:
@@ -330,7 +338,12 @@ class SurvivalModel(IntervalResult):
 
         def find_endpoints(level: float, population: bool) -> tuple[float, float]:
             """Return the interval, within 0 and 1, that covers the intervals of both orders of events and censoring
-            inside cells; (0, 1) past the end of follow-up."""
+            inside cells; (0, 1) past the end of follow-up.
+
+            Args:
+                level: Confidence level.
+                population: Whether it is for the population.
+            """
             drawn = self._cell_counts.simulate_counts(population)
             found = []
             if not self._is_followed:
@@ -443,8 +456,11 @@ class SurvivalModel(IntervalResult):
 
     @classmethod
     def _from_json(cls, document: display.CurveDocument) -> SurvivalModel:
-        """Return the result from a parsed JSON document. Raises `InvalidArgument` if the counts do not have the
-        shape of the cells."""
+        """Return the result from a parsed JSON document.
+
+        Raises:
+            InvalidArgument: the counts do not have the shape of the cells.
+        """
         (evidence,), question = document.releases, document.question
         times = grid_from_cells(question, question["edges"], Outside.APART)
         watched = question["watched"]
@@ -495,7 +511,14 @@ def count_at_risk_to_horizon(counts: FloatArray) -> inference.AtRisk:
 
 def _find_interval(found: float, moved: FloatArray, level: float, *, population: bool) -> tuple[float, float]:
     """Return the endpoints of a share from draws of its error, `moved`, without the draws that have no records to
-    divide by; (0, 1) if these are more than half the error probability."""
+    divide by; (0, 1) if these are more than half the error probability.
+
+    Args:
+        found: The share as released; NaN if it is unknown.
+        moved: Draws of its error; NaN for a draw without records to divide by.
+        level: Confidence level.
+        population: If True, the interval is for the population.
+    """
     known = moved[np.isfinite(moved)]
     none = 1 - len(known) / len(moved)
     if not np.isfinite(found) or none > (1 - level) / 2:
@@ -583,7 +606,11 @@ class SurvivalModelQuestion(TableQuestion):
                 )
 
     def steps(self, setting: Setting) -> Needs[Any]:
-        """Ask for one table: counts by event, cell of time and cell of score."""
+        """Yield the only query: counts by event, cell of time and cell of score. Return the result, or one by category.
+
+        Args:
+            setting: Without effect: the table is the same for any loss.
+        """
         times = self.times.with_outside(Outside.APART)
         scores = self.scores.with_outside(Outside.CLIPPED)
         axes = prepend_category_axes(

@@ -105,6 +105,13 @@ class Estimate:
         simulated; events and censored records of a cell may have any order, anywhere inside it. The population needs
         independent units of one record each, and censoring that is independent of event times. Where too few records
         are at risk, the interval contains all possible values.
+
+        Args:
+            level: Confidence level, between 0 and 1.
+            population: If True, sampling errors of the records are included.
+
+        Returns:
+            Lower and upper end; infinite where the statistic has no bound.
         """
         low, high = self.find_endpoints(require_probability("level", level), population)
         if self._is_unknown:
@@ -187,8 +194,19 @@ ONE_CAUSE = RiskTableReader(
 
 
 def find_nearest_edge(curve: Any, argument: str, time: float) -> tuple[int, float]:
-    """Return the index and the time of the edge nearest to `time`; for declared values, the edge past it and `time`
-    itself. Raises `InvalidArgument`, which names `argument`, for a time beyond the grid."""
+    """Return the edge of the time grid that is nearest to a requested time.
+
+    Args:
+        curve: Result with a time grid.
+        argument: Name of the argument, for the message.
+        time: Requested time, in units of the grid.
+
+    Returns:
+        Index and time of the edge; for declared values, the index of the edge past `time`, and `time` itself.
+
+    Raises:
+        InvalidArgument: the time lies beyond the grid.
+    """
     requested = convert_to_double(time)
     if requested is None or not curve.x[0] <= requested <= curve.x[-1]:
         raise InvalidArgument(
@@ -216,7 +234,7 @@ def estimate_statistic(
         name: Name of the statistic.
         groups: One result, or two.
         statistic: Function from `Curves` to numbers, (...).
-        scale: Axis on which it is drawn; see `Estimate`.
+        scale: Label of the axis on which the estimate is drawn.
         reader: How results of this kind are read.
         maximum: Largest possible value in one group.
     """
@@ -227,7 +245,16 @@ def estimate_statistic(
         return np.asarray(first - second[0] if second else first)
 
     def find_endpoints(level: float, population: bool) -> tuple[float, float]:
-        """Return the interval from draws of the lowest and the highest value over orders inside cells."""
+        """Return the interval of the statistic, from draws of its lowest and highest value over the unknown orders of
+        events in a cell.
+
+        Args:
+            level: Confidence level.
+            population: Whether it is for the population, not for these records.
+
+        Returns:
+            Lower and upper end.
+        """
         group_draws = [reader.sample_group(group, index, population=population) for index, group in enumerate(groups)]
         fewest = min(len(draws.table.records) for draws in group_draws)
         sides = []
@@ -250,7 +277,14 @@ def estimate_hazard_ratio(
     name: str, groups: tuple[Any, Any], reader: RiskTableReader = ONE_CAUSE, cause_index: int = 0
 ) -> Estimate:
     """Return the hazard ratio of one cause, first over second group; records with an event of another cause leave.
-    It is NaN, with the interval from 0 to infinity, if noise alone may explain all events."""
+    It is NaN, with the interval from 0 to infinity, if noise alone may explain all events.
+
+    Args:
+        name: Name of the estimate.
+        groups: Survival curves of both groups, on the same grid.
+        reader: Reader of the risk tables of curves.
+        cause_index: Index of the cause in these tables.
+    """
     tied = groups[0].grid.values is not None
 
     def select_cause(table: inference.RiskTable) -> inference.RiskTable:
@@ -286,7 +320,15 @@ def estimate_hazard_ratio(
         )
 
     def find_endpoints(level: float, population: bool) -> tuple[float, float]:
-        """Return the interval of the ratio; (0, infinity) if noise alone may explain all events."""
+        """Return the interval of the ratio; (0, infinity) if noise alone may explain all events.
+
+        Args:
+            level: Confidence level.
+            population: Whether it is for the population, not for these records.
+
+        Returns:
+            Lower and upper end.
+        """
         for group_ in groups if population else ():
             require_independent(group_.privacy)
         if not known.any() or lacks_events():
@@ -414,7 +456,12 @@ def cumulative_hazard_at(curve: Survival, time: float) -> Estimate:
 
 
 def _require_same_grid(first: Survival, second: Survival) -> None:
-    """Raise unless both are survival curves on the same grid."""
+    """Raise unless both are survival curves on the same grid.
+
+    Raises:
+        TypeError: one of them is not a survival curve.
+        InvalidArgument: their grids differ.
+    """
     for name, curve in (("first", first), ("second", second)):
         require_type(name, curve, Survival, A_CURVE)
     if not np.array_equal(first.x, second.x):
@@ -602,6 +649,10 @@ class CumulativeHazard(IntervalResult):
 
         The largest studentised error is bounded, under the least favourable order inside each cell: hazards are largest
         if all censoring precedes the events. Infinite where nothing is known.
+
+        Args:
+            level: Confidence level, between 0 and 1.
+            population: If True, sampling errors of the records are included.
         """
         level = require_probability("level", level)
         draws_of_curve = ONE_CAUSE.sample_group(self.curve, 0, population=population)
@@ -728,7 +779,12 @@ class SurvivalNumbers(CompositeResult):
 
     def _compare_groups(self, one: Survival, other: Survival) -> list[Estimate]:
         """Return differences of means and of survival, numbers needed to treat and the hazard ratio, first group
-        against second."""
+        against second.
+
+        Args:
+            one: Curve of the first group.
+            other: Curve of the second group.
+        """
         estimates = [] if self.until is None else [restricted_mean_difference(one, other, self.until)]
         for time in self.times:
             estimates += [survival_difference(one, other, time), number_needed_to_treat(one, other, time)]
@@ -752,7 +808,11 @@ class SurvivalNumbers(CompositeResult):
         return statements
 
     def log_rank(self, *, rho: float = 0.0, gamma: float = 0.0) -> LogRankTest:
-        """Return the log-rank test of both groups; see `log_rank_test`.
+        """Return the weighted log-rank test of equal hazards in both groups (Fleming and Harrington).
+
+        Args:
+            rho: Power of the share without an event in the weights; 0: the usual test.
+            gamma: Power of the share with an event in the weights.
 
         Raises:
             ValueError: there are not two groups, or they have competing risks.
@@ -862,7 +922,7 @@ def survival_figure(
         curves: A curve, or curves by name.
         level: Confidence level of bands.
         population: Whether bands are for the population; they are for these records if units have several records.
-        weights: Powers rho and gamma of the test; see `log_rank_test`.
+        weights: Powers rho and gamma of the weighted log-rank test; (0, 0): the usual test.
         theme: light, dark, or print, which distinguishes groups by dashes.
         ax: Axes to draw on; None: a new figure, which gets a title.
 

@@ -171,8 +171,11 @@ class WeightedSurvival(Survival):
 
     @classmethod
     def _from_json(cls, document: display.CurveDocument) -> WeightedSurvival:
-        """Return the curve from a parsed JSON document. Raises `InvalidArgument` unless it has weights of the
-        censored and of events, and squared weights."""
+        """Return the curve from a parsed JSON document.
+
+        Raises:
+            InvalidArgument: weights of the censored, weights of events, or squared weights are missing.
+        """
         question, turns = document.question, document.releases
         if len(turns) != cls.RELEASES + 1:
             raise InvalidArgument(
@@ -237,8 +240,12 @@ class WeightedSurvivalQuestion(TableQuestion):
         object.__setattr__(self, "weight_cap", Weights(self.weight, self.weight_cap).cap)
 
     def steps(self, setting: Setting) -> Needs[Any]:
-        """Ask for sums of weights of censored records and of events in each cell, then for sums of squared weights
-        in groups of cells."""
+        """Yield two queries: sums of weights of censored records and of events in each time cell, then sums of squared
+        weights in groups of cells. Return the weighted survival curve.
+
+        Args:
+            setting: Loss and adjacency; the noise decides the groups.
+        """
         axis = Axis(self.time, self.grid.with_outside(Outside.APART))
         weights = Weights(self.weight, self.weight_cap)
         release, squares_release, starts = yield from ask_weight_sums((event_categories(self), axis), weights, setting)
@@ -335,8 +342,12 @@ class DelayedEntry(Survival):
         return event_table_from_slots(*self._sample_slot_noise(draw), self.entries_first)
 
     def _sample_slot_noise(self, generator: np.random.Generator | None) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Return simulated noise of the three rows of `_slot_counts`, each (draws, cells + 2); None: from a fixed
-        public seed."""
+        """Return simulated noise of the censored records, events and entries in the cells and outside, each (draws,
+        cells + 2).
+
+        Args:
+            generator: Random numbers of the simulation; None: from a fixed public seed.
+        """
         draw = public_generator(generator)
         censored, events, entered = (
             simulate_cell_noise(release.sums, release.total, choose_draws(release.sums.cells), draw)[:, 0]
@@ -355,7 +366,11 @@ class DelayedEntry(Survival):
 
     @classmethod
     def _from_json(cls, document: display.CurveDocument) -> DelayedEntry:
-        """Return the curve from a parsed JSON document. Raises `InvalidArgument` unless it has three rows of counts."""
+        """Return the curve from a parsed JSON document.
+
+        Raises:
+            InvalidArgument: there are not three rows of counts.
+        """
         if len(document.releases) != cls.RELEASES:
             raise InvalidArgument(
                 "curve.evidence.releases",
@@ -434,7 +449,12 @@ class DelayedEntryQuestion(TableQuestion):
             raise InvalidArgument("entry", "must differ from the column of exit times; name the column of entry times")
 
     def steps(self, setting: Setting) -> Needs[Any]:
-        """Ask for counts of exits in each cell, by event, and then for counts of entries."""
+        """Yield two queries: counts of exits in each time cell, by event, and then counts of entries. Return the
+        survival curve, or one by category.
+
+        Args:
+            setting: Without effect: the budget fractions are fixed.
+        """
         grid = self.grid.with_outside(Outside.APART)
         exits_at, entered_at = (
             OrderedAxis(
@@ -502,7 +522,12 @@ class AutoRangeSurvivalQuestion(TableQuestion):
         self.with_grid(Grid(0, 1, cells=1))
 
     def steps(self, setting: Setting) -> Needs[Any]:
-        """Search for the range of times, and ask as a `SurvivalQuestion` does."""
+        """Yield the pilot queries of a search for the range of times, then the counts of a survival curve on a grid of
+        this range. Return the curve, or one by category.
+
+        Args:
+            setting: Loss and adjacency of the question.
+        """
         # cells of the grid, approximately
         search = yield from ask_workload(AutomaticGridWorkload(self.time, 128), PILOT_FRACTION)
         edges = [0.0, *(edge for edge in search.chosen_grid.edges.tolist() if edge > 0)]
@@ -535,15 +560,17 @@ LEAST_DIVISOR = 1e-300
 def collapse_pairs(slots: FloatArray, *, round_down: bool) -> FloatArray:
     """Return counts by the first and the last cell that may contain an interval-censored event.
 
-    The result is (..., cells + 1, cells + 1). Entry ``(a, b)`` counts events in cells a to b; the last cell is for
-    times beyond the grid. For integer times an event after the value of a cell lies in the next cell or later. Exact
-    times are rounded up to the end of their cell; if they are rounded down, an event lies in the same cell or later,
-    and before the cell in which it was seen.
+    Entry ``(a, b)`` counts events in cells a to b; the last cell is for times beyond the grid. For integer times an
+    event after the value of a cell lies in the next cell or later. Exact times are rounded up to the end of their cell;
+    if they are rounded down, an event lies in the same cell or later, and before the cell in which it was seen.
 
     Args:
         slots: Counts by the last time without and the first time with an event, (..., cells + 2, cells + 2): the first
             and the last slot of an axis count times below and above the grid.
         round_down: True: times are rounded down to the start of their cell; False: up to its end.
+
+    Returns:
+        Counts, (..., cells + 1, cells + 1).
     """
     cells = slots.shape[-1] - 2
     last, first = np.meshgrid(np.arange(-1, cells + 1), np.arange(-1, cells + 1), indexing="ij")
@@ -697,8 +724,14 @@ class SimulatedTurnbull(NamedTuple):
     def simulate(
         cls, counts: FloatArray, noise: FloatArray, generator: np.random.Generator | None
     ) -> SimulatedTurnbull:
-        """Return survival and its simulated errors, from collapsed counts and draws of their noise; with a
-        generator, records are also resampled (bootstrap), which gives errors for the population."""
+        """Return the survival of interval-censored records with its simulated errors.
+
+        Args:
+            counts: Noisy counts by first and last cell that may contain the event, (cells + 1, cells + 1).
+            noise: Draws of their noise, (draws, cells + 1, cells + 1).
+            generator: Random numbers by which records are resampled (bootstrap), for the population; None: for these
+                records.
+        """
         spread = rescale_pair_counts(counts)
         errors = []
         for table in (spread, keep_significant_pairs(counts, noise)):
@@ -828,6 +861,13 @@ class IntervalCensoredSurvival(IntervalResult):
 
         Examinations may lie anywhere inside their cells: lower bounds are for times rounded down, upper bounds for
         times rounded up. Past the end of follow-up the curve may fall to 0.
+
+        Args:
+            level: Probability that the band holds at all edges, between 0 and 1.
+            population: Whether it is for the population, not for these records.
+
+        Raises:
+            ValueError: `level` is not between 0 and 1; or for the population, a unit may have several records.
         """
         level = require_probability("level", level)
         require_independent(self.privacy, population)
@@ -885,8 +925,11 @@ class IntervalCensoredSurvival(IntervalResult):
 
     @classmethod
     def _from_json(cls, document: display.CurveDocument) -> IntervalCensoredSurvival:
-        """Return the curve from a parsed JSON document. Raises `InvalidArgument` unless it has a count for each pair
-        of slots."""
+        """Return the curve from a parsed JSON document.
+
+        Raises:
+            InvalidArgument: there is not one count for each pair of time cells.
+        """
         (evidence,), grid = document.releases, grid_from_cells(document.question, document.arrays["x"], Outside.APART)
         if evidence.sums.rows * evidence.sums.cells != grid.slots**2:
             raise InvalidArgument(
@@ -897,7 +940,15 @@ class IntervalCensoredSurvival(IntervalResult):
         return cls.from_counts(evidence, grid, document.question["label"], document.privacy)
 
     def key_columns(self, level: float, *, population: bool = True) -> dict[str, Any]:
-        """Return the share without an event at the end of follow-up, with the band there."""
+        """Return the share without an event at the end of follow-up, with the band there.
+
+        Args:
+            level: Confidence level of the band.
+            population: Whether the band for the population is included.
+
+        Returns:
+            Values by column name.
+        """
         end = int(np.flatnonzero(np.isfinite(self.y))[-1])
         limits = {}
         for of_population in interval_scopes(self.privacy, population=population).values():
@@ -1006,7 +1057,12 @@ class IntervalCensoredQuestion(TableQuestion):
             )
 
     def steps(self, setting: Setting) -> Needs[Any]:
-        """Ask for one table: a noisy count of each pair of time cells; return the curves."""
+        """Yield the only query: a noisy count of each pair of time cells (last examination without the event, first
+        with it). Return the survival curve, or one by category.
+
+        Args:
+            setting: Without effect: the query is the same for any loss.
+        """
         grid = self.grid.with_outside(Outside.APART)
         order: dict[str, Any] = {"earlier": self.last, "later": self.first, "allows_equal": True}
         last = OrderedAxis(self.last, grid, **order)

@@ -152,7 +152,7 @@ STEPS = [
 ]
 
 
-@pytest.mark.quick_share(3, kinds=())
+@pytest.mark.quick_share(8, kinds=())
 @pytest.mark.parametrize(("name", "step"), STEPS)
 def test_nothing_that_is_given_to_a_question_is_charged_and_then_fails(
     name: str, step: int, charges: list[str]

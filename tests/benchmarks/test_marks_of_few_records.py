@@ -41,6 +41,7 @@ def test_every_reason_is_one_of_a_kept_line_and_has_a_figure() -> None:
         assert any(sign.isdigit() for sign in reason["why"]), reason["regime"]
 
 
+@pytest.mark.reproduction
 def test_each_line_has_releases_and_a_standard_error(kept: str) -> None:
     rows = [
         [cell.strip() for cell in line.strip("│ ").split("│")]

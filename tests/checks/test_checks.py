@@ -80,7 +80,7 @@ NAMES = [
 ]
 
 
-@pytest.mark.quick_share(6)
+@pytest.mark.quick_share(12)
 @pytest.mark.parametrize("name", NAMES)
 def test_every_question_keeps_what_questions_promise(name: str) -> None:
     central, *_ = check_question(made(name), COLUMNS)

@@ -45,6 +45,7 @@ def test_thirty_questions_of_practice_equal_pandas_in_python(frame: pd.DataFrame
             assert type(curve).from_json(curve.to_json()).privacy == curve.privacy
 
 
+@pytest.mark.reproduction
 def test_thirty_questions_of_practice_equal_pandas_in_sql(connection: Any, frame: pd.DataFrame) -> None:
     for name in QUESTIONS:
         curve = dp.sql(connection, make_statement(name), loss=LOSS, adjacency=dp.ADD_REMOVE)

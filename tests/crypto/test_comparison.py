@@ -33,6 +33,7 @@ def shared(cells: list[int], domain: Domain) -> SharedKeys[ComparisonKeys]:
     return share_cells(np.array(cells, np.uint64), domain, ENGINE, Randomness.from_seed(5))
 
 
+@pytest.mark.quick_share(4)
 @RINGS
 @pytest.mark.parametrize("bits", range(1, 11))
 def test_every_key_is_one_from_its_cell_on_at_every_threshold(bits: int, ring: Ring) -> None:

@@ -145,6 +145,7 @@ def test_few_cells_are_many_for_few_records() -> None:
     assert not is_worth_refining(values, None, setting(PrivacyLoss.pure("0.1"), 1_000))
 
 
+@pytest.mark.reproduction
 def test_few_cells_of_a_smooth_distribution_have_hardly_more_error_than_many_read_at_the_same_edges() -> None:
     # 64 cells had 2.5 times the error of 1,024; now .9 (sd .15 of 16 releases): a false alarm in 1 of 10,000.
     draw, errors = np.random.default_rng(8), np.zeros(2)

@@ -217,6 +217,7 @@ def test_the_range_and_what_lies_outside_are_said() -> None:
     assert beyond.cdf(1e200) == pytest.approx(0.99, abs=0.005)
 
 
+@pytest.mark.reproduction
 def test_noise_alone_is_no_range() -> None:
     """Decades far away, which a first look's noise had cut, are in no note; nothing is said to lie where nothing is."""
     nothing = [float("nan")] * 2000

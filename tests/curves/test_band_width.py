@@ -52,6 +52,7 @@ def beside_one_turn(values: Values, grid: Grid, loss: PrivacyLoss) -> tuple[floa
     return float(mean), float(most)
 
 
+@pytest.mark.reproduction
 @pytest.mark.parametrize("grid", [pytest.param(Grid(0, 128, cells=1024), marks=SLOW), Grid(0, 100, cells=1024)])
 def test_whole_years_on_a_fine_grid_have_a_band_about_as_narrow_as_that_of_one_turn(grid: Grid) -> None:
     """Largest widths have been 10 times as wide: inside merged cells a band spans all that they hold."""
@@ -60,6 +61,7 @@ def test_whole_years_on_a_fine_grid_have_a_band_about_as_narrow_as_that_of_one_t
     assert most < 2
 
 
+@pytest.mark.reproduction
 @pytest.mark.parametrize(
     ("kind", "records"),
     [
@@ -74,6 +76,7 @@ def test_a_small_loss_leaves_no_interval_that_is_wider_than_its_noise(kind: str,
     assert beside_one_turn(values, Grid(0, 1, cells=1024), PrivacyLoss.pure("0.1"))[0] < 1.15
 
 
+@pytest.mark.reproduction
 @pytest.mark.quick_share(2)
 @pytest.mark.parametrize(
     "kind", [pytest.param("years", marks=SLOW), "uneven years", pytest.param("uniform", marks=SLOW), "beta"]

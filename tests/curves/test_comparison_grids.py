@@ -31,6 +31,7 @@ def test_few_records_need_wide_cells_and_many_need_narrow_ones() -> None:
     assert forecast("0.5", 600) == few
 
 
+@pytest.mark.reproduction
 def test_forecast_half_widths_are_those_of_answers() -> None:
     """The half width of one answer about such records is within 35 % of the forecast."""
     time, event = TIMES["a hill"](np.random.default_rng(1), 2000)

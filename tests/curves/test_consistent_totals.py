@@ -87,6 +87,7 @@ def test_margins_of_a_two_way_table(asked: Asked, people: dict[str, np.ndarray])
         assert low <= (people["year"] == year).sum() <= high < low + 120
 
 
+@pytest.mark.reproduction
 def test_consistent_totals_and_margins_add_up_and_cover(asked: Asked, people: dict[str, np.ndarray]) -> None:
     truth = [float(((people["state"] == s) & (people["year"] == y)).sum()) for s in STATES for y in YEARS]
     years, loss = [float((people["year"] == year).sum()) for year in YEARS], dp.PrivacyLoss.pure("0.1")

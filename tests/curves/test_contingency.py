@@ -45,6 +45,7 @@ def test_at_a_huge_epsilon_counts_and_statistic_are_those_of_scipy() -> None:
         assert found.column_shares == pytest.approx(table / table.sum(axis=0), abs=1e-9)
 
 
+@pytest.mark.reproduction
 def test_independent_columns_are_called_dependent_as_rarely_as_it_says_and_noise_alone_would_fool_a_plain_test() -> (
     None
 ):
@@ -69,6 +70,7 @@ def test_dependence_is_found() -> None:
     assert np.mean(np.array(found) <= 0.05) >= 0.9
 
 
+@pytest.mark.reproduction
 def test_intervals_hold_all_counts_and_each_share() -> None:
     """50 releases at level 0.9: within 4 sigma for these records, and not below for the population."""
     releases, level = 50, 0.9

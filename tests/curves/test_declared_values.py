@@ -207,6 +207,7 @@ def of_bands(records: int, seed: int) -> tuple[Any, Any]:
     return score, (chance.random(records) < 0.6 * score).astype(int)
 
 
+@pytest.mark.reproduction
 def test_areas_of_declared_scores_have_intervals_as_narrow_as_noise_asks() -> None:
     """At level 0.9 at least 30 of 40 hold, and are at most twice as wide as errors ask; seeds are fixed."""
     errors, widths, held = [], [], 0

@@ -139,6 +139,7 @@ def test_nothing_is_known_of_few_records_and_ties_are_no_difference() -> None:
     assert test.p_value > 0.5
 
 
+@pytest.mark.reproduction
 def test_wide_cells_with_different_censoring_are_noted_and_narrow_ones_are_not() -> None:
     generator = np.random.default_rng(7)
     group = generator.integers(2, size=9000)

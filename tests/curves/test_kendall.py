@@ -122,6 +122,7 @@ def test_noise_leaves_no_bias_and_intervals_hold(runs: int) -> None:
     assert held["records"] < runs
 
 
+@pytest.mark.reproduction
 def test_intervals_hold_where_nearly_all_are_in_one_cell_and_noise_is_large() -> None:
     """More than 49 of 80 intervals of 80% hold for 60 records at epsilon 1/2: by chance fewer once in 10,000 runs.
 

@@ -67,6 +67,7 @@ def test_at_a_huge_epsilon_numbers_are_those_of_scikit_learn(releases: str, adja
     assert np.trapezoid(tpr, fpr) == pytest.approx(expected["auc, a"], abs=1e-4)
 
 
+@pytest.mark.reproduction
 def test_intervals_hold_together_and_pairs_are_narrower_for_the_population() -> None:
     table = sample(4000, 2)
     models = {

@@ -157,6 +157,7 @@ def test_where_noise_is_all_there_is_intervals_are_the_whole_range_and_never_tur
         assert dp.collision_probability(reports.curve()).interval(level) == (0.0, 1.0)
 
 
+@pytest.mark.reproduction
 def test_intervals_hold_where_nearly_all_are_in_one_cell() -> None:
     """If 0.95 hold, 23 or fewer of 30 do with a chance of 6e-4; the seeds are fixed."""
     asked = Task(dp.HistogramQuestion("x", dp.Grid(0, 1, cells=16)), dp.PrivacyLoss.pure(1), 1000)

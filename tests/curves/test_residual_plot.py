@@ -215,6 +215,7 @@ def test_where_records_are_many_hardly_any_are_spared() -> None:
     assert find_spare_records(setting, choose_bound_fraction(setting, 10**6), 10**6) == 120
 
 
+@pytest.mark.reproduction
 @pytest.mark.quick_share(2)
 @pytest.mark.parametrize("which", [0, 1], ids=["add-remove", "replace-one"])
 def test_bounds_of_few_records_leave_most_of_them_inside(which: int) -> None:
@@ -230,6 +231,7 @@ def test_bounds_of_few_records_leave_most_of_them_inside(which: int) -> None:
     assert min(within) > 0.25
 
 
+@pytest.mark.reproduction
 def test_noise_alone_makes_no_dense_spots() -> None:
     """Records that lie evenly: no cell seems to hold more than a few times what each holds, of 20 releases."""
     even = np.random.default_rng(9).uniform(-1, 1, (2, 2000))
@@ -241,6 +243,7 @@ def test_noise_alone_makes_no_dense_spots() -> None:
         assert found.density.max() * found.density.size / wider < 6
 
 
+@pytest.mark.reproduction
 def test_bounds_are_seldom_too_wide() -> None:
     """At records times epsilon 300: one in 55, where a third would be without spare records; 4 sigma."""
     columns = {"x": np.tile([-1.0, 1.0], 1500), "r": np.tile([0.5, 0.5, -0.5, -0.5], 750)}

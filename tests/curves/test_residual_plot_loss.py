@@ -123,12 +123,14 @@ def losses(loss: PrivacyLoss, adjacency: Adjacency) -> Iterator[tuple[list[Plan]
         yield plans, sums, np.sum(answers, axis=0)
 
 
+@pytest.mark.quick_share(3)
 @pytest.mark.parametrize("adjacency", EVERY, ids=repr)
 def test_a_pure_loss_is_never_exceeded_by_any_answers(adjacency: Adjacency) -> None:
     worst = max(float((abs(told) + sums).max()) for _, sums, told in losses(LOSSES["pure"], adjacency))
     assert 0.9 < worst <= 1.5 + 1e-9
 
 
+@pytest.mark.quick_share(3)
 @pytest.mark.parametrize("adjacency", EVERY, ids=repr)
 def test_a_concentrated_loss_is_never_exceeded(adjacency: Adjacency) -> None:
     """Bounds lose an epsilon, whose half square is their part of rho; sums lose theirs in closed form."""

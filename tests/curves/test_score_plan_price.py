@@ -62,6 +62,7 @@ def test_a_session_plans_with_the_same_notes() -> None:
         assert session.plan(QUESTION, dp.PrivacyLoss.pure(1)).notes == notes(dp.PrivacyLoss.pure(1), 900)
 
 
+@pytest.mark.reproduction
 @pytest.mark.parametrize("records", [10_000])
 def test_the_table_is_what_releases_show(records: int) -> None:
     """10 releases of each: the ratio of root mean squares is within a factor of 3.6, about 4 standard deviations."""

@@ -53,6 +53,7 @@ def test_one_release_gives_all_four_and_what_is_not_asked_is_not_paid() -> None:
     assert found.intervals(0.9, population=True).shape == (3, 2)
 
 
+@pytest.mark.reproduction
 def test_intervals_hold_as_often_as_they_say_on_all_kinds_of_values() -> None:
     """At level 0.9: within what chance passes once in 30,000 times of it, but where distributions are unknown only not
     below."""

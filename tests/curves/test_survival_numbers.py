@@ -118,6 +118,7 @@ def test_at_a_huge_epsilon_tests_with_strata_and_weights_are_those_of_the_textbo
         dp.log_rank_test(arms[0][0], arms[0][1], rho=-1)
 
 
+@pytest.mark.reproduction
 def test_weighted_tests_find_alike_groups_different_as_rarely_as_they_say(monkeypatch: pytest.MonkeyPatch) -> None:
     """40 pairs of two strata: shares of small p-values are within 4 sigma of their level."""
     monkeypatch.setattr(leaving, "choose_draws", lambda _: 400)

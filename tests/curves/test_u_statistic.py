@@ -128,6 +128,7 @@ def test_an_area_is_that_of_scipy_and_ties_count_half() -> None:
     assert same.interval(0.95) == (0.0, 1.0)
 
 
+@pytest.mark.reproduction
 def test_noise_leaves_no_bias_and_intervals_hold() -> None:
     """Over 40 releases the mean error is within 4 sigma, and at most 12 intervals of 90% miss: but once in 10,000."""
     values, grid = np.random.default_rng(5).beta(2, 5, 600), dp.Grid(0, 1, cells=32)

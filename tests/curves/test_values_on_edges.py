@@ -51,6 +51,7 @@ def open_cells(curve: CDF) -> CDF:
     return replace(curve, prefixes=replace(curve.prefixes, lattice_counts=None))
 
 
+@pytest.mark.quick_share(3)
 @pytest.mark.parametrize("statistic", STATISTICS)
 def test_whole_ages_are_read_as_the_edges_that_they_are(statistic: Callable[[CDF], UStatistic]) -> None:
     exact, held = compute_exactly(statistic, AGES), 0

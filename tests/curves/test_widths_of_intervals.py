@@ -65,6 +65,7 @@ def passed(x: FloatArray, shares: FloatArray, p: FloatArray, *, last: bool = Fal
     return np.asarray(x[right - 1] + part * (x[right] - x[right - 1]))
 
 
+@pytest.mark.reproduction
 @pytest.mark.quick_share(3)
 @pytest.mark.parametrize("data", SOME)
 def test_medians_of_survival_lie_between_the_edges_at_which_the_whole_band_leaves_them(data: str) -> None:

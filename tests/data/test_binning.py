@@ -112,6 +112,7 @@ def test_what_is_clipped_to_inner_edges_is_guessed_in_its_cell_or_one_above(
     assert np.array_equal(guess - (values < above), grid.cell_of(values))
 
 
+@pytest.mark.reproduction
 def test_large_grids_keep_to_the_definition() -> None:
     for grid in (Grid(0, 1, cells=2**20), Grid(-7.3, 11.9, cells=2**18)):
         tried = edge_values(grid.edges)

@@ -65,6 +65,7 @@ TABLES = (
 )  # fmt: skip
 
 
+@pytest.mark.quick_share(2)
 @pytest.mark.parametrize("is_arrow_installed", [True, False])
 def test_pieces_are_counted_as_one_table(
     folder: Path, is_arrow_installed: bool, monkeypatch: pytest.MonkeyPatch

@@ -64,6 +64,7 @@ def opened(data: Any, unit: Unit = EACH_RECORD) -> Records:
     return open_records(data, unit=unit, key=KEY)
 
 
+@pytest.mark.quick_share(4)
 @pytest.mark.parametrize("source", sorted(EVERY_SOURCE))
 def test_prefixes_are_those_of_numpy(source: str, tmp_path: Path) -> None:
     with opened(EVERY_SOURCE[source]({"x": pa.array(VALUES)}, tmp_path)) as records:

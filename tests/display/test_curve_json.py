@@ -43,6 +43,7 @@ BODIES: dict[str, dict[str, Any]] = {
 NESTED = {"curves": {name: {"kind": "cdf", **BODIES["cdf"]} for name in ("AA", "UA")}}
 
 
+@pytest.mark.quick_share(3)
 @pytest.mark.parametrize("kind", BODIES)
 def test_every_kind_comes_back_the_same_and_fits_the_schema(kind: str) -> None:
     text = encode_curve(kind, BODIES[kind], PRIVACY, EVIDENCE)

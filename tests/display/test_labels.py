@@ -244,7 +244,7 @@ SAMPLE = [
 ]
 
 
-@pytest.mark.quick_share(8)
+@pytest.mark.quick_share(24)
 @pytest.mark.parametrize(("kind", "labels", "style"), SAMPLE)
 def test_names_are_whole_different_and_apart(kind: str, labels: str, style: str) -> None:
     check(kind, SETS[labels], style)

@@ -280,6 +280,7 @@ def curves() -> dict[str, Any]:
         }  # fmt: skip
 
 
+@pytest.mark.quick_share(3)
 @pytest.mark.parametrize(
     ("language", "number", "day"),
     [

@@ -160,6 +160,7 @@ def table_in_postgres(url: str, declared: str, column: str, values: Sequence[Any
     return name
 
 
+@pytest.mark.quick_share(4)
 @pytest.mark.parametrize("kind", COLUMNS)
 def test_names_are_those_of_python_in_postgresql(url: str, kind: str) -> None:
     values = COLUMNS[kind][1]
@@ -274,6 +275,7 @@ def make_table(url: str, schema: str, declared: str, kind: str, values: Sequence
         return shown
 
 
+@pytest.mark.quick_share(3)
 @pytest.mark.parametrize(("server", "kind"), TABLES_OF_SERVERS)
 def test_types_that_a_server_declares_have_one_name_of_each_value(
     request: pytest.FixtureRequest, server: str, kind: str

@@ -38,6 +38,7 @@ def rows(numbers: Any) -> dict[str, Any]:
     return {"x": numbers.astype(float), "y": numbers % 5 + 0.5, "c": classes, "who": (numbers // 3).astype(float)}
 
 
+@pytest.mark.quick_share(3)
 @pytest.mark.parametrize("unit", [EACH_RECORD, Unit("who", 3)], ids=["each record", "bounded"])
 def test_other_units_and_the_order_of_rows_move_no_unit_into_another_subset(load: Load, unit: Unit) -> None:
     all_of_them = parted(load, rows(np.arange(600)), unit)

@@ -20,6 +20,7 @@ def flat(cells: int, scale: Fraction | int, rows: int = 1, missing: Noise | None
     return IntervalSums(rows, cells, (Tier(range(cells), noise(scale)),), missing)
 
 
+@pytest.mark.reproduction
 @given(distributions(), totals, st.integers(0, 2**32))
 def test_two_passes_give_what_dense_matrices_give(distribution: IntervalSums, total: int | None, seed: int) -> None:
     values = np.random.default_rng(seed).integers(-50, 500, distribution.size)

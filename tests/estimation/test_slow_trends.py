@@ -36,6 +36,7 @@ def mean_errors(density: FloatArray, releases: int) -> FloatArray:
     return np.asarray(np.mean(errors, axis=0))
 
 
+@pytest.mark.reproduction
 @pytest.mark.quick_share(2)
 @pytest.mark.parametrize("density", [1 + 0.1 * (2 * X - 1), 1 + 0.1 * np.sin(2 * np.pi * X)], ids=["line", "sine"])
 def test_slow_trend_has_less_error_than_splits_alone(density: FloatArray) -> None:

@@ -105,6 +105,7 @@ def compute_counts(name: str, frame: pd.DataFrame) -> list[int]:
     return counts
 
 
+@pytest.mark.quick_share(3)
 @pytest.mark.parametrize("source", ["frame", "csv", "pipe", "jsonl", "json pipe", "iterable"])
 def test_each_source_filters_and_derives_alike(source: str, tmp_path: Path) -> None:
     frame = make_frame()

@@ -53,6 +53,7 @@ def test_errors_are_about_those_that_were_expected() -> None:
     assert abs(np.mean(squares) - expected) < 4 * np.std(squares) / sqrt(runs)
 
 
+@pytest.mark.reproduction
 def test_more_people_and_more_epsilon_are_asked_about_more_cells() -> None:
     cells = [choose_grid(apart, 0, 10, people=people, loss=LOSS).cells for people in (100, 10**4, 10**6)]
     assert cells == sorted(cells)

@@ -54,6 +54,7 @@ def chance_of(task: Task, name: int, slot: int, bit: int) -> Fraction:
     return way.find_probability(answer, message[1 : 1 + way.octets].tobytes()) * way.index_count
 
 
+@pytest.mark.quick_share(3)
 @pytest.mark.parametrize("epsilon", ["0.01", "1", "12"])
 @pytest.mark.parametrize(("cells", "rows"), [(1, 1), (3, 1), (16, 1), (5, 2)])
 def test_whoever_chose_level_and_index_a_bit_loses_at_most_epsilon(cells: int, rows: int, epsilon: str) -> None:

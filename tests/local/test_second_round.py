@@ -254,6 +254,7 @@ EXTREME = [
 ]
 
 
+@pytest.mark.quick_share(3)
 @pytest.mark.parametrize("coins", Coins)
 @pytest.mark.parametrize(("cells", "epsilon"), [(1, "1"), (3, "0.3"), (4, "1"), (5, "24"), (8, "1"), (8, "2")])
 def test_a_person_in_both_rounds_loses_what_all_pairs_of_reports_tell(cells: int, epsilon: str, coins: Coins) -> None:

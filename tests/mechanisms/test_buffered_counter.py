@@ -140,6 +140,7 @@ def test_errors_are_within_three_percent_of_the_least_of_all_matrices(length: in
     assert distribution.variance(length, length - length // 2) == pytest.approx(window)
 
 
+@pytest.mark.reproduction
 def test_totals_without_a_horizon_have_at_most_1_45_times_the_error_of_a_known_one_up_to_2_to_24() -> None:
     """And variances are those of the inverse matrix, for totals, means and windows that cross runs."""
     distribution = BufferedCounter().plan(time_steps(1, None), HALF, ONE).distribution.require_type(BufferedPrefixes)

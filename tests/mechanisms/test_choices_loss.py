@@ -26,6 +26,7 @@ REACHED = {
 """Parts of epsilon that tiny neighbours do lose, where one record comes or goes: with other noise they would not."""
 
 
+@pytest.mark.quick_share(3)
 @pytest.mark.parametrize("chooser", list(choosers()), ids=lambda each: each.name)
 def test_tiny_neighbours_lose_no_more_than_is_claimed(chooser: Chooser) -> None:
     pure, concentrated = (

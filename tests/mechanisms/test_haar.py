@@ -29,6 +29,7 @@ def distribution_of(plan: Plan) -> HaarSums:
     return plan.distribution
 
 
+@pytest.mark.quick_share(4)
 @pytest.mark.parametrize("adjacency", ADJACENCIES, ids=str)
 @pytest.mark.parametrize(
     ("rows", "cells", "width"),

@@ -31,6 +31,7 @@ QUESTIONS: dict[str, Question[object]] = {
 }
 
 
+@pytest.mark.quick_share(4)
 @pytest.mark.parametrize("name", QUESTIONS)
 @pytest.mark.parametrize("adjacency", ADJACENCIES, ids=str)
 def test_tiny_neighbours_lose_at_most_what_was_paid(name: str, adjacency: Adjacency) -> None:

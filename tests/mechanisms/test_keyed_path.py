@@ -71,6 +71,7 @@ def test_noises_are_those_of_format_1(cells: int, levels: int, noise: Noise, kno
     assert NoiseKey(key(1)).derive_path_noise(PathSums(cells, (), levels, noise, None), at) == known
 
 
+@pytest.mark.reproduction
 @pytest.mark.quick_share(2)
 @pytest.mark.parametrize("noise", [DISTRIBUTION.noise, Noise(Family.GAUSSIAN, Fraction(5))])
 def test_noises_have_mean_zero_and_the_covariance_of_the_distribution(noise: Noise) -> None:

@@ -116,7 +116,7 @@ def lost(
 TIGHT = GroupedTimeStepQuery(STATES, None, budget_fraction=Fraction(4, 5), deviation=Fraction(4))
 
 
-@pytest.mark.quick_share(8)
+@pytest.mark.quick_share(24)
 @pytest.mark.parametrize("adjacency", ADJACENCIES, ids=repr)
 @pytest.mark.parametrize("loss", [PrivacyLoss.pure(5), PrivacyLoss.zcdp(3)], ids=str)
 def test_perturber_and_grouper_together_lose_no_more_than_is_claimed(loss: PrivacyLoss, adjacency: Adjacency) -> None:

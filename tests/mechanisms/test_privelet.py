@@ -66,6 +66,7 @@ def dense(side: int) -> NDArray[np.int64]:
 SHAPES = [(1,), (2,), (3,), (5,), (6,), (1, 1), (1, 3), (2, 2), (2, 3), (3, 3), (4, 2), (2, 1, 2), (2, 2, 2)]
 
 
+@pytest.mark.quick_share(4)
 @pytest.mark.parametrize("adjacency", ADJACENCIES, ids=str)
 @pytest.mark.parametrize("beyond", [0, 2])
 @pytest.mark.parametrize("sides", SHAPES, ids=str)

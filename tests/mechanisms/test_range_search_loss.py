@@ -52,7 +52,7 @@ def conversed(
     return found, plans, sum(shares, start=Fraction(0))
 
 
-@pytest.mark.quick_share(6)
+@pytest.mark.quick_share(12)
 @pytest.mark.parametrize("loss", (LOSSES | LARGE).values(), ids=list(LOSSES | LARGE))
 @pytest.mark.parametrize("adjacency", [*ADJACENCIES, *EVENTS], ids=repr)
 def test_all_turns_together_lose_what_was_granted(

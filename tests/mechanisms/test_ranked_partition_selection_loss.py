@@ -68,6 +68,7 @@ def test_a_plan_says_from_how_many_units_a_name_is_released_more_often_than_not(
     assert bounded.selection_probability(units - 1) < 0.5 < bounded.selection_probability(units)
 
 
+@pytest.mark.quick_share(4)
 @pytest.mark.parametrize("records", [1, 2, 3])
 @pytest.mark.parametrize("loss", [PrivacyLoss.pure("1/3"), PrivacyLoss.pure(4), PrivacyLoss.zcdp("1/8")], ids=str)
 @pytest.mark.parametrize("adjacency", ["add or remove", "replace"])

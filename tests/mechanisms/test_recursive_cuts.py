@@ -48,6 +48,7 @@ def plan_of(cells: int, pieces: int, loss: PrivacyLoss, adjacency: Adjacency) ->
 SIZES = [(cells, pieces) for cells in (1, 2, 3, 4) for pieces in (2, 3, 4, 5)]
 
 
+@pytest.mark.quick_share(2)
 @pytest.mark.parametrize("adjacency", ADJACENCIES, ids=str)
 def test_a_pure_loss_is_never_exceeded_by_any_answer(adjacency: Adjacency) -> None:
     worst = 0.0
@@ -60,6 +61,7 @@ def test_a_pure_loss_is_never_exceeded_by_any_answer(adjacency: Adjacency) -> No
     assert worst > 0.5  # and the budget is used
 
 
+@pytest.mark.quick_share(2)
 @pytest.mark.parametrize("adjacency", ADJACENCIES, ids=str)
 def test_a_concentrated_loss_is_never_exceeded_in_any_order(adjacency: Adjacency) -> None:
     for cells, pieces in SIZES:

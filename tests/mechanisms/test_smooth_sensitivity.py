@@ -214,6 +214,7 @@ def test_medians_lose_at_most_what_they_claim(adjacency: Adjacency, loss: Privac
     assert max(_rho(distributions, pairs, order) for order in (1.01, 2.0, 8.0, 64.0)) <= float(loss.rho)
 
 
+@pytest.mark.quick_share(4)
 @pytest.mark.parametrize("loss", LOSSES)
 @pytest.mark.parametrize("adjacency", ADJACENCIES)
 def test_areas_lose_at_most_what_they_claim(adjacency: Adjacency, loss: PrivacyLoss) -> None:

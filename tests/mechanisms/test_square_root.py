@@ -31,6 +31,7 @@ def distribution_of(plan: Plan) -> ToeplitzSums:
     return plan.distribution
 
 
+@pytest.mark.quick_share(4)
 @pytest.mark.parametrize("adjacency", ADJACENCIES, ids=str)
 @pytest.mark.parametrize(
     ("rows", "cells", "width"),

@@ -215,6 +215,7 @@ LONG: list[tuple[TimeStepQuery, PrivacyLoss]] = [
 ]
 
 
+@pytest.mark.quick_share(3)
 @pytest.mark.parametrize(("query", "loss"), LONG, ids=named)
 def test_noise_that_takes_off_the_counts_of_each_node_leaves_nothing_of_any_prefix(
     query: TimeStepQuery, loss: PrivacyLoss

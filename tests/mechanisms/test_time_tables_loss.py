@@ -42,6 +42,7 @@ def asked(question: Question[object], loss: PrivacyLoss, adjacency: Adjacency) -
         return found
 
 
+@pytest.mark.quick_share(4)
 @pytest.mark.parametrize("name", QUESTIONS)
 @pytest.mark.parametrize("adjacency", ADJACENCIES, ids=str)
 def test_tiny_neighbours_lose_at_most_what_was_paid(name: str, adjacency: Adjacency) -> None:

@@ -101,6 +101,7 @@ def test_a_tuple_is_in_one_cell_or_has_one_reason_in_one_step_or_counts_nowhere(
         assert moved.sum() == (kind[0] < 25)  # afterwards all steps have closed
 
 
+@pytest.mark.quick_share(2)
 @pytest.mark.parametrize("most", [1, 2])
 def test_a_user_moves_one_window_by_what_is_used_and_the_users_beyond_the_cap_by_one(most: int) -> None:
     """Over all steps, for all tuples of one user: each step has at most K of them, and what is removed of one step

@@ -147,6 +147,7 @@ def losses(plan: Plan, sets: IntArray, pairs: IntArray, each: Any) -> Any:
     return lost
 
 
+@pytest.mark.quick_share(4)
 @pytest.mark.parametrize("name", QUESTIONS)
 @pytest.mark.parametrize("adjacency", ADJACENCIES, ids=str)
 def test_tiny_neighbours_lose_at_most_what_was_paid(name: str, adjacency: Adjacency) -> None:
@@ -174,6 +175,7 @@ AUTOMATIC: dict[str, Question[Any]] = {
 }
 
 
+@pytest.mark.quick_share(3)
 @pytest.mark.parametrize("name", AUTOMATIC)
 @pytest.mark.parametrize("adjacency", ADJACENCIES[::2], ids=str)
 def test_on_an_automatic_range_tiny_neighbours_lose_what_was_paid_whatever_is_answered(

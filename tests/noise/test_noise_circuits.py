@@ -77,6 +77,7 @@ def counted(response: Response, width: int) -> int:
     return Gate.ands
 
 
+@pytest.mark.quick_share(3)
 @pytest.mark.parametrize("epsilon", EPSILONS, ids=str)
 def test_every_response_loses_at_most_epsilon(epsilon: Fraction) -> None:
     assert holds(BinaryResponse(epsilon))

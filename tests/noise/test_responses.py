@@ -76,6 +76,7 @@ def of_bits(way: UnaryEncoding) -> tuple[set[tuple[Fraction, Fraction]], list[Fr
     return {(max(pair), min(pair)) for pair in known}, sums
 
 
+@pytest.mark.quick_share(3)
 @every_randomiser
 @pytest.mark.parametrize("epsilon", EPSILONS, ids=float)
 def test_no_report_is_more_than_e_to_epsilon_times_as_likely_under_another_answer(

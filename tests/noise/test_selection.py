@@ -61,6 +61,7 @@ def test_many_candidates_that_are_hopeless_are_never_chosen() -> None:
     }
 
 
+@pytest.mark.reproduction
 def test_many_candidates_of_small_weight_are_chosen_as_often_as_they_weigh_together() -> None:
     penalties = np.full(2**16, 11, dtype=np.int64)  # 65535 * exp(-11) is about 1.09
     penalties[777] = 0

@@ -124,6 +124,8 @@ def four(adjacency: Adjacency) -> PrivacyLoss:
     return PrivacyLoss.pure(4 * adjacency.l1_sensitivity)
 
 
+@pytest.mark.reproduction
+@pytest.mark.quick_share(2)
 @pytest.mark.parametrize("adjacency", ADJACENCIES, ids=str)
 def test_four_cells_where_the_published_partition_leaks_lose_no_more_either(adjacency: Adjacency) -> None:
     assert [scale_of(change, four(adjacency), adjacency) for change in (1, 2)] == [Fraction(1, 4), Fraction(1, 2)]
@@ -134,6 +136,7 @@ def test_four_cells_where_the_published_partition_leaks_lose_no_more_either(adja
     assert 1 < worst <= 4 * adjacency.l1_sensitivity + 1e-4
 
 
+@pytest.mark.reproduction
 def test_the_distribution_of_four_is_that_of_the_runs() -> None:
     """Four sigma: false alarm rate 6.3e-5 for each of six partitions."""
     query, adjacency, table = IntervalPartitionQuery(axes(1, 4), range(4)), AddRemove(EACH_RECORD), (1, 1, 2, 1)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from math import log, sqrt
 
 import numpy as np
+import pytest
 from numpy.typing import NDArray
 from regression_diagnostics.as_printed import estimate_not_private, noisy_costs, partition_not_private
 
@@ -21,6 +22,7 @@ def alone(row: NDArray[np.float64], place: int, seed: int) -> int:
     return found
 
 
+@pytest.mark.reproduction
 def test_the_partition_alone_loses_more_than_its_loss() -> None:
     """Takes four cells: 1.211 where 0.5 is promised. Four standard errors: false alarm rate 3.2e-5."""
     without, with_one = alone(np.zeros(4), 2, 1), alone(np.array([0.0, 0, 1, 0]), 2, 2)

@@ -73,6 +73,7 @@ def test_every_claim_has_a_line(ran: Slice) -> None:
     assert ran.pictures == {"theorem_4.png", "tables_3.png"}
 
 
+@pytest.mark.reproduction
 def test_no_variant_is_private_and_the_cutoff_makes_it_so(ran: Slice) -> None:
     for name in ("lee", "stoddard", "chen", "growth"):
         assert ran.verdicts[f"theorem4-{name}"] == "holds"

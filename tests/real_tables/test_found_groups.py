@@ -98,6 +98,7 @@ def test_a_group_without_a_counted_record_is_noted_and_no_other(name: str, unive
         assert not notes_of({**table, "x": values * 2}, question, loss, adjacency, 3)
 
 
+@pytest.mark.reproduction
 @pytest.mark.filterwarnings("ignore")
 def test_no_note_on_ordinary_groups() -> None:
     """Groups of all sizes about the threshold, half of whose records are missing: by its rule a note has a probability

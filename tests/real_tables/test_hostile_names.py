@@ -298,7 +298,7 @@ def test_every_kind_of_result_is_in_the_sweep() -> None:
     assert {place for _, place in plain_pairs(1)} == set(range(len(NAMES)))
 
 
-@pytest.mark.quick_share(2)
+@pytest.mark.quick_share(4)
 @pytest.mark.parametrize("start", range(4))
 def test_every_kind_keeps_names_in_frames_files_and_on_terminals(start: int) -> None:
     for name, place in plain_pairs(4, start):

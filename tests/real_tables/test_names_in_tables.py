@@ -64,7 +64,7 @@ def write(table: Table, kind: str, folder: Path) -> object:
 
 
 @pytest.mark.filterwarnings("ignore")
-@pytest.mark.quick_share(18)
+@pytest.mark.quick_share(54)
 @pytest.mark.parametrize("kind", ["frame", "parquet", "csv"])
 @pytest.mark.parametrize("part", range(6))
 def test_any_name_is_read_in_every_role(part: int, kind: str, tmp_path: Path) -> None:

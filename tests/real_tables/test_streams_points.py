@@ -150,6 +150,7 @@ def test_intervals_of_totals_and_windows_cover_as_often_as_they_say_after_points
                 assert covered <= 0.98 + 3 * sigma
 
 
+@pytest.mark.reproduction
 def test_totals_that_never_fall_are_about_as_exact_as_noisy_ones_and_more_exact_where_little_comes() -> None:
     """Root mean squared errors over all time steps of 200 states, against the noisy totals cut off at 0.
 

@@ -164,6 +164,7 @@ def least_held(releases: int) -> float:
     return releases * 0.9 - 4 * sqrt(releases * 0.9 * 0.1)
 
 
+@pytest.mark.reproduction
 def test_population_bands_hold_of_few_events(monkeypatch: pytest.MonkeyPatch) -> None:
     """The former bands held 0.37 to 0.57 of 5 events."""
     monkeypatch.setattr(kaplan_meier, "choose_draws", lambda _: 400)

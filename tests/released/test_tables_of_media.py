@@ -129,7 +129,7 @@ def exact_columns(table: display.ResultTable) -> dict[str, list[tuple[Any, ...]]
     return columns
 
 
-@pytest.mark.quick_share(3)
+@pytest.mark.quick_share(9)
 @pytest.mark.parametrize("kind", KINDS)
 def test_all_media_show_the_same_numbers(results: dict[str, Any], kind: str) -> None:
     result = results[kind]

@@ -263,6 +263,7 @@ def test_a_table_with_many_confidential_rows_warns_without_a_number_and_is_logge
     assert uploads.send("stu").status_code == 303  # another one takes its place
 
 
+@pytest.mark.quick_share(2)
 @pytest.mark.parametrize("times", [1, 3])
 def test_a_copy_among_other_rows_warns_although_most_rows_are_others(uploads: Uploads, times: int) -> None:
     """All records are published with it, however many invented rows, or further copies, are around them."""

@@ -88,6 +88,7 @@ SHORT = 60
 """Events of a schedule that the tests run each time; longer ones run in `make bench`."""
 
 
+@pytest.mark.quick_share(4)
 @pytest.mark.parametrize(
     "bug",
     [

@@ -1,12 +1,19 @@
-"""Accounts of privacy loss: selection by a command, and the commands to create, show, verify and divide them.
+"""Commands of privacy budgets: create, show and verify the accounts of a ledger, and divide their budgets.
 
-    create, show              open an account with its cap; what is spent, and what is left
-    verify, head, restore     check that no entry was changed; print the chain's last hash; accept an older copy
-    allow, show_allowances    divide the cap among projects and analysts
-    add_view, ...             filters and derived columns that questions name as ``--view``
+    ledger create, show              open an account with its cap; print its charges and the remaining budget
+    ledger verify, head, restore     check that no entry was changed; print the chain's last hash; accept an older copy
+    ledger allowance set, show       divide the cap among projects and analysts; print what each has spent
+    ledger view add, list, remove    store, print or remove named filters, which questions use with ``--view``
 
-A ledger is named by its URL (``sqlite:///budget.db``). A missing one is an error, not created, except by `create`, and
-no message repeats a URL, which may contain a password.
+An account holds the privacy budget (its *cap*) of one dataset. A ledger is a database of accounts and their charges,
+named by its URL (``sqlite:///budget.db``). All commands that charge a budget use `open_ledger`, `account_of` and
+`require_same_guarantee`. `open_ledger` refuses a missing ledger; only ``create`` makes one. No message repeats a URL,
+because it may contain a password.
+
+The commands read and write ledgers, no records.
+
+>>> [path.name for path in files_of("sqlite:///budget.db")[:2]]
+['budget.db', 'budget.db.key']
 """
 
 from __future__ import annotations
@@ -38,10 +45,14 @@ SCHEMES = ("sqlite:", "sqlite+pysqlite:", "postgresql:", "postgresql+psycopg:")
 BESIDE = ("", ".key", "-wal", "-shm", "-journal", "-line")
 """Name endings of the files of an SQLite ledger: database, key, SQLite's temporary files and the writer queue."""
 CREATE = "make one with: dpcurves ledger create URL --dataset NAME --epsilon CAP --adjacency KIND"
+"""End of messages about a missing ledger or account: the command that makes one."""
 
 
 def open_ledger(url: str) -> Ledger:
-    """Return the ledger at a URL that a command was given. A missing ledger is not created.
+    """Return the existing ledger at a URL. A missing ledger is refused, not created.
+
+    Args:
+        url: URL as the user typed it, of SQLite or PostgreSQL.
 
     Raises:
         Misuse: the URL has no ledger, or is no URL of a persistent ledger.
@@ -59,9 +70,10 @@ def open_ledger(url: str) -> Ledger:
 
 
 def require_lasting(url: str) -> None:
-    """Raise `Misuse` for ledger URLs that are neither SQLite nor PostgreSQL, and for ledgers in memory.
+    """Refuse a ledger URL that is neither of SQLite nor of PostgreSQL, or whose ledger is in memory.
 
-    No message repeats the URL, because it may contain a password.
+    Raises:
+        Misuse: the URL is refused. The message does not repeat the URL, because it may contain a password.
     """
     if not url.startswith(SCHEMES):
         raise Misuse("ledger", "give the ledger's URL: sqlite:///budget.db, or postgresql+psycopg://user@host/database")
@@ -70,7 +82,14 @@ def require_lasting(url: str) -> None:
 
 
 def files_of(url: str) -> tuple[Path, ...]:
-    """Return the paths of a ledger's files on this machine; empty for a database server."""
+    """Return the paths of the files that a ledger may have on this machine, whether or not they exist.
+
+    Args:
+        url: URL of the ledger.
+
+    Returns:
+        The database, its key, and the temporary files beside them; empty for a database server.
+    """
     name = url.partition(":///")[2] if url.startswith("sqlite") else ""
     if not name:
         return ()
@@ -79,7 +98,15 @@ def files_of(url: str) -> tuple[Path, ...]:
 
 
 def account_of(ledger: Ledger, dataset: str | None) -> Account:
-    """Return the account of this dataset, or the ledger's only account. Refuses an ambiguous choice."""
+    """Return the account of a dataset, or the ledger's only account if no dataset is named.
+
+    Args:
+        ledger: An open ledger.
+        dataset: Name of the dataset; None: the only account.
+
+    Raises:
+        Misuse: there is no such account, or several and none is named.
+    """
     accounts = {account.dataset: account for account in ledger.accounts()}
     if dataset is not None and dataset not in accounts:
         raise Misuse("dataset", f"this ledger has no account {dataset!r}; {CREATE}")
@@ -91,7 +118,15 @@ def account_of(ledger: Ledger, dataset: str | None) -> Account:
 
 
 def require_same_guarantee(guarantee: GuaranteeOptions, account: Account) -> None:
-    """Refuse adjacency or unit options that differ from the account's. Omitted options take the account's values."""
+    """Refuse adjacency or unit options that differ from the account's. Omitted options take the account's values.
+
+    Args:
+        guarantee: Options as the user gave them.
+        account: The account that is charged.
+
+    Raises:
+        Misuse: an option differs from the account. The error names the option.
+    """
     from ..ledger import Account
     from ..privacy import Unit
 
@@ -107,7 +142,9 @@ def require_same_guarantee(guarantee: GuaranteeOptions, account: Account) -> Non
 
 
 Url = Annotated[str, Argument(metavar="URL", help="sqlite:///budget.db, or postgresql+psycopg://user@host/database.")]
+"""Argument of all commands here: the URL of the ledger."""
 OneOfSeveral = Annotated[str | None, Option(help=ACCOUNT, metavar="NAME")]
+"""Option that names the account; None: the ledger's only one."""
 
 
 def allow(
@@ -161,6 +198,7 @@ def show_allowances(*, url: Url, dataset: OneOfSeveral = None) -> None:
 
 
 ALLOWANCE_COMMANDS: MappingProxyType[str, Command] = MappingProxyType({"set": allow, "show": show_allowances})
+"""Commands of ``dpcurves ledger allowance``, by name."""
 
 
 def add_view(
@@ -203,7 +241,14 @@ def add_view(
 
 
 def _parse_derived_columns(entries: list[str]) -> dict[str, str]:
-    """Return the expressions of --column NAME=EXPRESSION by name. Raises `Misuse` for another form."""
+    """Return the expressions of ``--column NAME=EXPRESSION`` by name.
+
+    Args:
+        entries: Values of the option, one for each time it was given.
+
+    Raises:
+        Misuse: an entry is not of this form, or a name occurs twice.
+    """
     columns: dict[str, str] = {}
     for entry in entries:
         name, sign, expression = (part.strip() for part in entry.partition("="))
@@ -247,6 +292,7 @@ def drop_view(
 VIEW_COMMANDS: MappingProxyType[str, Command] = MappingProxyType(
     {"add": add_view, "list": show_views, "remove": drop_view}
 )
+"""Commands of ``dpcurves ledger view``, by name."""
 
 
 def create(
@@ -327,10 +373,11 @@ def restore(url: Url) -> None:
 LEDGER_COMMANDS: MappingProxyType[str, Command] = MappingProxyType(
     {"create": create, "show": show, "verify": verify, "head": head, "restore": restore}
 )
+"""Commands of ``dpcurves ledger``, by name."""
 
 
 def _print_statement(statement: Statement) -> None:
-    """Print the charges of an account, its remaining budget, its adjacency and its unit."""
+    """Print the charges of an account, its remaining budget, its adjacency and its privacy unit."""
     from ..display import BalanceReport, ledger_table
 
     account = statement.account

@@ -16,13 +16,13 @@ import threading
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from importlib.metadata import entry_points
 from types import FrameType, MappingProxyType
 from typing import Annotated, Any, NoReturn, TypeVar
 
 import click
 from click.exceptions import Exit
 
+from ..extensions import find_entry_points
 from .accounts import ALLOWANCE_COMMANDS, LEDGER_COMMANDS, VIEW_COMMANDS
 from .example_tables import EXAMPLE_COMMANDS
 from .one_table import QUESTIONS
@@ -41,14 +41,23 @@ DEFAULTS: dict[signal.Signals, Callable[[int, FrameType | None], object] | signa
 
 @contextmanager
 def catch_signals() -> Iterator[Callable[[], int | None]]:
-    """Install signal handlers in the main thread, and yield a function for the last signal caught, or None.
+    """Context manager: signal handlers are installed in the main thread, and removed at the end of the block. It gives
+    a function that returns the number of the last signal caught, or None.
 
     Each signal raises KeyboardInterrupt in Python code, so that drafts and temporary files are removed on exit.
     """
     caught: list[int] = []
 
     def record_signal(number: int, frame: FrameType | None) -> None:
-        """Note the signal and raise `KeyboardInterrupt`."""
+        """Note the signal and raise `KeyboardInterrupt`.
+
+        Args:
+            number: Number of the signal.
+            frame: Frame that was interrupted; None: there is none.
+
+        Raises:
+            KeyboardInterrupt: always.
+        """
         caught.append(number)
         signal.default_int_handler(number, frame)
 
@@ -157,7 +166,12 @@ class Commands(click.Group):
         return list(self.commands)
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
-        """List each command with the first sentence of its help, in sections if there are more than 12."""
+        """List each command with the first sentence of its help, in sections if there are more than 12.
+
+        Args:
+            ctx: Context of click.
+            formatter: Formatter of click, which gets the lines.
+        """
         listed = {name: self.get_command(ctx, name) for name in self.list_commands(ctx)}
         summaries = {
             # characters: large enough that click never cuts a first sentence
@@ -185,6 +199,11 @@ class Commands(click.Group):
     ) -> NoReturn:
         """Run the command line `args` and exit with its status; if the shell asks for completions, print these
         instead.
+
+        Args:
+            args: Words of the command line; None: those of the process.
+            prog_name: Without effect.
+            extra: Without effect.
         """
         if os.environ.get(COMPLETING):
             super().main([], NAME, COMPLETING)  # prints the completions and exits
@@ -195,6 +214,9 @@ class Commands(click.Group):
 
         An interrupt prints nothing. A pipe whose reader has ended, as ``head`` does, is no error and prints nothing,
         unless a result was charged.
+
+        Args:
+            args: Words of the command line, after the program's name.
         """
         status = 0
         with catch_signals() as stopped_by:
@@ -234,14 +256,24 @@ class OneCommand(click.Command):
         return _help_option(super().get_help_option(ctx))
 
     def format_arguments(self, ctx: Any, formatter: Any) -> None:
-        """Write a section of the arguments with their help texts, if there are any."""
+        """Write a section of the arguments with their help texts, if there are any.
+
+        Args:
+            ctx: Context of click.
+            formatter: Formatter of click, which gets the lines.
+        """
         rows = [parameter.get_help_record(ctx) for parameter in self.params if isinstance(parameter, click.Argument)]
         if rows:
             with formatter.section("Arguments"):
                 formatter.write_dl(rows)
 
     def format_options(self, ctx: Any, formatter: Any) -> None:
-        """Write the options with their help texts, in sections if there are more than 25."""
+        """Write the options with their help texts, in sections if there are more than 25.
+
+        Args:
+            ctx: Context of click.
+            formatter: Formatter of click, to which the sections are written.
+        """
         records = {str(option.name): option.get_help_record(ctx) for option in self.get_params(ctx)}
         arguments = {str(parameter.name) for parameter in self.params if isinstance(parameter, click.Argument)}
         rows = {name: row for name, row in records.items() if row is not None and name not in arguments}
@@ -258,8 +290,18 @@ class OneCommand(click.Command):
                     formatter.write_dl(listed)
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Parse the words of a command. Raises `Misuse` for an option that is given twice and, in commands that ask or
-        plan a question, for all missing options in one line; in others Click reports the first one.
+        """Parse the words of a command, after checks whose messages are clearer than those of Click.
+
+        Args:
+            ctx: Context of click, which gets the values.
+            args: Words after the command's name.
+
+        Returns:
+            Words that were not used.
+
+        Raises:
+            Misuse: an option is given twice; or options are missing in a command that asks or plans a question, all of
+                which are named in one line. Other commands report the first missing one by Click.
         """
         args = self._split_declared_labels(args)
         values, _, order = self.make_parser(ctx).parse_args(args=list(args))
@@ -280,7 +322,14 @@ class OneCommand(click.Command):
 
     def _split_declared_labels(self, args: list[str]) -> list[str]:
         """Return the words with ``--rows NAME=A,B,C`` written as ``--rows NAME --row-categories A,B,C``, as --by takes
-        it. A column whose name has an equals sign is named beside the option of its labels."""
+        them together. A column whose name has an equals sign is named beside the option of its labels.
+
+        Args:
+            args: Words after the command's name.
+
+        Raises:
+            Misuse: labels are given both ways.
+        """
         options = {option for parameter in self.params for option in parameter.opts}
         words = list(args)
         for column_option, label_option in LABEL_OPTIONS.items():
@@ -309,7 +358,13 @@ class OneCommand(click.Command):
         return words
 
     def _require_options(self, ctx: Any, given: set[str], args: list[str]) -> None:
-        """Refuse several missing options with one complete line. Click reports a single one."""
+        """Refuse several missing options with one complete line. Click reports a single one.
+
+        Args:
+            ctx: Context of click.
+            given: Names of the options that were typed.
+            args: Words of the command line.
+        """
         parameters = {str(parameter.name): parameter for parameter in self.params}
         asks_a_table = {"data", "ledger"} <= set(parameters) or f" {PLAN} " in ctx.command_path
         if ctx.resilient_parsing or not asks_a_table:
@@ -443,8 +498,7 @@ def build(typed: Sequence[str] = ()) -> Commands:
         return _make_application({})
     if first_word in OWN.commands:
         return _make_application({first_word: OWN.commands[first_word]})
-    entry_points_found = sorted(entry_points(group=GROUP), key=lambda entry_point: entry_point.name)
-    packages: tuple[PackageCommands, ...] = (OWN, *(entry_point.load() for entry_point in entry_points_found))
+    packages: tuple[PackageCommands, ...] = (OWN, *(entry_point.load() for entry_point in find_entry_points(GROUP)))
     commands = {name: command for package in packages for name, command in package.commands.items()}
     plans = {name: command for package in packages for name, command in package.plans.items()}
     groups = {name: group for package in packages for name, group in package.groups.items()}
@@ -482,7 +536,13 @@ def _make_application(commands: Mapping[str, Command]) -> Commands:
 
 
 def _add_groups(app: Commands, groups: Mapping[str, Group], typed: Sequence[str]) -> None:
-    """Add these groups, nested ones included, to the application; of a typed group only the typed command is built."""
+    """Add these groups, nested ones included, to the application; of a typed group only the typed command is built.
+
+    Args:
+        app: Application or group that gets them.
+        groups: Groups by name.
+        typed: Words that were typed; empty: everything is built.
+    """
     for name, group in _select_typed(typed, groups).items():
         further_words = typed[1:] if typed and typed[0] == name else ()
         is_group = bool(further_words) and further_words[0] in group.groups
@@ -519,7 +579,14 @@ def _make_group(
     excluded_options: Mapping[str, Collection[str]] = NOTHING,
     **settings: Any,
 ) -> Commands:
-    """Return a click group with these commands, whose options are made from their dataclasses."""
+    """Return a click group with these commands, whose options are made from their dataclasses.
+
+    Args:
+        commands: Commands by name.
+        metavar_defaults: Defaults of required options by metavar.
+        excluded_options: For a command, the fields that become no options.
+        settings: Further settings of the click group.
+    """
     group_settings = {
         "callback": show_help,
         "context_settings": SETTINGS,

@@ -88,6 +88,13 @@ def format_mechanism_line(curve: Any) -> str:
 def deliver(part: Part, question: object, curve: Any, view: View[Any], output: Output) -> list[str]:
     """Write and print a result by the options of `output`, under the text of its question; return the names of the
     files written.
+
+    Args:
+        part: Makes a context in which one output is written; its error does not prevent the others.
+        question: The question, for its text.
+        curve: The result.
+        view: How the result is printed and drawn.
+        output: Options of files and intervals.
     """
     written: list[str] = []
     with part():
@@ -109,7 +116,15 @@ def deliver(part: Part, question: object, curve: Any, view: View[Any], output: O
 def deliver_with_notes(
     question: object, curve: Any, view: View[Any], output: Output, describe_files: Callable[[list[str]], Iterable[str]]
 ) -> None:
-    """Deliver a result with its notes. `describe_files` makes the lines for the files written."""
+    """Deliver a result with its notes. `describe_files` makes the lines for the files written.
+
+    Args:
+        question: The question, or its title.
+        curve: The result.
+        view: How the result is shown.
+        output: Options of the output files.
+        describe_files: Function of the lines on written files that returns the lines to print.
+    """
     with run_all_parts() as part:
         written = [f"written: {name}" for name in deliver(part, question, curve, view, output)]
         with part():
@@ -147,14 +162,31 @@ def _select_result(view: View[Any], curve: Any) -> Any:
 
 
 def _render_result(curve: Any, view: View[Any], suppress: float | None) -> str:
-    """Return the page of one result: as the view arranges it, if what the view computes is of the same class."""
+    """Return the page of one result: as the view arranges it, if what the view computes is of the same class.
+
+    Args:
+        curve: The result.
+        view: How the command line shows it.
+        suppress: Fraction of a number whose interval may not be wider; None: nothing is suppressed.
+
+    Returns:
+        HTML of the page.
+    """
     selected = _select_result(view, curve)
     shown = selected if type(selected) is type(curve) else curve
     return render_page([(shown, view.draw(curve))], suppress)
 
 
 def render_page(results: Sequence[tuple[Any, Axes]], suppress: float | None = None) -> str:
-    """Return a self-contained page of results and their plots, under the title of the first result."""
+    """Return a self-contained page of results and their plots, under the title of the first result.
+
+    Args:
+        results: Results, each with the axes of its plot.
+        suppress: Fraction of a number whose interval may not be wider; None: nothing is suppressed.
+
+    Returns:
+        HTML of the page.
+    """
     from ..display import INTRODUCTION, render_report, svg_text
     from ..translation import translate
 
@@ -163,7 +195,14 @@ def render_page(results: Sequence[tuple[Any, Axes]], suppress: float | None = No
 
 
 def _print_result(question: object, curve: Any, view: View[Any], output: Output) -> None:
-    """Print a result: its question, the tables of the view, and the line on its privacy."""
+    """Print a result: its question, the tables of the view, and the line on its privacy.
+
+    Args:
+        question: The question, or its title.
+        curve: The result.
+        view: How the result is shown.
+        output: Options of the output.
+    """
     from ..display import footer
 
     with show_spinner("simulating the noise"):
@@ -179,7 +218,16 @@ def _print_result(question: object, curve: Any, view: View[Any], output: Output)
 def print_plan_notes(
     session: Session, question: Question[Any], loss: PrivacyLoss, rows: int | None = None, name: str = ""
 ) -> None:
-    """Print notes on the plan of a question that searches for a range, groups or a bound, before the charge."""
+    """Print to stderr, before anything is charged, the notes on the plan of a question that searches for a range,
+    groups or a bound; other questions print nothing.
+
+    Args:
+        session: The session.
+        question: The question.
+        loss: Its privacy loss.
+        rows: Contribution bound (rows per unit); None: that of the session, or found privately.
+        name: Text before each note.
+    """
     bounded = session.unit.is_bounded or rows is not None
     if getattr(question, "is_plan_shown_first", False) or loss.delta or not bounded:
         plans = session.plan(question, loss, rows_per_unit=rows)
@@ -247,7 +295,14 @@ class Terms:
                     self._print_balance(output, session, question, request)
 
     def _print_balance(self, output: Output, session: Session, question: Question[Any], request: str) -> None:
-        """Print the request id under which the question is free, and the remaining budget."""
+        """Print the request id under which the question is free, and the remaining budget.
+
+        Args:
+            output: Options of the output.
+            session: Session that was charged.
+            question: The question.
+            request: Id of the request.
+        """
         if self.paying_account.ledger is None:
             print_to_stderr(UNRECORDED_NOTE)
             return
@@ -270,8 +325,15 @@ class Terms:
 def apply_stored_view(
     question: Question[Any], payer: options.PayingAccountOptions | options.StoredViewOptions
 ) -> Question[Any]:
-    """Return the question on the account's view that --view names; the question itself without it. Raises `Misuse` if
-    no ledger is named, and `InvalidArgument` if the account has no such view.
+    """Return the question on the stored view that --view names; the question itself without that option.
+
+    Args:
+        question: The question.
+        payer: Options of ledger, account and view.
+
+    Raises:
+        Misuse: no ledger is named.
+        InvalidArgument: the account has no such view.
     """
     if payer.view is None:
         return question
@@ -282,7 +344,14 @@ def apply_stored_view(
 
 
 def read_stored_views(payer: options.PayingAccountOptions | options.StoredViewOptions) -> dict[str, CurveView]:
-    """Return the views of the account, by name. Raises `Misuse` if no ledger is named."""
+    """Return the views that are stored with the account, by name.
+
+    Args:
+        payer: Options of ledger and account.
+
+    Raises:
+        Misuse: no ledger is named.
+    """
     from ..curves.view import parse_view_definitions
 
     if payer.ledger is None:
@@ -318,7 +387,15 @@ def open_session(terms: Terms, loss: PrivacyLoss) -> Session:
 
 
 def _make_temporary_account(terms: Terms, loss: PrivacyLoss) -> Account:
-    """Return an account in memory whose cap is this loss. Raises `Misuse` for options that need a ledger."""
+    """Return an account in memory whose budget is exactly this loss.
+
+    Args:
+        terms: Options of the question.
+        loss: Its privacy loss.
+
+    Raises:
+        Misuse: an option was typed that needs a ledger.
+    """
     from ..ledger import Account, Currency
 
     for option, value in (("dataset", terms.paying_account.dataset), ("request-id", terms.paying_account.request_id)):
@@ -330,7 +407,16 @@ def _make_temporary_account(terms: Terms, loss: PrivacyLoss) -> Account:
 
 @contextmanager
 def report_failures_after_charge(payer: options.PayingAccountOptions) -> Iterator[None]:
-    """Report a failure after the charge together with the request id of the charge."""
+    """Context manager: an error inside the ``with`` block that came after a charge is replaced by one that names the
+    request id, under which the question can be repeated at no cost.
+
+    Args:
+        payer: Options of ledger and account; errors pass unchanged without a ledger.
+
+    Raises:
+        ChargedFailure: the charge was made.
+        UncertainChargeFailure: the charge may have been made.
+    """
     from ..ledger.verification import OpenReceipt, receipt_of
 
     try:
@@ -345,7 +431,9 @@ def report_failures_after_charge(payer: options.PayingAccountOptions) -> Iterato
 
 @contextmanager
 def suppress_curve_warnings() -> Iterator[None]:
-    """Suppress curve warnings, because their texts are printed as notes below the curve."""
+    """Context manager: no `CurveWarning` is shown inside the ``with`` block, because the texts are printed as notes
+    below the curve.
+    """
     import warnings
 
     from ..curves.result import CurveWarning
@@ -359,7 +447,12 @@ def suppress_curve_warnings() -> Iterator[None]:
 
 
 def build_question(kind: str | Callable[..., Any], *groups: options.QuestionOptions) -> Any:
-    """Build a question from its class (or a function that makes it) and the fields that the option groups set."""
+    """Return the question that the typed options describe.
+
+    Args:
+        kind: Class name of the question, or a function that makes it.
+        groups: Groups of options, each of which sets some arguments of the question.
+    """
     from .. import curves
 
     make_question = getattr(curves, kind) if isinstance(kind, str) else kind
@@ -385,7 +478,8 @@ def make_question_command(
     adjacency: str = "replace-one",
     complete_question: Callable[[Any, Any], Any] | None = None,
 ) -> options.Command:
-    """Make a command that asks one question.
+    """Return the function of a command that asks one question; its annotations name the option groups, its docstring is
+    the help.
 
     Args:
         word: Name of the command.
@@ -397,7 +491,7 @@ def make_question_command(
         more: Further sentences of the help.
         epsilon: Privacy loss in the example.
         adjacency: Adjacency in the example.
-        complete_question: Function that adapts the question to the view.
+        complete_question: Function that adapts the question to the view; None: the question stays.
     """
 
     def run_command(
@@ -444,6 +538,10 @@ def describe_two_sample_tests(curves: ByCategory[CDF], settings: IntervalSetting
     """Return the Kolmogorov-Smirnov and rank-sum tests of two distributions as lines of text.
 
     Empty unless there are two groups, intervals for the population are asked for, and each unit has one record.
+
+    Args:
+        curves: Distribution functions by category.
+        settings: Settings of the intervals.
     """
     if len(curves) != 2 or not covers_population(curves, settings):
         return ""

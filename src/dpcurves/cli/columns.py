@@ -76,9 +76,16 @@ def build_weighted_question(kind: str, given_fields: Mapping[str, Any], **furthe
 
 
 def make_summary_builder(kind: str, statistic: str) -> Callable[..., Any]:
-    """Return a function that builds the question of this class, or its weighted counterpart if there are weights.
+    """Return a function that builds the question for a mean, sum or variance from the typed options.
 
     Without bounds it builds the question with automatic range.
+
+    Args:
+        kind: Class name of the question with bounds; the class for an automatic range is named ``AutoRange`` before it.
+        statistic: Name of the statistic for a weighted question.
+
+    Returns:
+        Function of the question's arguments by name. A column of weights gives the weighted question.
     """
 
     def build_question(**question_fields: Any) -> Any:
@@ -111,14 +118,26 @@ def histogram_question(**question_fields: Any) -> Any:
 
 
 def require_unsuppressed(question: Any, view: ResultView) -> Any:
-    """Return the question. Raises `Misuse` for --suppress with weights, because shares of weights are no counts."""
+    """Return the question unchanged if --suppress applies to its result.
+
+    Raises:
+        Misuse: --suppress was typed for sums of weights, which are no counts.
+    """
     if view.settings.suppress is not None and hasattr(question, "weight"):
         raise Misuse("suppress", NOT_WEIGHTED.format("suppress"))
     return question
 
 
 def cdf_question(**question_fields: Any) -> Any:
-    """Build the question for a distribution function along the given grid, or with automatic range."""
+    """Return the question for a distribution function that the options describe: weighted, along the given grid, or
+    with automatic range.
+
+    Args:
+        question_fields: Arguments of the question by name; `grid` is None for an automatic range.
+
+    Raises:
+        Misuse: an option needs a grid, and there is none.
+    """
     from ..curves import AutoRangeCdfQuestion, CdfQuestion
 
     if (weighted := build_weighted_question("WeightedCdfQuestion", question_fields)) is not None:
@@ -242,8 +261,16 @@ class HistogramsView(ResultView):
         ]
 
     def _cell_counts(self, curve: Any, edge_indices: NDArray[Any]) -> ArrayLike:
-        """Return the count of each (merged) cell; .. where its interval is wider than the suppression threshold. Of
-        weights, return sums, which are not suppressed."""
+        """Return the count of each (merged) cell; .. where its interval is wider than the suppression threshold. Sums
+        of weights are not suppressed.
+
+        Args:
+            curve: Histogram of counts, or of weights.
+            edge_indices: Indices of the edges of merged cells.
+
+        Returns:
+            Numbers, or texts if some are suppressed, (merged cells,).
+        """
         from ..curves import WeightedHistogram
         from ..display import find_wide_intervals, format_numbers, suppress_rows
 
@@ -262,8 +289,16 @@ class HistogramsView(ResultView):
 def _format_quantiles(
     curve: CDF, probabilities: Sequence[float], level: float, scopes: Mapping[str, bool]
 ) -> list[str]:
-    """Format the quantile at each of these probabilities with its intervals in brackets: for the records, and for the
-    population if asked for.
+    """Return each quantile with its intervals in brackets, as text.
+
+    Args:
+        curve: Distribution function.
+        probabilities: Shares of records, between 0 and 1.
+        level: Confidence level of the intervals.
+        scopes: Which intervals to show by name: False for these records, True for the population.
+
+    Returns:
+        One text per probability; "not known" if the interval has no bound.
     """
     from ..display.numerals import format_axis_interval, format_axis_value
     from ..inference.known_numbers import is_uninformative
@@ -282,7 +317,16 @@ def _format_quantiles(
 
 
 def _cell_columns(grid: Grid, label: str, edge_indices: NDArray[Any]) -> dict[str, ArrayLike]:
-    """Return the edges of cells or merged cells; for declared values the value, or the first and last merged value."""
+    """Return the edges of cells or merged cells; for declared values the value, or the first and last merged value.
+
+    Args:
+        grid: Grid of the cells.
+        label: Label of the axis, which says whether numbers are dates.
+        edge_indices: Indices of the edges of merged cells.
+
+    Returns:
+        Columns by name: ``left`` and ``right``; ``value``; or ``first`` and ``last``.
+    """
     from ..display import format_number
     from ..display.numerals import format_date, is_date_axis
 
@@ -312,8 +356,14 @@ def _describe_merged_cells(curve: Histogram | WeightedHistogram, edge_indices: N
 
 
 def _parse_estimator(argument: str, word: str) -> TableEstimator:
-    """Return the estimator of two-dimensional counts with the name `word`, such as "dawa". Raises `Misuse` about the
-    option `argument` for unknown names.
+    """Return the estimator of two-dimensional counts that a word names, such as "dawa".
+
+    Args:
+        argument: Name of the option, for the message.
+        word: What was typed.
+
+    Raises:
+        Misuse: no estimator has this name.
     """
     from .. import histograms
 
@@ -385,7 +435,19 @@ class MagnitudeOptions(options.QuestionOptions):
 def bounds_question(
     column: str, smallest: float, and_column: str | None, and_smallest: float | None, coverage: str
 ) -> BoundsQuestion | PlaneBoundsQuestion:
-    """Build the question for bounds of one column, or of two."""
+    """Return the question for clipping bounds of one column, or of two.
+
+    Args:
+        column: Name of the column.
+        smallest: Smallest bound that may be found, in units of the column.
+        and_column: Second column; None: one column only.
+        and_smallest: Smallest bound of the second column; None: one column only.
+        coverage: Share of the records that the bounds are to contain.
+
+    Raises:
+        Misuse: only one of the options of the second column is given, both columns are the same, or a number is
+            invalid.
+    """
     from ..curves import BoundsQuestion, PlaneBoundsQuestion
 
     with translate_argument_errors("smallest", "unit"):
@@ -444,8 +506,13 @@ class CategoryOptions(options.QuestionOptions):
     )
 
     def question_fields(self, defaults: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the column with its categories, and whether other values are counted. Raises `Misuse` for categories
-        beside a universe.
+        """Return the arguments of the question by name: `by`, the column with its categories, and `other`.
+
+        Args:
+            defaults: Without effect.
+
+        Raises:
+            Misuse: categories are repeated, or given beside --universe.
         """
         from ..data import Categories, UnlistedCategories, parse_universe
 
@@ -473,7 +540,15 @@ class BarOptions(options.ReadingOptions):
     )
 
     def adapt_view(self, view: Any, question: Any) -> Any:
-        """Return the view with this order and this least count. Raises `Misuse` for another order, or no number."""
+        """Return the view with the order of --sort and the least count of --suppress-below.
+
+        Args:
+            view: View of the bar chart.
+            question: Without effect.
+
+        Raises:
+            Misuse: the order is unknown, or the count no positive number.
+        """
         from ..curves.bar_chart import ORDERS
 
         order = options.parse_choice("sort", self.sort, {order: order for order in ORDERS})
@@ -557,7 +632,15 @@ class BoundedColumn(options.ColumnOptions):
     )
 
     def question_fields(self, defaults: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the column and its bounds, without bounds for ``auto``. Raises `Misuse` for other texts."""
+        """Return the arguments of the question by name: with `lower` and `upper` of --bounds, or without bounds for
+        ``auto``.
+
+        Args:
+            defaults: Default arguments of the question.
+
+        Raises:
+            Misuse: the text of --bounds is neither ``lower:upper`` nor ``auto``.
+        """
         if self.bounds == options.AUTO:
             return {name: value for name, value in super().question_fields(defaults).items() if name != "bounds"}
         try:
@@ -614,7 +697,14 @@ class SummariesView(ResultView):
     def _suppress_wide_intervals(
         self, columns: Mapping[str, ArrayLike], summaries: Sequence[Summary], interval_index: int
     ) -> dict[str, ArrayLike]:
-        """Return the columns, with .. for statistics whose interval for these records is wider than the threshold."""
+        """Return the columns with ``..`` for statistics whose interval for these records is wider than the typed
+        fraction of them.
+
+        Args:
+            columns: Columns of the printed table by name.
+            summaries: One summary per row.
+            interval_index: Index of the statistic whose intervals are printed.
+        """
         import numpy as np
 
         from ..display import find_wide_intervals, format_numbers, suppress_rows

@@ -1,8 +1,12 @@
-"""Write example tables for the commands of the documentation, from a fixed seed.
+"""The command ``dpcurves example``: write tables of made-up records, on which the commands of the documentation run.
 
-The records are made up, so that they need no protection. Columns are named as in the examples of the help texts.
-`TABLES` lists the tables (flights, people, cohort, patients and more). The ending of the file name, ``.csv``,
-``.parquet`` or ``.duckdb``, decides the format.
+``dpcurves example flights.csv`` writes one table and prints its number of records and its columns; without a file name
+all tables are listed. `TABLES` has them by name (flights, people, cohort, patients and more), each with a function that
+makes its columns from a fixed seed. The ending of the file name, ``.csv``, ``.parquet`` or ``.duckdb``, decides the
+format. The records are random, so that they need no protection.
+
+>>> list(TABLES["cohort"].columns())
+['patient', 'age', 'risk', 'ill']
 """
 
 from __future__ import annotations
@@ -41,12 +45,41 @@ class ExampleTable:
     seed: int = 2026
 
     def columns(self) -> Columns:
-        """Return the example table's columns as arrays by name, generated from its seed and hence equal in each
-        call.
-        """
+        """Return the columns of the table as arrays by name. They are equal in each call, because the seed is fixed."""
         from ..inference.simulation import example_generator
 
         return self.make_columns(example_generator(self.seed))
+
+
+def example(
+    *,
+    files: Annotated[
+        list[str], Argument(metavar="[FILE...]", help="Files to write, such as flights.csv or people.parquet.")
+    ] = [],  # noqa: B006 - never changed; click passes a new list
+) -> None:
+    """Write example tables of made-up records, on which the commands of the documentation run.
+
+    The ending chooses the format: .csv, .parquet or .duckdb. Without FILE all tables are listed with their columns.
+    An existing file is not replaced.
+
+    Example: dpcurves example flights.csv people.parquet
+    """
+    console = make_console()
+    if not files:
+        for name, table in TABLES.items():
+            print_to_console(console, f"{name}: {table.contents}; {_describe_columns(table.columns())}")
+        print_to_console(console, "Write one with: dpcurves example flights.csv")
+        return
+    tables = [(Path(file), _find_table(file)) for file in files]
+    _require_new_files(files)
+    for path, table in tables:
+        columns = table.columns()
+        try:
+            write_table(path, columns)
+        except OSError as error:
+            reason = error.strerror or "the file system refused"
+            raise Misuse("files", f"{str(path)!r} cannot be written ({reason}); name a file in your folder") from None
+        print_to_console(console, f"written: {path}; made up, {_describe_columns(columns)}")
 
 
 def _make_flights(rng: np.random.Generator) -> Columns:
@@ -256,45 +289,21 @@ def list_names() -> str:
     return f"{', '.join(names)} or {last}"
 
 
-def example(
-    *,
-    files: Annotated[
-        list[str], Argument(metavar="[FILE...]", help="Files to write, such as flights.csv or people.parquet.")
-    ] = [],  # noqa: B006 - never changed; click passes a new list
-) -> None:
-    """Write example tables of made-up records, on which the commands of the documentation run.
-
-    The ending chooses the format: .csv, .parquet or .duckdb. Without FILE all tables are listed with their columns.
-    An existing file is not replaced.
-
-    Example: dpcurves example flights.csv people.parquet
-    """
-    console = make_console()
-    if not files:
-        for name, table in TABLES.items():
-            print_to_console(console, f"{name}: {table.contents}; {_describe_columns(table.columns())}")
-        print_to_console(console, "Write one with: dpcurves example flights.csv")
-        return
-    tables = [(Path(file), _find_table(file)) for file in files]
-    _require_new_files(files)
-    for path, table in tables:
-        columns = table.columns()
-        try:
-            write_table(path, columns)
-        except OSError as error:
-            reason = error.strerror or "the file system refused"
-            raise Misuse("files", f"{str(path)!r} cannot be written ({reason}); name a file in your folder") from None
-        print_to_console(console, f"written: {path}; made up, {_describe_columns(columns)}")
-
-
 def _describe_columns(columns: Columns) -> str:
-    """Return the number of records and the names of the columns."""
+    """Return the number of records and the names of the columns as text, such as "3,000 records; age"."""
     records = len(next(iter(columns.values())))
     return f"{records:,} record{'s' if records > 1 else ''}; {', '.join(columns)}"
 
 
 def _find_table(file: str) -> ExampleTable:
-    """Return the example table that a file name stands for. Raises `Misuse` for other names and endings."""
+    """Return the example table that a file name stands for.
+
+    Args:
+        file: Path as the user typed it; its stem is the name of the table.
+
+    Raises:
+        Misuse: there is no table of this name, or the ending is not supported.
+    """
     path = Path(file)
     if path.suffix not in SUFFIXES:
         raise Misuse("files", f"{file!r} must end in {', '.join(SUFFIXES[:-1])} or {SUFFIXES[-1]}, as in flights.csv")
@@ -304,7 +313,11 @@ def _find_table(file: str) -> ExampleTable:
 
 
 def _require_new_files(files: Sequence[str]) -> None:
-    """Refuse files that exist, files that are named twice, and folders that do not exist. Raises `Misuse`."""
+    """Refuse files that exist, files that are named twice, and folders that do not exist.
+
+    Raises:
+        Misuse: one of these is the case. Nothing is written then.
+    """
     paths = [Path(file) for file in files]
     for path in paths:
         if path.exists() or path.is_symlink():
@@ -317,6 +330,10 @@ def _require_new_files(files: Sequence[str]) -> None:
 
 def write_table(path: Path, columns: Columns) -> None:
     """Write columns to a new CSV or Parquet file, or to a DuckDB database with a table named as the file's stem.
+
+    Args:
+        path: The file, whose ending decides the format.
+        columns: Arrays of equal length by column name.
 
     Raises:
         OSError: the file cannot be written.

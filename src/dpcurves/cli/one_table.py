@@ -1,18 +1,21 @@
-"""Commands of all questions to one table by name. A command is a question class, its option groups and its view.
+"""Commands that ask one question of one table, such as ``dpcurves cdf``: the list of all of them, with their options.
 
-    command    word, question class, option groups, views, title, example
+`QUESTIONS` has the commands by name. Most are made by `make_question_command` from an entry
 
-`make_question_command` builds the function with its options from such an entry; commands of other packages are listed
-after the ones that they name. `commands_for_terms` gives the same questions to other deployments, such as a server.
+    command name, question class, groups of options, views that print the result, title, example
+
+and print the released result as a table, with the privacy loss that was spent. Commands of other packages are listed
+after the ones that they name. `commands_for_terms` returns the same commands for other deployments, such as a server,
+which have other privacy terms. The module defines commands; records are read when one is run, after its charge.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from importlib.metadata import entry_points
 from types import MappingProxyType
 from typing import Any
 
+from ..extensions import find_entry_points
 from . import columns, options
 from . import scores as score_options
 from .ask_file import LISTED, FieldQuestions, Terms, build_question, make_question_command
@@ -47,6 +50,7 @@ def scores(  # noqa: PLR0917
 
 
 STATISTICS = columns.SummaryView, columns.SummariesView
+"""Views of counts, sums, means and variances: of one result, and of one for each group."""
 COMMANDS = (
     make_question_command(
         "cdf", columns.cdf_question,
@@ -188,14 +192,12 @@ COMMANDS = (
     ),
     ask_study,
 )  # fmt: skip
+"""Commands of this package, in the order of the help text."""
 
 
 def _list_commands() -> Iterator[Command]:
     """Yield the core's commands, each followed by the commands of other packages that are listed after it."""
-    field_questions: list[FieldQuestions] = [
-        entry_point.load()
-        for entry_point in sorted(entry_points(group=LISTED), key=lambda entry_point: entry_point.name)
-    ]
+    field_questions: list[FieldQuestions] = [entry_point.load() for entry_point in find_entry_points(LISTED)]
     for command in COMMANDS:
         yield command
         for field in field_questions:
@@ -204,6 +206,7 @@ def _list_commands() -> Iterator[Command]:
 
 
 QUESTIONS: Mapping[str, Command] = MappingProxyType({command.__name__: command for command in _list_commands()})
+"""All commands by name, those of other packages included."""
 
 
 def commands_for_terms(terms: type[Any], *, plans: bool = False) -> dict[str, Command]:
@@ -221,14 +224,18 @@ def commands_for_terms(terms: type[Any], *, plans: bool = False) -> dict[str, Co
 
 
 def _bind_terms(command: Command, kind: type[Any], plans: bool) -> Command:
-    """Return a command with the same question options, and options of `kind` as its terms; without output options if it
-    only plans.
+    """Return a command with the same question options, and the options of another deployment as its terms.
+
+    Args:
+        command: Command of `QUESTIONS`.
+        kind: Class of options with a method ``answer(question, view, output)``.
+        plans: Whether the command only plans, so that it has no output options.
     """
     own_groups = (Terms, Output) if plans else (Terms,)
     option_groups = {name: group for name, group in options.groups_of(command).items() if group not in own_groups}
 
     def run_command(terms: Any, **groups: Any) -> None:
-        """Call `command` with these option groups and the privacy terms, as command-line parsing passes them."""
+        """Call the command with its question options and the other terms."""
         command(**groups, terms=terms, **({"output": Output()} if plans else {}))
 
     run_command.__name__ = command.__name__

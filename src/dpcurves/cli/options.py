@@ -58,19 +58,40 @@ ITEM = re.compile(r'[ \t]*("(?:[^"]|"")*"|[^,"]*)[ \t]*(?:,|\Z)')
 
 
 def parse_integer(argument: str, text: str, minimum: int = 1) -> int:
-    """Return the whole number of a text. Raises `Misuse` for other texts and for a number below `minimum`."""
+    """Return the whole number that a typed option states, with or without a sign.
+
+    Args:
+        argument: Name of the option, for the message.
+        text: What was typed.
+        minimum: Smallest number allowed.
+
+    Raises:
+        Misuse: the text is no whole number of at most 18 digits, or a number below `minimum`.
+    """
     if re.fullmatch(r"[+-]?[0-9]{1,18}", text) is None or int(text) < minimum:
         raise Misuse(argument, f"a whole number of at least {minimum} is needed, as in {max(minimum, 5)}, got {text!r}")
     return int(text)
 
 
 def parse_integer_above_one(argument: str, text: str) -> int:
-    """Return the whole number of a text. Raises `Misuse` for other texts and for a number below 2."""
+    """Return the whole number, at least 2, that a typed option states.
+
+    Raises:
+        Misuse: the text is no such number.
+    """
     return parse_integer(argument, text, minimum=2)
 
 
 def check_positive_number(argument: str, text: str) -> str:
-    """Return the text of a finite positive number unchanged, so that it stays exact: ``0.1``, ``1e-3`` or ``1/3``."""
+    """Return the text of a finite positive number unchanged, so that it stays exact: ``0.1``, ``1e-3`` or ``1/3``.
+
+    Args:
+        argument: Name of the option, for the message.
+        text: What was typed.
+
+    Raises:
+        Misuse: the text is not a finite number above 0, or is longer than 60 characters.
+    """
     decimal = _parse_float(text)
     quotient = re.fullmatch(r"[0-9]{1,18}/[0-9]{1,18}", text)
     # characters: enough for every double, and exact fractions stay small
@@ -92,7 +113,16 @@ AUTO = "auto"
 
 
 def parse_magnitude(argument: str, text: str) -> float:
-    """Parse a finite positive number, or ``auto`` if no magnitude is known."""
+    """Return the finite positive number that an option states; the smallest possible unit for ``auto``, if no
+    magnitude is known.
+
+    Args:
+        argument: Name of the option, for the message.
+        text: What was typed.
+
+    Raises:
+        Misuse: the text is neither.
+    """
     if text != AUTO:
         return parse_positive_number(argument, text)
     from ..curves.bounds import SMALLEST_UNIT
@@ -101,7 +131,15 @@ def parse_magnitude(argument: str, text: str) -> float:
 
 
 def parse_probability(argument: str, text: str) -> float:
-    """Return the number of a text. Raises `Misuse` unless it lies strictly between 0 and 1."""
+    """Return the number strictly between 0 and 1 that a typed option states.
+
+    Args:
+        argument: Name of the option, for the message.
+        text: What was typed, as in ``0.95``.
+
+    Raises:
+        Misuse: the text is no such number.
+    """
     number = _parse_float(text)
     if number is None or not 0 < number < 1:
         raise Misuse(argument, f"a number between 0 and 1 is needed, as in 0.95, got {text!r}")
@@ -109,7 +147,15 @@ def parse_probability(argument: str, text: str) -> float:
 
 
 def parse_row_share(argument: str, text: str) -> float:
-    """Return the number of a text. Raises `Misuse` unless it is above 0 and at most 1."""
+    """Return the fraction of rows, above 0 and at most 1, that a typed option states.
+
+    Args:
+        argument: Name of the option, for the message.
+        text: What was typed, as in ``0.1``.
+
+    Raises:
+        Misuse: the text is no such number.
+    """
     number = _parse_float(text)
     if number is None or not 0 < number <= 1:
         raise Misuse(argument, f"must be a number above 0 and at most 1, as in 0.1, got {text!r}")
@@ -117,7 +163,15 @@ def parse_row_share(argument: str, text: str) -> float:
 
 
 def parse_numbers(argument: str, text: str) -> tuple[float, ...]:
-    """Return the finite doubles of a text with commas between them. Raises `Misuse` for other texts."""
+    """Return the finite numbers of a comma-separated list, in the order typed.
+
+    Args:
+        argument: Name of the option, for the message.
+        text: What was typed, as in ``0.25,0.5``.
+
+    Raises:
+        Misuse: an item is empty or no finite number.
+    """
     parsed = [_parse_float(item) for item in text.split(",")]
     numbers = tuple(number for number in parsed if number is not None and isfinite(number))
     if len(numbers) < len(parsed):
@@ -126,7 +180,15 @@ def parse_numbers(argument: str, text: str) -> tuple[float, ...]:
 
 
 def parse_number(argument: str, text: str) -> float:
-    """Return the finite double of a text. Raises `Misuse` for other texts."""
+    """Return the finite number that a typed option states.
+
+    Args:
+        argument: Name of the option, for the message.
+        text: What was typed, as in ``0.5``.
+
+    Raises:
+        Misuse: the text is no finite number, or a list of several.
+    """
     numbers = parse_numbers(argument, text)
     if len(numbers) != 1:
         raise Misuse(argument, f"a single number is needed, as in 0.5, got {text!r}")
@@ -134,16 +196,29 @@ def parse_number(argument: str, text: str) -> float:
 
 
 def parse_choice(argument: str, text: str, choices: Mapping[str, Choice]) -> Choice:
-    """Return the value of the choice that `text` names. Raises `Misuse` with all choices for other texts."""
+    """Return the value that belongs to the typed word.
+
+    Args:
+        argument: Name of the option, for the message.
+        text: What was typed.
+        choices: Value for each word that may be typed.
+
+    Raises:
+        Misuse: no choice has this name; the message lists all names.
+    """
     if text not in choices:
         raise Misuse(argument, f"must be {' or '.join(choices)}, got {text!r}")
     return choices[text]
 
 
 def parse_label(argument: str, text: str) -> Label:
-    """Parse a label. Labels are text, with or without double quotes; ``number:`` marks a number or a truth value.
+    """Return the label that a text states, such as a category. Labels are text, with or without double quotes;
+    ``number:`` marks a number or a truth value.
 
     Blanks and tabs around a label do not belong to it, unless they are inside the quotes.
+
+    Returns:
+        Text; after ``number:`` an int, a float or a bool.
 
     Raises:
         Misuse: the text after ``number:`` is neither a number nor a truth value.
@@ -183,6 +258,12 @@ def format_label(label: Label) -> str:
 def parse_labels(argument: str, text: str) -> tuple[Label, ...]:
     """Parse comma-separated labels. A label that contains a comma must be in double quotes.
 
+    Returns:
+        The labels in the order typed; text, or numbers after ``number:``.
+
+    Raises:
+        Misuse: an item is empty or badly quoted.
+
     >>> parse_labels("categories", 'UA, "a,b",03')
     ('UA', 'a,b', '03')
     """
@@ -206,7 +287,11 @@ def _parse_float(text: str) -> float | None:
 
 
 def parse_certificate_and_key(tls: str) -> tuple[Path, Path]:
-    """Split the value of ``--tls`` into the paths of the certificate and of its private key."""
+    """Split the value of ``--tls`` into the paths of the certificate and of its private key.
+
+    Raises:
+        Misuse: the text is not two paths with one comma between them.
+    """
     certificate, _, key = tls.partition(",")
     if not certificate or not key or "," in key:
         raise Misuse("tls", "two files with a comma between them are needed, as in cert.pem,key.pem")
@@ -244,7 +329,13 @@ class Option:
         self.metavar = metavar
 
     def to_parameter(self, name: str, hint: Any, settings: Mapping[str, Any]) -> click.Parameter:
-        """Return the click option for a parameter: a flag if its type is bool, repeatable if its type is a list."""
+        """Return the click option for a parameter: a flag if its type is bool, repeatable if its type is a list.
+
+        Args:
+            name: Name of the parameter.
+            hint: Its type annotation.
+            settings: Further arguments of the click option, such as ``default``.
+        """
         dashed_name = name.replace("_", "-")
         settings_with_help = {**settings, "help": self.help, "show_default": bool(settings.get("default"))}
         if hint is bool:
@@ -270,7 +361,13 @@ class Argument:
         self.metavar = metavar
 
     def to_parameter(self, name: str, hint: Any, settings: Mapping[str, Any]) -> click.Parameter:
-        """Return the click argument for a parameter. A list takes all remaining words."""
+        """Return the click argument for a parameter. A list takes all remaining words.
+
+        Args:
+            name: Name of the parameter.
+            hint: Its type annotation.
+            settings: Further arguments of the click argument, such as ``default``.
+        """
         return _Argument(
             [name], metavar=self.metavar, help=self.help, nargs=-1 if _is_list(hint) else 1, type=str,
             shell_complete=_complete_files, **settings,
@@ -302,14 +399,27 @@ def parameters_in(command: Command) -> list[click.Parameter]:
 def option(
     metavar: str, help_text: str, default: Any = MISSING, parse: Reader | None = None, name: str | None = None
 ) -> Any:
-    """Declare a field as an option, with its metavar, help text, default and parser. It is named as the field, or
-    `name`, such as "--model-note"."""
+    """Return a dataclass field that is declared as an option of the command line.
+
+    Args:
+        metavar: Word for the value in the help.
+        help_text: Text of the help.
+        default: Default value; without one the option is required.
+        parse: Function of the option's name and the typed text; None: the text stays.
+        name: Name of the option, such as "--model-note"; None: that of the field.
+    """
     declared = Option(*([name] if name else []), help=help_text, metavar=metavar)
     return field(default=default, metadata={"declared": declared, "read": parse})
 
 
 def optional(metavar: str, help_text: str, parse: Reader | None = None) -> Any:
-    """Declare a field as an option that defaults to None."""
+    """Declare a field as an option that defaults to None.
+
+    Args:
+        metavar: Word for the value in help texts.
+        help_text: Help text of the option.
+        parse: Function that reads the typed text; None: the text itself.
+    """
     return option(metavar, help_text, None, parse)
 
 
@@ -319,7 +429,13 @@ def flag(name: str, help_text: str) -> Any:
 
 
 def argument(metavar: str, help_text: str, default: Any = MISSING) -> Any:
-    """Declare a field as an argument, with its metavar, help text and default."""
+    """Declare a field as an argument, with its metavar, help text and default.
+
+    Args:
+        metavar: Word for the value in help texts.
+        help_text: Help text of the argument.
+        default: Default; without one, the argument is required.
+    """
     return field(default=default, metadata={"declared": Argument(help=help_text, metavar=metavar)})
 
 
@@ -430,7 +546,13 @@ def parameters_of(group: Group, metavar_defaults: Mapping[str, str] = NOTHING) -
 
 
 def _find_default(name: str, hint: Any, metavar_defaults: Mapping[str, str]) -> Any:
-    """Return the default of a required option by its metavar; no default if the metavar has none."""
+    """Return the default of a required option by its metavar; no default if the metavar has none.
+
+    Args:
+        name: Name of the option.
+        hint: Its type annotation, which has the metavar.
+        metavar_defaults: Default by metavar; an empty default stands for the option's name.
+    """
     metavar = next(
         (str(annotation.metavar) for annotation in getattr(hint, "__metadata__", ()) if hasattr(annotation, "metavar")),
         "",
@@ -487,8 +609,11 @@ class LossOptions:
     rho: str | None = optional("R", "Privacy loss rho of zero-concentrated differential privacy, instead of --epsilon.")
 
     def loss(self) -> PrivacyLoss:
-        """Return the privacy loss that the options state, such as ``--epsilon``. Raises `ValueError` if a ledger
-        cannot represent this loss.
+        """Return the privacy loss of ``--epsilon`` (pure) or ``--rho`` (zCDP), exactly as typed.
+
+        Raises:
+            Misuse: neither option or both are given, or the text is no positive number.
+            ValueError: a ledger cannot represent this loss.
         """
         from ..ledger import Currency
         from ..privacy import PrivacyLoss
@@ -513,7 +638,11 @@ class LossAndDeltaOptions(LossOptions):
     )
 
     def loss(self) -> PrivacyLoss:
-        """Return the privacy loss with its delta. Raises `Misuse` for options that are no loss or no probability."""
+        """Return the privacy loss that --epsilon or --rho and --delta state.
+
+        Raises:
+            Misuse: the options state no loss, or --delta no probability.
+        """
         loss = super().loss()
         return loss if self.delta is None else loss.with_delta(Fraction(check_positive_number("delta", self.delta)))
 
@@ -531,7 +660,11 @@ class GuaranteeOptions:
     )
 
     def neighbours(self) -> Neighbours:
-        """Return the adjacency that --adjacency names. Raises `Misuse` if the option is missing or names none."""
+        """Return the adjacency that ``--adjacency`` names: replace-one or add-remove.
+
+        Raises:
+            Misuse: the option is missing or names no adjacency.
+        """
         from ..privacy import Neighbours
 
         if self.adjacency is None:
@@ -744,8 +877,11 @@ class SplitOptions(QuestionOptions):
         return _make_categories(columns[0], parse_labels("categories", self.categories))
 
     def _combine_keys(self, keys: tuple[Categories, ...]) -> By:
-        """Return one column of categories, a combination of several, or None. Raises `Misuse` for an invalid
-        combination.
+        """Return how results are grouped: by one column of categories, by a combination of several, or None for no
+        groups.
+
+        Raises:
+            Misuse: the columns cannot be combined.
         """
         from ..curves.question import parse_grouping
 
@@ -781,7 +917,11 @@ def require_matching_delta(question: object, loss: PrivacyLoss) -> None:
 
 
 def _make_categories(column: str, values: tuple[Category, ...]) -> Categories:
-    """Return a column of categories. Raises `Misuse` for a repeated category."""
+    """Return a column with its declared categories.
+
+    Raises:
+        Misuse: a category is repeated.
+    """
     from ..data import Categories
 
     if len(set(values)) < len(values):
@@ -790,7 +930,15 @@ def _make_categories(column: str, values: tuple[Category, ...]) -> Categories:
 
 
 def read_score_source(option: str, score: str) -> str | Predictor:
-    """Return a column name unchanged, and for ``@FILE`` the model in that file."""
+    """Return where scores come from: a column name as typed, or for ``@FILE`` the model in that JSON file.
+
+    Args:
+        option: Name of the option, for the message.
+        score: What was typed.
+
+    Raises:
+        Misuse: the file cannot be read or holds no model.
+    """
     if not isinstance(score, str) or not score.startswith(SIGN):
         return score
     from ..models import predictor_from_json
@@ -807,7 +955,15 @@ def read_score_source(option: str, score: str) -> str | Predictor:
 
 
 def parse_grid(option: str, text: str) -> Grid:
-    """Return the grid of a text such as ``0:100:64``. Raises `Misuse` under this option for other texts."""
+    """Return the grid of a text such as ``0:100:64``: lower bound, upper bound and number of cells.
+
+    Args:
+        option: Name of the option, for the message.
+        text: What was typed.
+
+    Raises:
+        Misuse: the text states no grid.
+    """
     from ..data import Grid
 
     with translate_argument_errors(option, "grid"):
@@ -818,10 +974,23 @@ VALUE: Callable[[Any], str] = attrgetter("value")
 
 
 def make_member_parser(module: str, kind: str, name: Callable[[Any], str]) -> Reader:
-    """Make a parser for the members of an enumeration, which is imported on first use."""
+    """Return a parser of words for the members of an enumeration, which is imported on first use.
+
+    Args:
+        module: Module of the enumeration, relative to the package, as in ``data``.
+        kind: Class name of the enumeration.
+        name: Function from a member to the word that is typed for it.
+
+    Returns:
+        Function of the option's name and the typed word; it raises `Misuse` for an unknown word.
+    """
 
     def parse_member(option: str, word: str) -> Any:
-        """Return the member of the enumeration that a word names. Raises `Misuse` for other words."""
+        """Return the member that a word names.
+
+        Raises:
+            Misuse: no member has this name.
+        """
         members = getattr(import_module(f"..{module}", __package__), kind)
         return parse_choice(option, word, {name(member): member for member in members})
 
@@ -872,7 +1041,15 @@ class CellOptions(QuestionOptions):
     )
 
     def question_fields(self, defaults: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the given grid, else the question's default, with the given treatment of values outside."""
+        """Return the arguments of the question that these options set, by name; `grid` has the treatment of
+        ``--outside``.
+
+        Args:
+            defaults: Default arguments of the question. Its `grid` is used if no grid was typed.
+
+        Raises:
+            Misuse: no grid is typed and the question has no default one.
+        """
         grid = self._parse_given_grid() or defaults.get("grid", MISSING)
         if grid is MISSING:
             raise Misuse("grid", NO_GRID)
@@ -886,12 +1063,20 @@ class CellOptions(QuestionOptions):
         return other_fields
 
     def parse_grid(self) -> Grid:
-        """Return the grid that --grid, --edges or --values states. Raises `Misuse` if none of them is given."""
+        """Return the grid that --grid, --edges or --values states.
+
+        Raises:
+            Misuse: none of them is given, or several are.
+        """
         grid: Grid = CellOptions.question_fields(self, NOTHING)["grid"]
         return grid
 
     def _parse_given_grid(self) -> Grid | None:
-        """Return the grid of --grid, --edges or --values; None without any. Raises `Misuse` for two of them."""
+        """Return the grid of ``--grid``, ``--edges`` or ``--values``; None if none was typed.
+
+        Raises:
+            Misuse: two of the options are given, ``--grid auto`` is not allowed here, or the text states no grid.
+        """
         from ..data import Grid, Values
 
         if self.grid == AUTO:
@@ -926,7 +1111,11 @@ class GroupedCells(CellOptions):
     )
 
     def _apply_outside(self, grid: Grid) -> Grid:
-        """Return the grid unchanged: scores outside are counted separately. Raises `Misuse` for other treatments."""
+        """Return the grid unchanged: scores outside are counted apart from the groups.
+
+        Raises:
+            Misuse: ``--outside`` asks for clipping.
+        """
         from ..data import Outside
 
         if CellOptions._apply_outside(self, grid).outside is Outside.CLIPPED and self.outside is not None:
@@ -944,7 +1133,11 @@ class EdgeSubsetOptions:
     points: str | None = optional("N", "Count records below N evenly spaced edges only.")
 
     def find_indices(self, grid: Grid) -> tuple[int, ...] | None:
-        """Return the indices of the edges, or None for all edges. Refuses values outside and too many edges."""
+        """Return the indices of the edges that --cut-points or --points name; None stands for all edges.
+
+        Raises:
+            Misuse: both options are given, a value lies outside the grid, or there are too many edges.
+        """
         if self.points is None:
             return None if self.cut_points is None else parse_nearest_edges(self.cut_points, grid)
         if self.cut_points is not None:
@@ -953,7 +1146,16 @@ class EdgeSubsetOptions:
 
 
 def parse_even_edges(text: str, grid: Grid, option: str = "points") -> tuple[int, ...]:
-    """Return the indices of `text` evenly spaced edges. Raises `Misuse` if that is no number from 1 to 4000."""
+    """Return the indices of evenly spaced edges of a grid, in ascending order.
+
+    Args:
+        text: Number of edges, as typed: 1 to 4000.
+        grid: Grid with at least one cell.
+        option: Name of the option, for the message.
+
+    Raises:
+        Misuse: the text is no whole number from 1 to 4000.
+    """
     from ..curves.prefixes import evenly_spaced_edges
 
     number = parse_integer(option, text)
@@ -964,7 +1166,18 @@ def parse_even_edges(text: str, grid: Grid, option: str = "points") -> tuple[int
 
 
 def parse_nearest_edges(text: str, grid: Grid, option: str = "cut-points") -> tuple[int, ...]:
-    """Return the indices of the edges nearest to the values. Raises `Misuse` for values outside or equal edges."""
+    """Return the indices of the edges nearest to the typed values, in the order typed.
+
+    A line on stderr names the edges that differ from the values.
+
+    Args:
+        text: Comma-separated values.
+        grid: Grid whose edges are used.
+        option: Name of the option, for the messages.
+
+    Raises:
+        Misuse: a value lies outside the grid, or two values have the same nearest edge.
+    """
     import numpy as np
 
     from ..display.numerals import describe_point
@@ -1031,7 +1244,14 @@ class AutoCells(CellOptions):
     )
 
     def question_fields(self, defaults: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the grid; no field for ``--grid auto``. Raises `Misuse` if a grid is needed and missing."""
+        """Return the arguments of the question that these options set, by name; `grid` is None for ``--grid auto``.
+
+        Args:
+            defaults: Default arguments of the question, by name.
+
+        Raises:
+            Misuse: a grid is needed and missing, or an option needs a grid while ``--grid auto`` was typed.
+        """
         if not self.is_auto:
             if "grid" not in defaults and is_range_automatic(self):
                 raise Misuse(
@@ -1060,7 +1280,12 @@ def is_range_automatic(cells: CellOptions) -> bool:
 
 
 def _fields_without_grid(cells: CellOptions) -> dict[str, Any]:
-    """Return the fields of a question without a grid. Raises `Misuse` if an option is given that needs a grid."""
+    """Check that no option needs a grid, and return ``{"grid": None}``, the argument of a question that searches for
+    its range.
+
+    Raises:
+        Misuse: an option that needs a grid is given.
+    """
     edge_subset = getattr(cells, "some", EdgeSubsetOptions())
     grid_options = {
         "outside": cells.outside,

@@ -37,7 +37,15 @@ if TYPE_CHECKING:
 
 
 def read_text(option: str, file: str) -> str:
-    """Return the text of a UTF-8 file. Raises `Misuse` of the option if it cannot be read."""
+    """Return the text of a UTF-8 file.
+
+    Args:
+        option: Name of the option, for the message.
+        file: Path of the file.
+
+    Raises:
+        Misuse: the file cannot be read.
+    """
     try:
         return Path(file).read_text(encoding="utf-8")
     except (OSError, ValueError):
@@ -45,7 +53,15 @@ def read_text(option: str, file: str) -> str:
 
 
 def parse_json_object(option: str, text: str) -> dict[str, Any]:
-    """Return the object of a JSON text. Raises `Misuse` of the option for any other text."""
+    """Return the JSON object that a text states.
+
+    Args:
+        option: Name of the option, for the message.
+        text: What was typed.
+
+    Raises:
+        Misuse: the text is no JSON object.
+    """
     try:
         parsed = json.loads(text)
     except (ValueError, RecursionError):
@@ -203,7 +219,14 @@ class Output:
         return make_console(stderr=self.json == STANDARD_OUTPUT)
 
     def write_json(self, encode: Callable[[], str]) -> tuple[str, ...]:
-        """Write the result as JSON, atomically, if asked for. Returns the file name, if a file was written."""
+        """Write the result as JSON, atomically, if asked for.
+
+        Args:
+            encode: Function that returns the JSON text; it is called only if needed.
+
+        Returns:
+            ``(file name,)`` if a file was written, else ``()``.
+        """
         if self.json is None:
             return ()
         if self.json == STANDARD_OUTPUT:
@@ -212,8 +235,14 @@ class Output:
         return self.write("json", lambda: "".join((encode(), "\n")).encode())
 
     def write(self, argument: str, encode: Callable[[], bytes]) -> tuple[str, ...]:
-        """Write the bytes of `encode` atomically to the file that the option `argument` names. Returns ``(file
-        name,)``, or ``()`` without the option.
+        """Write the bytes of `encode` atomically to the file that the option `argument` names.
+
+        Args:
+            argument: Name of the option, such as ``json``.
+            encode: Function that returns the content; it is called only if needed.
+
+        Returns:
+            ``(file name,)``, or ``()`` without the option.
         """
         name = self.files.get(argument)
         if name is None:
@@ -224,7 +253,14 @@ class Output:
         return (name,)
 
     def write_plot(self, draw: Callable[[], Axes]) -> tuple[str, ...]:
-        """Draw and write the plot, atomically, if asked for. Returns the file name, if it was written."""
+        """Draw the plot and write it to the file of --plot, whole or not at all; do nothing without that option.
+
+        Args:
+            draw: Function that draws the plot, in the chosen style and language.
+
+        Returns:
+            The file name, or () if nothing was written.
+        """
         if self.plot is None:
             return ()
         from ..display import save_picture, use_style
@@ -270,7 +306,15 @@ def _require_ending(argument: str, name: str) -> None:
 
 
 def _require_name(argument: str, path: Path) -> None:
-    """Refuse an invalid file name. The message omits the name, which may be very long."""
+    """Refuse a file name that the system does not accept.
+
+    Args:
+        argument: Name of the option.
+        path: Path that it names.
+
+    Raises:
+        Misuse: the name is invalid; the message omits the name, which may be very long.
+    """
     try:
         path.exists()
     except (OSError, ValueError) as error:
@@ -324,7 +368,11 @@ def _is_device(path: Path) -> bool:
 
 
 def check_language(language: str) -> str:
-    """Return the code of a language of pages and plots. Raises `Misuse` for others, and without Babel."""
+    """Return the code of a language of pages and plots unchanged if it is supported.
+
+    Raises:
+        Misuse: the language has no catalogue, or Babel is not installed.
+    """
     try:
         return require_language(language)
     except (InvalidArgument, MissingPackage) as error:
@@ -360,7 +408,14 @@ class ViewTable(NamedTuple):
         cls, headline: str, table: ResultTable, max_rows: int = 40, *, without: Sequence[str] = ()
     ) -> ViewTable:
         """Return the table of a result, in words, with all rows up to `max_rows`, else with rows at round steps, and
-        without the columns of these short names."""
+        without the columns of these short names.
+
+        Args:
+            headline: Text above the table.
+            table: Table of a result.
+            max_rows: Most rows to show.
+            without: Short names of columns to leave out.
+        """
         shown = table.leave_out(without).select_rows(max_rows)
         return cls(headline, shown.text_columns(), shown.rows, table.rows)
 
@@ -429,7 +484,14 @@ class PlainView:
 
 
 def columns_with_dates(curve: Any) -> dict[str, Any]:
-    """Return the columns of a result. Days or seconds on a date axis are formatted as dates."""
+    """Return the columns of a result. Days or seconds on a date axis are formatted as dates.
+
+    Args:
+        curve: The result.
+
+    Returns:
+        Columns by name.
+    """
     from ..display import format_number
     from ..display.numerals import format_date, is_date_axis
 
@@ -515,12 +577,12 @@ class ResultView:
         after: Mapping[str, Any] = NOTHING,
         max_rows: int = 40,
     ) -> ViewTable:
-        """Make a table of columns, intervals and further columns.
+        """Return a table to print: columns, intervals and further columns.
 
         Args:
             curve: The result.
             columns: Columns before the intervals.
-            ends: Interval bounds by level; by default the result's own.
+            ends: Function of a confidence level that returns interval bounds; None: the result's own.
             what: Name of the intervals in the caption.
             head: First line of the caption.
             after: Columns after the intervals.
@@ -544,7 +606,17 @@ class ResultView:
     def suppress_wide_intervals(
         self, table: Mapping[str, Any], curve: Any, ends: Sequence[str], after: Sequence[str]
     ) -> dict[str, Any]:
-        """Return the columns with .. in rows whose interval, the first of `ends`, is wider than the threshold."""
+        """Return the columns with .. in rows whose interval, the first of `ends`, is wider than the threshold.
+
+        Args:
+            table: Columns by name.
+            curve: The result, which names the column of numbers.
+            ends: Columns of intervals, (rows, 2) each.
+            after: Further columns that are suppressed as well.
+
+        Returns:
+            Columns by name; those that may be suppressed are texts.
+        """
         import numpy as np
 
         from ..display import find_wide_intervals, format_numbers, suppress_rows

@@ -61,7 +61,11 @@ def compare(
 
 
 def _read_comparable(file: str) -> Any:
-    """Return the released curve of a file. Raises `Misuse` if it is of a kind that `compare` cannot measure."""
+    """Return the released curve of a file, for a comparison of two curves.
+
+    Raises:
+        Misuse: the file cannot be read, or is of a kind that cannot be compared.
+    """
     from ..curves.comparison import MEASURES
 
     text = read_text("curve", file)
@@ -75,7 +79,11 @@ def _read_comparable(file: str) -> Any:
 
 
 def _read_question(file: str) -> Any:
-    """Return the question of a JSON file. Raises `Misuse` if the file holds no question."""
+    """Return the question that a JSON file describes.
+
+    Raises:
+        Misuse: the file cannot be read, or holds no question.
+    """
     from ..curves.question_json import question_from_json
 
     try:
@@ -85,7 +93,15 @@ def _read_question(file: str) -> Any:
 
 
 def _read_cdf(argument: str, file: str) -> CDF:
-    """Return the released distribution function of a file. Raises `Misuse` if it holds none."""
+    """Return the released distribution function of a file.
+
+    Args:
+        argument: Name of the option, for the message.
+        file: Path of the file.
+
+    Raises:
+        Misuse: the file holds none.
+    """
     from ..curves import CDF
 
     text = read_text(argument, file)
@@ -186,7 +202,12 @@ def drift(
 
 
 def _name_windows(files: Sequence[str]) -> list[str]:
-    """Name each window by its file name without ending, or by its whole path if two files have the same name."""
+    """Return a name for each window of a drift: its file name without ending, or its whole path if two files have the
+    same name.
+
+    Raises:
+        Misuse: a file is named twice.
+    """
     stems = [Path(file).stem for file in files]
     names = [
         file if stems.count(stem) > 1 or stem == "reference" else stem for file, stem in zip(files, stems, strict=True)
@@ -218,7 +239,14 @@ class SavedResultView(ResultView):
 
 
 def _read_results(files: Sequence[str]) -> dict[str, ReleasedResult]:
-    """Return the released results of these files by unique names. Raises `Misuse` if a file holds none."""
+    """Return the released results of files, by names that can be file names.
+
+    Args:
+        files: Paths of JSON files.
+
+    Raises:
+        Misuse: a file cannot be read, or holds no result.
+    """
     from ..curves.result import result_from_json
     from ..publication import assign_file_names
 
@@ -267,7 +295,11 @@ def show(
 
 
 def _compute_margin(result: ReleasedResult, columns: list[str]) -> Any:
-    """Return the result summed over these columns. Raises `Misuse` if it cannot be summed over them."""
+    """Return the result summed over some of its columns of categories.
+
+    Raises:
+        Misuse: the result has no categories, or not these columns.
+    """
     sum_over = getattr(result, "sum_over", None)
     if sum_over is None:
         raise Misuse(
@@ -280,7 +312,11 @@ def _compute_margin(result: ReleasedResult, columns: list[str]) -> Any:
 
 
 def _rank_categories(result: ReleasedResult) -> ReleasedResult:
-    """Return the ranking of a result by category. Raises `Misuse` for other results."""
+    """Return the ranking of a result by category, with confidence sets of ranks.
+
+    Raises:
+        Misuse: the result has no numbers by category.
+    """
     from ..curves import SummaryByCategory, ranking
 
     if not isinstance(result, SummaryByCategory):
@@ -319,7 +355,17 @@ def make_consistent(
 
 
 def _read_tree(path: str) -> dict[str, Any]:
-    """Return the levels of a tree and its nested labels from a file."""
+    """Return a hierarchy of categories from a JSON file.
+
+    Args:
+        path: Path of the file.
+
+    Returns:
+        Object with ``levels`` and ``nested``.
+
+    Raises:
+        Misuse: the file cannot be read, or is no hierarchy.
+    """
     try:
         stored = json.loads(Path(path).read_text(encoding="utf-8"))
     except (OSError, ValueError):
@@ -335,7 +381,16 @@ def _read_tree(path: str) -> dict[str, Any]:
 
 
 def _show_several(results: Mapping[str, ReleasedResult], view: SavedResultView, output: Output) -> list[str]:
-    """Print and write several results together; return the names of the files written. Raises `Misuse` for --json."""
+    """Print and write several results together; return the names of the files written.
+
+    Args:
+        results: Results by name.
+        view: How results are printed and drawn.
+        output: Options of files and intervals.
+
+    Raises:
+        Misuse: --json was typed, which writes one result.
+    """
     from ..display import csv_text, footer, use_style
     from ..publication import plot_results_together, stack_columns
 
@@ -373,7 +428,17 @@ def _build_workbook_of_several(
     results: Mapping[str, ReleasedResult], columns: Mapping[str, Any], axes: Axes, settings: Mapping[str, Any]
 ) -> bytes:
     """Return a workbook of several results: a page with their common plot and main numbers, and all numbers below each
-    other."""
+    other.
+
+    Args:
+        results: Results by name.
+        columns: All numbers, below each other, by column.
+        axes: Their common plot.
+        settings: Level and scope of the intervals, and the fraction `suppress`.
+
+    Returns:
+        Content of the file.
+    """
     from ..display import SheetPage, build_workbook
     from ..publication import describe_results_privacy
 
@@ -456,7 +521,11 @@ ABOUT_HINT = "fill in the file of dpcurves publish --about-template FILE, and gi
 
 
 def _write_about_template(file: str) -> None:
-    """Write the template of the file of ``--about``. Raises `Misuse` if the file exists or cannot be written."""
+    """Write the template of a file for ``--about`` and print its name.
+
+    Raises:
+        Misuse: the file exists, or cannot be written.
+    """
     from ..registry import TEMPLATE
 
     try:
@@ -508,13 +577,29 @@ def review(
 
 
 def _require_distinct_files(output: Output, *input_files: str) -> None:
-    """Refuse output files that cannot be written, or are one of the input files. Raises `Misuse`."""
+    """Refuse output files that cannot be written, or are one of the input files.
+
+    Args:
+        output: Options of the output files.
+        input_files: Names of the input files.
+
+    Raises:
+        Misuse: names the option of the file.
+    """
     output.require_distinct_files(*(InputFile("an input file", Path(name)) for name in input_files))
     output.require_writable()
 
 
 def _deliver_result(title: str, result: Any, view: Any, output: Output, notes: Sequence[str] = ()) -> None:
-    """Print and write a result with its notes, and print the names of the files written."""
+    """Print and write a result with its notes, and print the names of the files written.
+
+    Args:
+        title: Title of the result.
+        result: The result.
+        view: How it is shown.
+        output: Options of the output files.
+        notes: Lines for standard error.
+    """
     with run_all_parts() as part:
         written = deliver(part, title, result, view, output)
     for note in notes:

@@ -1,10 +1,16 @@
-"""Questions about models: their options, and the views of their results. Tables use the column names of the JSON.
+"""Options and printed tables of commands that judge models: scores of classifiers, residuals, regression coefficients.
 
-Options become fields of a question, and views print and plot its result:
+A class of options becomes fields of a question; a view prints the result of the question as tables, and plots it:
 
-    ShowOptions, ScoresView           one metric of many from a release, as table and plot; by category as well
-    ResidualPlotOptions, ...View      predictions and residuals, with the magnitude of each
-    ClaimOptions                      a regression, and a claim about one of its coefficients
+    ShowOptions, ScoresView, GroupedScoresView     all metrics of a release of scores, and one curve, such as the ROC
+                                                   curve; by category as well
+    ResidualPlotOptions, ResidualPlotView          mean residuals in slices of predictions, and synthetic points
+    ClaimOptions                                   a regression, and a claim about one of its coefficients
+
+Tables use the column names of the JSON. Views print released numbers and read no records.
+
+>>> parse_declared_column("outcome", "age=18:90")
+NumericColumn(column='age', lower=18.0, upper=90.0)
 """
 
 from __future__ import annotations
@@ -41,6 +47,7 @@ if TYPE_CHECKING:
     from ..models import NumericColumn
 
 NUMBERS = "numbers"
+"""Value of ``--show`` that prints single numbers and no curve."""
 OF_PROBABILITIES = ("calibration", "decision-curve")
 """Metrics that need scores in [0, 1]."""
 READ: Mapping[str, Callable[[Scores, float], Any]] = MappingProxyType(
@@ -75,8 +82,15 @@ class ShowOptions:
     bands: str = option("each|all", "With --by: bands hold for each category (each) or for all together (all).", "each")
 
     def view(self, settings: IntervalSettings, grid: Grid | None) -> ScoresView:
-        """Return the view of the metrics that ``--show`` selects. Raises `Misuse` for metrics of probabilities if
-        `grid` is unknown or not within [0, 1].
+        """Return the view of the metrics that ``--show`` selects.
+
+        Args:
+            settings: Level of the printed intervals, and whether they include the population.
+            grid: Public grid of the scores; None: it is chosen by the question.
+
+        Raises:
+            Misuse: an option has an unknown value or needs ``--by``; or a metric of probabilities is selected and the
+                grid is unknown or not within [0, 1].
         """
         if self.show == GAPS and self.split_options.by is None:
             raise Misuse("show", "gaps compare groups: name them with --by and --categories")
@@ -104,7 +118,14 @@ class ShowOptions:
 
 @dataclass(frozen=True, kw_only=True)
 class ScoresView(ResultView):
-    """View of the single-number metrics of scores, and of one metric that is a curve."""
+    """View of the single-number metrics of scores, and of one metric that is a curve.
+
+    Attributes:
+        show: Name of the selected metric, as in `READ`; ``gaps`` compares groups.
+        compute_reading: Function from released scores to the selected curve.
+        threshold: Scores of at least this are classified as positive.
+        simultaneous: Whether bands hold for all groups together.
+    """
 
     show: str
     compute_reading: Callable[[Scores], Any]
@@ -112,7 +133,7 @@ class ScoresView(ResultView):
     simultaneous: bool = False
 
     def tables(self, curve: Scores) -> list[ViewTable]:
-        """Return a table of all metrics with intervals and, if a curve is selected, a table of it."""
+        """Return a table of all metrics with intervals and, if a curve is selected, a table of its points."""
         return [self.make_metric_table(curve), *self.list_curve_tables(curve)]
 
     def make_metric_table(self, curve: Scores) -> ViewTable:
@@ -140,7 +161,12 @@ class ScoresView(ResultView):
         return self.plot_reading(self.compute_reading(curve))
 
     def plot_reading(self, reading: Any, like: Any = None) -> Axes:
-        """Return the axes of a plot of a metric, in the size of the plot of the metric `like`."""
+        """Return the axes of a plot of a metric.
+
+        Args:
+            reading: The metric: a curve, or several by category.
+            like: Metric whose size the plot has; None: that of `reading`.
+        """
         from ..display import SQUARE
 
         size = getattr(reading if like is None else like, "SIZE", SQUARE)
@@ -149,13 +175,18 @@ class ScoresView(ResultView):
 
 @dataclass(frozen=True)
 class GroupedScoresView:
-    """View of the scores of several categories."""
+    """View of the scores of several categories.
+
+    Attributes:
+        view: View of the scores of one category.
+    """
 
     view: ScoresView
 
     def tables(self, curves: ScoresByCategory) -> list[ViewTable]:
-        """Return a table of all metrics by category and the curve of each category, or the tables of gaps or
-        simultaneous curves if selected."""
+        """Return a table of all metrics by category and the curve of each category, or, if selected, the tables of gaps
+        or of simultaneous curves.
+        """
         if self.view.show == GAPS:
             return self._gap_tables(curves)
         if self.view.simultaneous:
@@ -171,7 +202,11 @@ class GroupedScoresView:
         return tables
 
     def draw(self, curves: ScoresByCategory) -> Axes:
-        """Return the axes of a plot of the selected metric of each category."""
+        """Return the axes of a plot of the selected metric, with one curve or rate for each category.
+
+        Args:
+            curves: Released scores by category.
+        """
         from ..curves import ByCategory
         from ..display import headless_axes
 
@@ -191,11 +226,17 @@ class GroupedScoresView:
         return load_field_object("group_curves")(curves, AT_ONCE[self.view.show])
 
     def _rates(self, curves: ScoresByCategory) -> Any:
-        """Return the rates of all categories at the threshold."""
+        """Return the true and false positive rates and other rates of all categories at the threshold of
+        ``--threshold``.
+        """
         return load_field_object("group_rates")(curves, self.view.threshold)
 
     def _gap_tables(self, curves: ScoresByCategory) -> list[ViewTable]:
-        """Return tables of the rates and metrics of all groups, and of the largest gap of each."""
+        """Return two tables: the rates and metrics of all groups, and the largest gap between two groups in each.
+
+        Args:
+            curves: Released scores by category.
+        """
         from ..display import format_interval, join_columns
 
         rates = self._rates(curves)
@@ -246,11 +287,23 @@ class ResidualPlotOptions(QuestionOptions):
     )
 
     def __post_init__(self) -> None:
+        """Check that predictions and residuals are different columns.
+
+        Raises:
+            Misuse: both options name the same column.
+        """
         if self.predicted == self.residual:
             raise Misuse("residual", "the same as --predicted; name the column of the observed labels or values")
 
     def question_fields(self, defaults: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the fields of the question; with a model in a file, its predictions and residuals."""
+        """Return the fields of the question; with a model in a file, its predictions and residuals.
+
+        Args:
+            defaults: Default values of the question's fields.
+
+        Raises:
+            Misuse: an option has the wrong form, or the file of the model cannot be read.
+        """
         from ..models import Residual
 
         predicted = read_score_source("predicted", self.predicted)
@@ -271,7 +324,15 @@ class ResidualPlotView(PlainView):
 
 
 def parse_declared_column(argument: str, text: str) -> NumericColumn | Categories:
-    """Parse ``NAME=L:U`` as a numeric column with its range, or ``NAME=A,B`` as a column with its categories."""
+    """Parse ``NAME=L:U`` as a numeric column with its range, or ``NAME=A,B`` as a column with its categories.
+
+    Args:
+        argument: Name of the option, for messages.
+        text: Value of the option.
+
+    Raises:
+        Misuse: the text has neither form.
+    """
     from ..data import Categories
     from ..models import NumericColumn
 
@@ -302,8 +363,14 @@ class ClaimOptions(QuestionOptions):
     subsets: str = option("N", "Number of disjoint subsets of units, from 2 to 10000.", "50", parse_integer_above_one)
 
     def question_fields(self, defaults: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the regression question's fields: predictor columns, and the column and category of the claimed
+        """Return the fields of the regression question: predictor columns, and the column and category of the claimed
         coefficient.
+
+        Args:
+            defaults: Default values of the question's fields.
+
+        Raises:
+            Misuse: an option has the wrong form.
         """
         question_fields = super().question_fields(defaults)
         columns = tuple(

@@ -128,7 +128,14 @@ class ForecastOptions:
         units: options.UnitCountOptions,
     ) -> Forecast | None:
         """Return the forecast that was asked for, else a short one for the public number of records, if it is known and
-        the question can be forecast."""
+        the question can be forecast.
+
+        Args:
+            question: The question.
+            loss: Its privacy loss.
+            guarantee: Options of the guarantee, with the adjacency.
+            units: Options with the public number of units.
+        """
         records = self._record_count(units)
         if records is None and self.like is None:
             return _compute_short_forecast(question, loss, guarantee, units, self.parse_row_share())
@@ -168,7 +175,13 @@ class DryRunTerms:
     stored_view: options.StoredViewOptions
 
     def answer(self, question: Question[Any], view: View[Any], output: Output) -> None:
-        """Print the privacy loss and the expected errors of the question's result."""
+        """Print the privacy loss and the expected errors of the question's result.
+
+        Args:
+            question: The question.
+            view: Ignored, because nothing is drawn.
+            output: Ignored, because nothing is written.
+        """
         loss = self.loss_options.loss()
         self.stored_view.require_view()
         question = apply_stored_view(question, self.stored_view)
@@ -198,7 +211,15 @@ def _compute_short_forecast(
     share: float | None,
 ) -> Forecast | None:
     """Return a forecast of two releases for each distribution of records; None if the number of records is not public,
-    or the question has no forecast."""
+    or the question has no forecast.
+
+    Args:
+        question: The question.
+        loss: Its privacy loss.
+        guarantee: Options of the guarantee, with the adjacency.
+        units: Options with the public number of units.
+        share: Share of the rows that pass the filter; None: it was not typed.
+    """
     neighbours = guarantee.neighbours()
     number = units.unit_count(neighbours)
     if number is None or guarantee.unit is not None:
@@ -285,8 +306,16 @@ def print_question_plan(
     *,
     share: float | None = None,
 ) -> Plans:
-    """Print the plan of a question: its rounds, privacy losses, errors and mechanisms. `share` is the typed share of
-    rows that pass the filter.
+    """Print the plan of a question: its rounds, privacy losses, errors and mechanisms. The plan is returned as well; no
+    data are opened.
+
+    Args:
+        question: The question.
+        loss: Its privacy loss.
+        guarantee: Options of adjacency and privacy unit.
+        units: Option of the public number of units.
+        footer: Text below the legend.
+        share: Typed share of the rows that pass the filter, from 0 to 1; None: all rows.
     """
     from ..privacy import EACH_RECORD
     from ..session import plan_question
@@ -321,6 +350,14 @@ def show_plans(
     """Print plans: their rounds, privacy losses, errors and mechanisms, with `footer` below the legend.
 
     Errors are also printed as shares of all units, or, with the typed `share` of rows that pass the filter, of those.
+
+    Args:
+        question: The question.
+        loss: Its privacy loss.
+        adjacency: Adjacency with the public number of units, if there is one.
+        plans: Plans of its rounds.
+        footer: Text below the legend.
+        share: Typed share of the rows that pass the filter, from 0 to 1; None: all rows.
     """
     from rich.table import Table
 
@@ -467,7 +504,19 @@ def _answer_questions(
     *,
     model_card: bool,
 ) -> PageSections:
-    """Ask all questions of a study, write and print each curve and its drift; return the sections of the page."""
+    """Ask all questions of a study, write and print each curve and its drift; return the sections of the page.
+
+    Args:
+        study: The questions.
+        session: Session that is charged and answers.
+        outputs: Where each curve goes, in the order of the questions.
+        drifts: By name of a question: its reference curve, and where the drift goes.
+        print_lines: Function that prints lines of text.
+        model_card: Whether all curves and gaps of scores are shown.
+
+    Returns:
+        HTML of each section of the page, and the words of the user in them.
+    """
     from ..curves import drift
     from ..translation import use_language
 
@@ -496,8 +545,12 @@ def _answer_questions(
 
 @contextmanager
 def _postpone_output_errors() -> Iterator[Callable[..., None]]:
-    """Yield a function that prints lines. An error of standard output, as behind ``head``, is raised at the end of the
-    block only: a study writes all its files, whoever reads its lines."""
+    """Context manager that gives a function to print lines. If standard output fails, as behind ``head``, the error is
+    raised only when the block ends: a study writes all its files, whoever reads its lines.
+
+    Raises:
+        OutputError: standard output failed in the block.
+    """
     errors = list[Exception]()
 
     def print_lines(*lines: str) -> None:
@@ -518,7 +571,16 @@ def _draw_with_title(result: Any) -> Axes:
 
 
 def _render_section(question: StudyQuestion, result: Any, *, first: bool) -> str:
-    """Return the section of the page for one result. The first section of a question has its title and text."""
+    """Return the section of the page for one result. The first section of a question has its title and text.
+
+    Args:
+        question: Question of the study.
+        result: Its result.
+        first: If True, it is the first result of the question.
+
+    Returns:
+        HTML of the section.
+    """
     from ..display import svg_text
 
     heading = {"title": question.title, "text": question.text} if first else {}
@@ -527,7 +589,18 @@ def _render_section(question: StudyQuestion, result: Any, *, first: bool) -> str
 
 
 def _write_page(out: Path, sections: PageSections, session: Session, title: str, text: str = "") -> None:
-    """Write the page of a study into its folder. Raises `Misuse` if it cannot be written."""
+    """Write the page of a study, ``index.html``, into its folder.
+
+    Args:
+        out: The folder.
+        sections: Sections of the page.
+        session: Session whose remaining budget is shown.
+        title: Title of the page.
+        text: Text of the study before the results; empty: none.
+
+    Raises:
+        Misuse: the file cannot be written.
+    """
     from .. import display
     from ..translation import keep_names, translate
 

@@ -1,13 +1,14 @@
-"""Warn that a table has changed since the last question to the same account.
+"""Warn that a table has changed since the last question to the same account, by comparing keyed hashes of its files.
 
-Answers about two versions of a table are about different records, and thresholds of one request would not fit together.
-`find_change` compares a keyed hash of the files with the one that the last call stored:
+Answers about two versions of a table are about different records. `find_change` takes the files, the ledger and the
+account, and returns a warning or None. It compares the keyed hash (HMAC) of the files with the one that the last call
+stored in the user's state folder (`ledger.head_copy.find_folder`):
 
-- ``tables.key`` in the folder of heads holds the key of all hashes. It is not the key of a ledger.
+- ``tables.key`` holds the key of all hashes. It is not the key of a ledger.
 - ``NAME.table`` holds the hash of the files of an account's last question. NAME is a keyed hash of the account.
 
-The warning is shown on the terminal of the data holder only, and only after the charge. A refusal instead would tell
-analysts exactly, without a charge, that a record came or went.
+Formal guarantees: none, so the warning is shown on the terminal of the data holder only, and only after the charge. A
+refusal instead would tell analysts exactly, without a charge, that a record came or went.
 """
 
 from __future__ import annotations
@@ -26,14 +27,17 @@ from ..ledger.sqlite import parse_storage_url
 
 
 def find_change(files: Sequence[Path], ledger: str, dataset: str) -> str | None:
-    """Return a warning if the files differ from those of the last call for this account, else None.
-
-    Nothing is compared if the folder of heads cannot be used, if the table is no file, or if the ledger is in memory.
+    """Return a warning if the files differ from those of the last call for this account, and store their hash.
 
     Args:
         files: Paths that name the files of the table.
         ledger: URL of the ledger.
         dataset: Name of the account.
+
+    Returns:
+        The warning, or None: the files are the same, or nothing was stored before. None also if nothing can be
+            compared,
+        because the folder of hashes cannot be used, the table is no file, or the ledger is in memory.
     """
     folder = find_folder()
     paths = [path for path in list_paths(files) if path.is_file()]

@@ -122,7 +122,13 @@ class UncertainChargeFailure(ChargedFailure):
 
 @contextmanager
 def translate_argument_errors(option: str, *arguments: str) -> Iterator[None]:
-    """Turn errors about one of these arguments into `Misuse` of the option that the value came from."""
+    """Context manager: an error about one of these arguments, raised inside the ``with`` block, becomes `Misuse` of the
+    option that the value came from.
+
+    Args:
+        option: Name of the option.
+        arguments: Names of arguments; errors about others pass unchanged.
+    """
     try:
         yield
     except InvalidArgument as error:
@@ -133,7 +139,12 @@ def translate_argument_errors(option: str, *arguments: str) -> Iterator[None]:
 
 @contextmanager
 def restore_option_names(options: Mapping[str, object]) -> Iterator[None]:
-    """Rename the argument of errors about a column or a privacy loss to the option that the value came from."""
+    """Context manager: an error about a column or a privacy loss, raised inside the ``with`` block, names the option
+    that the value came from.
+
+    Args:
+        options: Typed values by name of the option; an error about another value passes unchanged.
+    """
     try:
         yield
     except ArgumentError as error:
@@ -232,6 +243,10 @@ def prepare_streams() -> None:
 def _escape_unencodable(stream: TextIO | None, number: int) -> TextIO:
     """Return the stream, made to escape characters that it cannot encode; open it on this file number if it is
     closed.
+
+    Args:
+        stream: Standard stream; None: it was closed before the process started.
+        number: File number of the stream, such as 1 for standard output.
     """
     if stream is None:  # closed before the process started
         return open(number, "w", encoding="utf-8", closefd=False)
@@ -292,6 +307,10 @@ def print_to_console(console: Console, *renderables: RenderableType) -> None:
     """Print texts, each as one line without wrapping, and tables.
 
     A line end in a text is shown as an escape: a text from elsewhere cannot imitate a line of this package.
+
+    Args:
+        console: Console to print on.
+        renderables: Texts, or tables and other objects of rich.
     """
     with _translate_stream_errors(sys.stderr if console.stderr else sys.stdout):
         for renderable in renderables:
@@ -360,7 +379,15 @@ def show_pass_progress(label: str, after: float = 2.0) -> Iterator[None]:
 def _update_pass_progress(
     bars: Progress, label: str, read_fraction: Callable[[], float | None], is_finished: Event, after: float
 ) -> None:
-    """Show the progress of passes until `is_finished`. A fraction that falls marks the start of another pass."""
+    """Show the progress of passes until `is_finished`. A fraction that falls marks the start of another pass.
+
+    Args:
+        bars: Progress bars, which are shown here.
+        label: Text beside the bar.
+        read_fraction: Returns the fraction done of the present pass, from 0 to 1; None before it is known.
+        is_finished: Set when the work is done.
+        after: Seconds before the first update.
+    """
     start = monotonic()
     pass_number = 1
     previous = 0.0
@@ -400,7 +427,7 @@ def show_progress_bar(label: str, total: int) -> Iterator[Callable[[int], object
 
 @contextmanager
 def show_late_progress_bar(label: str, after: float) -> Iterator[Callable[[int, int], object]]:
-    """Yield a function that takes the amount done and the total, in any unit, and shows them as a bar.
+    """Context manager that gives a function of the amount done and the total, in any unit, which shows them as a bar.
 
     The bar appears once `after` seconds have passed. If standard error is no terminal, the function does nothing.
 

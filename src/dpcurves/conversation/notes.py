@@ -1,8 +1,11 @@
-"""Notes on results: a fact for every reader, and advice for the analyst who asked the question.
+"""Notes on results: a fact for every reader of a result, and advice for the analyst who asked the question.
 
-Terminals, notebooks, warnings and JSON show both parts. Pictures and published pages show the fact alone, because their
-readers cannot ask again. The two parts are divided by a mark within the text, so that notes read from files can be
-divided, too.
+A note is one text, "fact; advice: advice". `add_advice` joins the two parts, `select_reader_notes` drops the advice.
+Terminals, notebooks, warnings and JSON show both parts. Pictures and published pages show the fact alone, because
+their readers cannot ask again. The mark between the parts is within the text, so that notes which were read from files
+can be divided, too.
+
+The module handles texts alone, no records and no counts.
 
 >>> note = add_advice("the interval is wide", "take fewer cells")
 >>> note
@@ -25,6 +28,10 @@ REST_MARK = "are together in "
 def add_advice(fact: str, advice: str) -> str:
     """Return a note with a fact for every reader and advice for the analyst.
 
+    Args:
+        fact: What the released numbers show, without a final full stop.
+        advice: What the analyst can do about it, as an imperative.
+
     >>> add_advice("about 3% lie above 10", "take a wider grid")
     'about 3% lie above 10; advice: take a wider grid'
     """
@@ -34,6 +41,12 @@ def add_advice(fact: str, advice: str) -> str:
 def warn_analyst(words: str) -> str:
     """Return a note with advice alone, which no published page shows.
 
+    Args:
+        words: The advice.
+
+    Returns:
+        A note of which `select_reader_notes` leaves nothing.
+
     >>> select_reader_notes([warn_analyst("a filter is public")])
     ()
     """
@@ -41,7 +54,10 @@ def warn_analyst(words: str) -> str:
 
 
 def select_reader_notes(notes: Iterable[str]) -> tuple[str, ...]:
-    """Return the facts of notes without their advice, each fact once, in order.
+    """Return the facts of notes without their advice, each fact once, in the order of their first occurrence.
+
+    Args:
+        notes: Notes, with or without advice. A note of advice alone is left out.
 
     >>> select_reader_notes([add_advice("about 3% lie above 10", "take a wider grid"), "about 2% are missing"])
     ('about 3% lie above 10', 'about 2% are missing')
@@ -51,7 +67,13 @@ def select_reader_notes(notes: Iterable[str]) -> tuple[str, ...]:
 
 
 def find_rest_names(notes: Iterable[str]) -> frozenset[str]:
-    """Return the names of categories that collect unselected values, as notes on partition selection give them.
+    """Return the names of categories that collect all unselected values, as notes on partition selection give them.
+
+    Args:
+        notes: Notes of a result. Those without such a name are ignored.
+
+    Returns:
+        The names without quotation marks; empty if no note has one.
 
     >>> sorted(find_rest_names(["4 are released, and all groups of few units are together in 'other'"]))
     ['other']

@@ -111,7 +111,14 @@ def _to_plain(fact: Any) -> Any:
 
 
 def _dataclass_to_plain(fact: Any) -> dict[str, Any]:
-    """Return the class name and the fields of a dataclass, without display fields and empty defaults."""
+    """Return a dataclass as a JSON object: its class name and its fields, from which fingerprints are computed.
+
+    Args:
+        fact: Instance of a dataclass.
+
+    Returns:
+        Values by field name; fields for display and fields with an empty default value are left out.
+    """
     longest_written = 4096  # numbers of a tuple that canonical JSON writes in decimal
     plain: dict[str, Any] = {KIND: type(fact).__name__}
     for fact_field in fields(fact):
@@ -252,7 +259,7 @@ class Release:
 
     @classmethod
     def from_json(cls, text: str, plan: Plan, allotment: Allotment) -> Release:
-        """Parse a stored release.
+        """Return a stored release as the answer to a plan.
 
         Args:
             text: JSON that `to_json` wrote.
@@ -312,13 +319,22 @@ class Evidence:
 
     @classmethod
     def from_cells(cls, values: tuple[int, ...], noise: Noise, total: int | None) -> Evidence:
-        """Return the evidence of cell counts in one row, each with this noise; missing records are not counted."""
+        """Return the evidence of cell counts in one row, each with this noise; missing records are not counted.
+
+        Args:
+            values: Released counts of the cells.
+            noise: Noise of each count.
+            total: Public number of records; None if it is not public.
+        """
         return cls(IntervalSums(1, len(values), (Tier(range(len(values)), noise),), missing=None), values, total)
 
     @property
     def sums(self) -> NoisySums:
-        """The distribution as noisy sums, conditioned on the released values. Raises `TypeError` for distributions of
-        other kinds."""
+        """The distribution as noisy sums, conditioned on the released values.
+
+        Raises:
+            TypeError: the distribution is of another kind.
+        """
         return self.distribution.require_type(NoisySums).condition_on(self.values)  # type: ignore[type-abstract]
 
     def as_cell_counts(self, rows: int = 1) -> Evidence:
@@ -334,8 +350,10 @@ class Evidence:
 
     @property
     def unbiased_cells(self) -> FloatArray:
-        """Best linear unbiased estimates of the cells, (rows, cells). Raises `TypeError` for other distributions than
-        of sums.
+        """Best linear unbiased estimates of the cells, (rows, cells).
+
+        Raises:
+            TypeError: the distribution is not one of sums.
         """
         return self.sums.reconstruct(np.asarray(self.values, dtype=np.float64), self.total)[0]
 
@@ -372,7 +390,11 @@ class Evidence:
 
     @property
     def path_sums(self) -> PathSums:
-        """The output distribution, of prefix counts. Raises `TypeError` if it is of another kind."""
+        """The output distribution, of prefix counts.
+
+        Raises:
+            TypeError: the distribution is of another kind.
+        """
         return self.distribution.require_type(PathSums)
 
     @property
@@ -408,7 +430,11 @@ class Evidence:
 
     @classmethod
     def _parse(cls, stored: Mapping[str, Any]) -> Evidence:
-        """Return the evidence of a stored object. Raises errors of any type if the object is damaged."""
+        """Return the released numbers and their noise distribution, as stored with a curve.
+
+        Raises:
+            Exception: the object is damaged; the type of the error depends on the damage.
+        """
         distribution = distribution_from_json(stored)
         listed, total = distribution.values_from_json(stored)
         values = tuple(int(value) for value in listed)

@@ -100,7 +100,12 @@ class TableCounts:
 
     @classmethod
     def from_last_release(cls, releases: Sequence[Release], grid: Grid | None = None) -> TableCounts:
-        """Return counts that are read from the last release alone."""
+        """Return counts that are read from the last release alone.
+
+        Args:
+            releases: All releases of the rounds, in order.
+            grid: Cells that were counted along the last axis; None: they are not stated.
+        """
         return cls(tuple(releases), (Evidence.from_release(releases[-1]),), grid)
 
     @property

@@ -133,7 +133,12 @@ class PilotEstimate(NamedTuple):
     @classmethod
     def from_pilot_queries(cls, pilot_counts: TableCounts, setting: Setting) -> PilotEstimate:
         """Return the estimate from the released pilot counts. A decade is occupied if its count is significant, or
-        nearly so beside such a decade."""
+        nearly so beside such a decade.
+
+        Args:
+            pilot_counts: Released counts of the pilot queries.
+            setting: Privacy loss and trust model of the question.
+        """
         grid = pilot_counts.releases[-1].plan.query.axes[0].grid  # type: ignore[union-attr]
         pilot = PilotCounts(tuple(grid.edges.tolist()), pilot_counts.evidence)
         totals, _, decade = pilot.decade_counts
@@ -299,6 +304,9 @@ def choose_clipping_bounds(
         of_sum: Whether the middle of the bounds is multiplied by a noisy count.
         rows: The number of groups of records, each with independent noise.
 
+    Returns:
+        Lower and upper bound, in units of the column.
+
     >>> edges = np.array([0.0, 1.0, 10.0, 100.0, 1000.0])
     >>> pilot = PilotEstimate(edges, np.array([0.0, 500.0, 900.0, 3.0]), np.zeros(4), 2.0, True)
     >>> choose_clipping_bounds(pilot, 0.5, power=1, of_sum=False, rows=1)
@@ -439,7 +447,12 @@ class AutoRangeHistogramQuestion(TableQuestion):
             )
 
     def steps(self, setting: Setting) -> Needs[Any]:
-        """Ask the pilot queries, then count records on a grid chosen from their answers; return the histograms."""
+        """Yield the pilot queries of a range search, then counts on a grid chosen from their answers; return the
+        histogram, or one by category.
+
+        Args:
+            setting: Loss and adjacency of the question.
+        """
         pilot_counts = yield from ask_pilot_queries(self.column)
         pilot = PilotEstimate.from_pilot_queries(pilot_counts, setting)
         grid = choose_even_cells(pilot, self.cells)
@@ -520,7 +533,10 @@ def _choose_upper_tail_points(pilot: PilotEstimate, low: float, high: float, noi
     """Return the points in the upper tail at which records are counted, and the origin of their distances.
 
     Args:
-        pilot, low, high, noise, rows: See `choose_tail_points`.
+        pilot: Estimate from the pilot queries.
+        low, high: Clipping bounds, in units of the column.
+        noise: Standard deviation of the noise of a count.
+        rows: Number of groups of records.
     """
     origin = pilot.quantile(TUNING.origin_share)
     if not high - origin > (high - low) * NEGLIGIBLE_RATIO:
@@ -549,7 +565,13 @@ def _choose_upper_tail_points(pilot: PilotEstimate, low: float, high: float, noi
 
 
 def _note_on_bounds(pilot: PilotEstimate, low: float, high: float) -> str:
-    """Return a note on the chosen bounds and the number of clipped records, from released numbers."""
+    """Return a note on the chosen bounds and the number of clipped records, from released numbers.
+
+    Args:
+        pilot: Estimate from the pilot queries.
+        low: Lower bound that was chosen.
+        high: Upper bound that was chosen.
+    """
     if not pilot.is_significant:
         return NOTHING.format(BESIDE.format("bounds", format_number(low), format_number(high)))
     below, above = pilot.describe_counts_beyond(low, high)
@@ -584,7 +606,12 @@ class _AutoRangeSummaryQuestion(TableQuestion):
         return self.BOUNDED_QUESTION(self.column, lower, upper, self.by, self.measured_in)
 
     def steps(self, setting: Setting) -> Needs[Any]:
-        """Ask the pilot queries, count the tails, then sum between the bounds that they chose."""
+        """Yield the pilot queries that choose clipping bounds, counts of the tails beyond them, then the queries of the
+        sum or mean between them; return the summary, or one by category.
+
+        Args:
+            setting: Loss and adjacency of the question.
+        """
         pilot_counts = yield from ask_pilot_queries(self.column)
         pilot = PilotEstimate.from_pilot_queries(pilot_counts, setting)
         sum_setting = replace(setting, loss=setting.loss * (ALL - PILOT_FRACTION - TAIL_FRACTION))

@@ -1,9 +1,10 @@
-"""Distribution functions and quantiles of a column whose range is not known in advance.
+"""Private distribution functions and quantiles of a column whose range is not known in advance (automatic range).
 
-`AutoRangeCdfQuestion` asks for a distribution function without a grid. Pilot queries with small fractions of the loss
-search among all doubles for the decades that hold records (`strategies.range_search`). The last round counts on a grid
-that is fine there, with edges at round numbers, and coarse elsewhere. No value is clipped: coarse cells reach to
-infinity, and a note states about how many records lie in them.
+`AutoRangeCdfQuestion` asks for a distribution function without a grid, `AutoRangeQuantilesQuestion` for quantiles; a
+session answers them with a `CDF` and with `Quantiles`. Pilot queries with small fractions of the loss search among all
+doubles for the decades that hold records (`strategies.range_search`). The last round counts on a grid that is fine
+there, with edges at round numbers, and coarse elsewhere. No value is clipped: coarse cells reach to infinity, and a
+note states about how many records lie in them.
 
     y_i = (number of records below x_i) / N        edges x_i chosen from noisy counts
 
@@ -105,17 +106,29 @@ class AutoRangeCdfQuestion(TableQuestion):
     measured_in: str = ""
 
     def __post_init__(self) -> None:
+        """Check that the column is a name.
+
+        Raises:
+            WrongArgumentType: `column` is no text.
+        """
         require_type("column", self.column, str, "the name of a column")
 
     def steps(self, setting: Setting) -> Needs[CDF]:
         """Ask the pilot queries, then count records on a grid chosen from their answers; return the distribution
         function.
+
+        Args:
+            setting: Public loss and adjacency; not used.
         """
         counts = yield from ask_workload(AutomaticRangeWorkload(self.column), ALL)
         return build_cdf_with_range_note(counts, format_axis_label(self.column, self.measured_in))
 
     def plan_notes(self, setting: Setting) -> tuple[str, ...]:
-        """Return one note with the total loss of all rounds and the loss of the first round."""
+        """Return one note, for the plan, with the total loss of all rounds and the loss of the first round.
+
+        Args:
+            setting: Public loss and adjacency.
+        """
         first_loss = setting.loss * PILOT_FRACTIONS[0]
         return (
             f"no range is given: {setting.loss} pays for {FEWEST_ROUNDS} to {MOST_ROUNDS} rounds (noisy releases); the "
@@ -124,6 +137,7 @@ class AutoRangeCdfQuestion(TableQuestion):
         )
 
     def __str__(self) -> str:
+        """Return the question in words, such as "distribution function of wage, no range given"."""
         return describe_question("distribution function", self.column, None) + ", no range given"
 
 
@@ -150,6 +164,12 @@ class AutoRangeQuantilesQuestion(TableQuestion):
     measured_in: str = ""
 
     def __post_init__(self) -> None:
+        """Check that the column is a name, and parse the probabilities.
+
+        Raises:
+            WrongArgumentType: `column` is no text, or `probabilities` is no list of numbers.
+            InvalidArgument: a probability is not between 0 and 1, or there is none.
+        """
         require_type("column", self.column, str, "the name of a column")
         object.__setattr__(self, "probabilities", parse_shares("probabilities", self.probabilities))
 
@@ -168,6 +188,7 @@ class AutoRangeQuantilesQuestion(TableQuestion):
         return AutoRangeCdfQuestion(self.column, self.measured_in)
 
     def __str__(self) -> str:
+        """Return the question in words, such as "quantiles of wage, no range given"."""
         return describe_question("quantiles", self.column, None) + ", no range given"
 
 
@@ -175,7 +196,7 @@ def build_cdf_with_range_note(counts: TableCounts, label: str) -> CDF:
     """Return the distribution function along the cells that the range search chose, with a note on the range.
 
     Args:
-        counts: Counts of all rounds.
+        counts: Counts of all rounds. If they are placeholders of a plan, no note is added.
         label: Label of the axis.
     """
     # see `note_on_range`
@@ -195,8 +216,13 @@ def build_cdf_with_range_note(counts: TableCounts, label: str) -> CDF:
 
 
 def _find_step(prefixes: PrefixShares) -> float:
-    """Return the number of which all values seem to be multiples, by the counts of the last round; 0.0 if there is
-    none.
+    """Return the number of which all values seem to be multiples, by the counts of the last round.
+
+    Args:
+        prefixes: Counts along the chosen grid.
+
+    Returns:
+        The step in the unit of the column; 0.0 if there is none.
     """
     edges = prefixes.grid.edge(np.arange(prefixes.grid.cells + 1))
     known = np.flatnonzero(prefixes.measured_edges)
@@ -211,6 +237,10 @@ def note_on_range(curve: CDF, label: str = "") -> str:
 
     The range is the union of the decades that the pilot queries or the last round found occupied, with the neighbour on
     each side if that was refined. Other decades were refined because their noise was large.
+
+    Args:
+        curve: The distribution function along the chosen cells.
+        label: Label of the axis, which says whether numbers are dates.
     """
     step = curve.prefixes.step
     multiples = ""
@@ -266,6 +296,11 @@ def format_range(lower: float, upper: float, label: str) -> tuple[str, str]:
     """Return both ends of a range as text.
 
     In a column of dates the ends are dates; beyond the calendar they are its first or last year.
+
+    Args:
+        lower: Lower end, in the unit of the column.
+        upper: Upper end.
+        label: Label of the axis, which says whether numbers are dates.
     """
     if not is_date_axis(label):
         return format_number(lower), format_number(upper)
@@ -282,7 +317,12 @@ def add_empty_range_note(counts: TableCounts) -> tuple[Release, ...]:
 
 
 def note_on_pilot_queries(setting: Setting, further_rounds: int = 1) -> str:
-    """Return a note for plans: the cost of all rounds together, and the share of the pilot queries in it."""
+    """Return a note for plans: the cost of all rounds together, and the share of the pilot queries in it.
+
+    Args:
+        setting: Loss and adjacency of the question.
+        further_rounds: Number of rounds after the three pilot queries.
+    """
     pilot_loss = setting.loss * PILOT_FRACTION
     last_rounds = "the last round counts on it"
     if further_rounds > 1:

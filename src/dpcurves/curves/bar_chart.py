@@ -80,7 +80,12 @@ class CountNoise(NamedTuple):
 
     @classmethod
     def simulate(cls, evidence: Evidence, generator: np.random.Generator) -> CountNoise:
-        """Return the simulated noise of the counts of one row of categories, and of missing records."""
+        """Return the simulated noise of the counts of one row of categories, and of missing records.
+
+        Args:
+            evidence: Released counts with their noise distribution.
+            generator: Random numbers of the simulation.
+        """
         distribution = evidence.sums
         # 2,000 draws of short charts, 400 of long ones; 2**24 simulated numbers take 128 MB
         draws = max(400, min(2000, 2**24 // distribution.cells))
@@ -247,9 +252,19 @@ class BarChart(IntervalResult):
         """Return simultaneous intervals of all counts with confidence `level`: shape ``(categories, 2)``.
 
         They are for the counts of these records, so their bounds are integers; with `population`, for the expected
-        counts in a sample of this size, with the variance of noise and of sampling: see `simultaneous_mean_ends`. That
-        needs independent units of one record. No bound is negative, or above the number of records if that is public.
-        Suppressed counts have intervals too.
+        counts in a sample of this size, with the variance of noise and of sampling. That needs independent units of one
+        record. No bound is negative, or above the number of records if that is public. Suppressed counts have intervals
+        too.
+
+        Args:
+            level: Probability that all intervals hold at once, between 0 and 1.
+            population: Whether they are for the population, not for these records.
+
+        Returns:
+            Lower and upper ends in records, (categories, 2), in the order of `category`.
+
+        Raises:
+            ValueError: `level` is not between 0 and 1; or for the population, a unit may have several records.
         """
         level = require_probability("level", level)
         counts = self.unbiased_counts
@@ -269,8 +284,13 @@ class BarChart(IntervalResult):
     def share_intervals(self, level: float, *, population: bool = False) -> FloatArray:
         """Return confidence limits of `share`, each with confidence `level`: shape ``(categories, 2)``.
 
-        See `inference.share_intervals`, which needs no distribution of a ratio of noisy numbers. If shares are not
+        A share s is in the interval if noise alone (and sampling, for the population) explains how far ``(1 - s) *
+        count - s * others`` lies from 0, so no distribution of a ratio of noisy numbers is needed. If shares are not
         known, the limits are 0 and 1.
+
+        Args:
+            level: Probability that one interval holds, between 0 and 1; they need not hold all at once.
+            population: Whether they are for the population, not for these records.
         """
         require_independent(self.privacy, population)
         level = require_probability("level", level)
@@ -285,7 +305,14 @@ class BarChart(IntervalResult):
         return share_intervals(groups, group_noise, normal, level)
 
     def missing_interval(self, level: float) -> tuple[float, float]:
-        """Return confidence limits of the number of `missing` records, of these records."""
+        """Return confidence limits of the number of `missing` records, of these records.
+
+        Args:
+            level: Probability that the interval holds, between 0 and 1.
+
+        Returns:
+            Lower and upper end, whole numbers.
+        """
         error = upper_quantile(np.abs(self._noise.missing), require_probability("level", level))
         limits = whole_ends(np.array([self.missing]), np.array([error]), self.privacy.most_records)
         lower, upper = limits[0].tolist()
@@ -313,7 +340,8 @@ class BarChart(IntervalResult):
 
         Args:
             columns: New name of the column, by its name.
-            categories: For the column, the new label of each category (as text) that gets one.
+            categories: By column, the new label of each category (as text) that gets one; None: categories keep their
+                labels.
 
         Raises:
             ValueError: two categories would have the same label.
@@ -328,7 +356,7 @@ class BarChart(IntervalResult):
         return replace(self, categories=Categories(columns.get(column, column), renamed))
 
     def label_columns(self) -> list[tuple[str, list[str]]]:
-        """Return the counted column with the category of every bar as text: see `display.join_columns`."""
+        """Return the counted column with the category of every bar as text."""
         return [(self.categories.column, self.category)]
 
     @cached_property
@@ -359,7 +387,12 @@ class BarChart(IntervalResult):
         return float(self.unbiased_counts.sum()) > max(noise_quantile, 0.5)  # half a record: none
 
     def _interval_columns(self, level: float, *, population: bool) -> dict[str, Any]:
-        """Return the columns of the ends of the intervals of counts and of shares, NaN if suppressed."""
+        """Return the columns of the ends of the intervals of counts and of shares, NaN if suppressed.
+
+        Args:
+            level: Confidence level of the intervals.
+            population: Whether they are for the population.
+        """
         counts, shares = (
             intervals(level, population=population).T for intervals in (self.intervals, self.share_intervals)
         )
@@ -373,7 +406,13 @@ class BarChart(IntervalResult):
     def _suppress_columns(
         self, columns: dict[str, NDArray[Any]], interval_columns: Sequence[str], suppress: float | None
     ) -> dict[str, NDArray[Any]]:
-        """Return the columns without the numbers whose intervals are wide, and without suppressed counts."""
+        """Return the columns with ``..`` where a count is suppressed or its interval is wide.
+
+        Args:
+            columns: All columns by name, (categories,) each.
+            interval_columns: Names of the columns of interval ends.
+            suppress: Largest width of an interval as a fraction of its number; None: intervals of any width are shown.
+        """
         columns = super()._suppress_columns(columns, interval_columns, suppress)
         if not self.is_suppressed.any():
             return columns
@@ -407,8 +446,16 @@ class BarChart(IntervalResult):
         return self._summary_rows(None)
 
     def _summary_rows(self, suppress: float | None) -> list[tuple[str, str]]:
-        """Return rows as `_summary` does; ``..`` where an interval is wider than the fraction `suppress` of the
-        number, and where a count is suppressed."""
+        """Return the rows of the summary: totals, then the count of each of the first 100 categories with its
+        intervals.
+
+        Args:
+            suppress: A number whose interval is wider than this fraction of it is shown as ``..``; None: all are shown.
+                Suppressed counts are always shown as ``..``.
+
+        Returns:
+            (name, text) pairs.
+        """
         limits = {
             scope: self.intervals(SUMMARY_LEVEL, population=is_population)
             for scope, is_population in self.scopes.items()
@@ -441,8 +488,11 @@ class BarChart(IntervalResult):
 
     @classmethod
     def _from_json(cls, document: display.CurveDocument) -> Self:
-        """Return the chart from a parsed JSON document, computed again from its counts. Raises `InvalidArgument` if
-        categories and counts differ in number."""
+        """Return the chart from a parsed JSON document, computed again from the released counts.
+
+        Raises:
+            InvalidArgument: categories and counts differ in number, or the order is unknown.
+        """
         question = document.question
         evidence = document.releases[0]
         categories = Categories(question["column"], tuple(question["categories"]))

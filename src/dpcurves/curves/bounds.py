@@ -1,17 +1,18 @@
-"""Private bounds of a column: an interval around zero that is doubled until it covers a requested share of the records.
+"""Private clipping bounds of a column: the smallest interval [-2**k u, 2**k u] that covers about a share of the
+records.
 
-Clipping bounds must not come from the data without privacy. `BoundsQuestion` finds them. For a public unit u and a
-share p of the n records with a value, the bound is the first of u, 2 u, 4 u, ... with
+Clipping bounds must not come from the data without privacy. `BoundsQuestion` asks for them: given a public unit u and a
+share p of the n records with a value, it returns `Bounds`, whose bound is the first of u, 2 u, 4 u, ... with
 
     #{records with |value| <= bound} + noise  >=  p * n + threshold noise
 
 It is found by the sparse vector technique, which costs the same for any number of doublings. With probability 0.95 the
 interval covers at most `alpha` records fewer than the share, and the next smaller one at most `alpha` more. A trust
-model that can only add up releases noisy counts of the doubled units instead. `PlaneBoundsQuestion` finds a rectangle,
-with half of the budget for each of two columns.
+model that can only add up (secure sums over sites) releases noisy counts of the doubled intervals instead.
+`PlaneBoundsQuestion` asks for a rectangle of two columns, with half of the budget for each.
 
-Formal guarantees: pure or zero-concentrated, like the granted loss (`mechanisms.thresholds.SparseVector`). Infinite
-values lie in no interval; missing values are in neither count.
+Formal guarantees: pure or zero-concentrated, like the granted loss, by the proof of the sparse vector technique
+(`mechanisms.thresholds.SparseVector`). Infinite values lie in no interval; missing values are in neither count.
 
 References: Chen 2018, Algorithm 10; Dwork and Roth 2014, section 3.6.
 
@@ -119,7 +120,12 @@ class Bounds(ReleasedResult):
         return describe_coverage(self.coverage, nan if self.is_capped else self.alpha)
 
     def _plot(self, shades: Sequence[Any], /, **how: Unpack[PlotArguments]) -> Any:
-        """Draw the interval, and in thin lines the intervals of half and twice the width; return the axes."""
+        """Draw the interval, and in thin lines the intervals of half and twice the width; return the axes.
+
+        Args:
+            shades: Not used: bounds have no intervals.
+            how: Privacy statement, axes and name in the legend (`PlotArguments`).
+        """
         wider = None if self.is_capped else 2 * self.bound
         return display.draw_bounds(
             self.bound, label=self.label, covers=self.coverage_statement, narrower=self.bound / 2, wider=wider, **how,
@@ -140,7 +146,7 @@ class Bounds(ReleasedResult):
 
     @classmethod
     def _from_json(cls, document: display.CurveDocument) -> Bounds:
-        """Return the bounds from a parsed JSON document."""
+        """Return the bounds from a parsed JSON document, the inverse of `to_json`."""
         question, (evidence,) = document.question, document.releases
         upper = float(document.arrays["upper"])
         alpha = float(document.arrays["alpha"])
@@ -177,6 +183,11 @@ class BoundsQuestion(TableQuestion):
     doublings: int = DOUBLINGS
 
     def __post_init__(self) -> None:
+        """Check the fields by building the query.
+
+        Raises:
+            InvalidArgument: `unit`, `coverage` or `doublings` is out of range.
+        """
         build_coverage_query(self.column, self.unit, self.coverage, self.doublings)
 
     @property
@@ -185,11 +196,12 @@ class BoundsQuestion(TableQuestion):
         return build_coverage_query(self.column, self.unit, self.coverage, self.doublings)
 
     def steps(self, setting: Setting) -> Needs[Bounds]:
-        """Ask one query that searches the bounds, with the whole budget; return the bounds."""
+        """Ask one query that searches the bounds, with the whole budget; return the bounds. `setting` is not used."""
         bounds, _ = yield from ask_for_bounds(self.query, ALL)
         return replace(bounds, privacy=bounds.privacy.with_notes(*_list_notes(bounds)))
 
     def __str__(self) -> str:
+        """Return the question in words, such as "bounds of income"."""
         return f"bounds of {self.column}"
 
 
@@ -247,7 +259,15 @@ def build_coverage_query(
 
 
 def ask_for_bounds(query: CoverageQuery, budget_fraction: Fraction) -> Needs[tuple[Bounds, CoverageInterval]]:
-    """Ask for one interval with a fraction of the loss, and return its bounds and the interval."""
+    """Ask for one interval that covers the query's share of the records, with a fraction of the loss.
+
+    Args:
+        query: Doubled intervals, and the share that is to be covered.
+        budget_fraction: Fraction of the question's loss that the query spends, above 0 and at most 1.
+
+    Returns:
+        The bounds as a result, and the released interval from which they were made.
+    """
     interval = yield from ask_workload(CoverageWorkload(query), budget_fraction)
     middle = query.grid.cells // 2
     bounds = Bounds(
@@ -294,7 +314,12 @@ class PlaneBounds(ReleasedResult):
         return ()
 
     def _plot(self, shades: Sequence[Any], /, **how: Unpack[PlotArguments]) -> Any:
-        """Draw the rectangle that both intervals span; return the axes."""
+        """Draw the rectangle that both intervals span; return the axes.
+
+        Args:
+            shades: Not used: bounds have no intervals.
+            how: Privacy statement, axes and name in the legend (`PlotArguments`).
+        """
         bounds = (self.x.bound, self.y.bound)
         labels = (self.x.label, self.y.label)
         capped = [interval.label for interval in self._both if interval.is_capped]
@@ -367,6 +392,12 @@ class PlaneBoundsQuestion(TableQuestion):
     y: BoundsQuestion
 
     def __post_init__(self) -> None:
+        """Check that both columns have a question of their own.
+
+        Raises:
+            WrongArgumentType: `x` or `y` is no `BoundsQuestion`.
+            InvalidArgument: both have the same column.
+        """
         for name in ("x", "y"):
             require_type(name, getattr(self, name), BoundsQuestion, WRITTEN)
         if self.x.column == self.y.column:
@@ -375,7 +406,7 @@ class PlaneBoundsQuestion(TableQuestion):
             )
 
     def steps(self, setting: Setting) -> Needs[PlaneBounds]:
-        """Ask for the bounds of each column with a fixed fraction of the budget; return both intervals."""
+        """Ask for the bounds of each column with half of the budget; return both intervals. `setting` is not used."""
         width, first = yield from ask_for_bounds(self.x.query, COLUMN_FRACTION)
         height, second = yield from ask_for_bounds(self.y.query, COLUMN_FRACTION)
         privacy = build_privacy_statement((first.release, second.release))
@@ -383,4 +414,5 @@ class PlaneBoundsQuestion(TableQuestion):
         return PlaneBounds(width, height, privacy.with_notes(*notes))
 
     def __str__(self) -> str:
+        """Return the question in words, such as "bounds of income and age"."""
         return f"bounds of {self.x.column} and {self.y.column}"

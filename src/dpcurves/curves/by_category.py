@@ -161,8 +161,18 @@ class ByCategory(CompositeResult, Mapping[Key, Curve]):
         return f"{next(iter(self.values()))._title()} by {self.column}"
 
     def _plot_at_level(self, level: float | None, *, population: bool, ax: Axes | None, name: str | None) -> Axes:
-        """Draw all curves on shared axes, as small multiples, or as medians in rows, by their number and bands;
-        return the (first) axes. Raises `InvalidArgument` if there are no categories."""
+        """Draw all curves on shared axes, as small multiples, or as medians in rows, by their number and bands; return
+        the (first) axes.
+
+        Args:
+            level: Confidence level of bands; None: without.
+            population: Whether bands for the population are drawn.
+            ax: Axes to draw on; None: new ones.
+            name: Name before the categories in the legend; None: none.
+
+        Raises:
+            InvalidArgument: there are no categories.
+        """
         if not self:
             raise InvalidArgument(
                 "by",
@@ -187,15 +197,27 @@ class ByCategory(CompositeResult, Mapping[Key, Curve]):
     def _describe_release(self, level: float | None) -> PrivacyStatement:
         """Return the privacy statement printed below small multiples, which does not depend on the level of their
         bands.
+
+        Args:
+            level: Without effect.
         """
         return self.privacy
 
     def _legend_title(self, level: float | None) -> str:
-        """Return the title of the legend of curves on shared axes, whose bands have this level."""
+        """Return the title of the legend of curves on shared axes, whose bands have this level.
+
+        Args:
+            level: Without effect.
+        """
         return self.column
 
     def _has_wide_band(self, level: float | None, *, population: bool) -> bool:
-        """Return whether a drawn band of shares would fill much of shared axes and hide the other curves."""
+        """Return whether a drawn band of shares would fill much of shared axes and hide the other curves.
+
+        Args:
+            level: Level of the bands; None: none are drawn, and the notes decide.
+            population: If True, there are bands for the population, too.
+        """
         if level is None:
             return any(TOO_WIDE in note for curve in self.values() for note in curve.notes)
         scopes = interval_scopes(self.privacy, population=population)
@@ -203,7 +225,14 @@ class ByCategory(CompositeResult, Mapping[Key, Curve]):
         return any(display.mean_band_width(band) > TUNING.widest_shared_band for band in bands)
 
     def _plot_medians(self, names: Sequence[str], ax: Axes | None, level: float | None, *, population: bool) -> Axes:
-        """Plot the median and quartiles of each curve in a row, with intervals of the medians; return the axes."""
+        """Plot the median and quartiles of each curve in a row, with intervals of the medians; return the axes.
+
+        Args:
+            names: Names of the rows.
+            ax: Axes to draw on; None: new ones.
+            level: Confidence level of the intervals; None: without.
+            population: Whether intervals for the population are drawn.
+        """
         curves = list(self.values())
         shades = list[Shade]()
         quartile_levels = (0.25, 0.5, 0.75)  # of a row in a picture of medians: both ends of its box, and the median
@@ -252,7 +281,7 @@ class ByCategory(CompositeResult, Mapping[Key, Curve]):
 
         Args:
             columns: New name of each column that gets one.
-            categories: For each column, the new label of each category (as text) that gets one.
+            categories: For each column, the new label of each category (as text) that gets one; None: labels stay.
 
         Raises:
             ValueError: two categories would have the same label.
@@ -315,8 +344,15 @@ class ByCategory(CompositeResult, Mapping[Key, Curve]):
 
     @classmethod
     def _from_document(cls, document: display.CurveDocument, kind: type[Any] | None) -> Self:
-        """Return the curves from a parsed JSON document; with a `kind`, all must be of this class. Raises
-        `InvalidArgument` if columns and categories do not fit the curves."""
+        """Return the curves by category from a parsed JSON document.
+
+        Args:
+            document: The document.
+            kind: Class that all curves must have; None: any class.
+
+        Raises:
+            InvalidArgument: columns and categories do not fit the curves.
+        """
         question = document.question
         curves = document.arrays["curves"]
         keys = question.get("categories", list(curves))
@@ -335,6 +371,10 @@ class ByCategory(CompositeResult, Mapping[Key, Curve]):
         The category columns have the names of the columns of the data, or ``NAME_category`` if a column of numbers has
         that name. With a `level`, the bounds of bands or intervals are added: for these records, or with `population`
         for the population.
+
+        Args:
+            level: Level of the bounds; None: without bounds.
+            population: If True, the bounds are for the population.
         """
         options = {} if level is None else {"level": level, "population": population}
         frames = [curve.to_frame(**options) for curve in self._curves.values()]
@@ -360,7 +400,13 @@ class ByCategory(CompositeResult, Mapping[Key, Curve]):
     def _describe_ends(
         self, names: Sequence[str], words: Mapping[str, display.ColumnWords], level: float
     ) -> dict[str, display.IntervalEnds]:
-        """Return what each column of interval ends is the end of, as the first curve gives it."""
+        """Return what each column of interval ends is the end of, as the first curve gives it.
+
+        Args:
+            names: Columns of interval ends.
+            words: Descriptions of the columns of numbers, by name.
+            level: Confidence level of the intervals.
+        """
         if self.COLUMN_WORDS or not self:
             return super()._describe_ends(names, words, level)
         ends: dict[str, display.IntervalEnds] = next(iter(self.values()))._describe_ends(names, words, level)
@@ -391,7 +437,8 @@ class ByCategory(CompositeResult, Mapping[Key, Curve]):
         Args:
             level: Confidence level of the intervals.
             population: Whether intervals for the population are included.
-            suppress: See `to_csv`.
+            suppress: Largest width of an interval as a fraction of its number; wider ones are shown as ``..``. None:
+                all are shown.
         """
         tables = super().report_tables(level=level, population=population, suppress=suppress)
         group_table = (
@@ -409,7 +456,8 @@ class ByCategory(CompositeResult, Mapping[Key, Curve]):
         Args:
             level: The confidence level of the intervals.
             population: Whether intervals for the population are included.
-            suppress: See `to_csv`.
+            suppress: Largest width of an interval as a fraction of its number; wider ones are shown as ``..``. None:
+                all are shown.
 
         Returns:
             The table; None if there are no categories, or curves have no such numbers.
@@ -456,7 +504,13 @@ class ByCategory(CompositeResult, Mapping[Key, Curve]):
 def _suppress_numbers(
     columns: dict[str, Any], ends: Mapping[str, display.IntervalEnds], suppress: float
 ) -> dict[str, Any]:
-    """Return the columns with ``..`` for numbers whose interval for these records, the first one, is wide."""
+    """Return the columns with ``..`` for numbers whose interval for these records, the first one, is wide.
+
+    Args:
+        columns: All columns by name.
+        ends: Columns of interval ends, with the column they belong to.
+        suppress: Largest width of an interval as a fraction of its number.
+    """
     for name in dict.fromkeys(end.of for end in ends.values()):
         names = [end_name for end_name, end in ends.items() if end.of == name]
         rows = display.find_wide_intervals(columns[name], columns[names[0]], columns[names[1]], suppress)

@@ -97,7 +97,12 @@ class Calibration(GroupIntervalResult):
 
     @classmethod
     def from_counts(cls, groups: ScoreGroups, privacy: PrivacyStatement) -> Calibration:
-        """Return the curve from the released counts of groups, with a note if intervals are very wide."""
+        """Return the curve from the released counts of groups, with a note if intervals are very wide.
+
+        Args:
+            groups: Released counts of the groups of predicted probabilities.
+            privacy: The statement of what was spent, to which the note is added.
+        """
         count = np.maximum(groups.group_counts.count, 0.0)
         curve = cls(groups.likely_means, _estimate_shares(groups), count, groups.grid.edges, privacy, groups)
         # from this signal-to-noise ratio on, the interval of a group is surely narrower than 1/2
@@ -128,7 +133,12 @@ class Calibration(GroupIntervalResult):
         return join_intervals(limits, np.stack([self.prob_true] * 2, axis=1))
 
     def _plot(self, shades: Sequence[Any], /, **how: Unpack[PlotArguments]) -> Any:
-        """Draw observed shares against mean scores, with intervals; return the axes."""
+        """Draw observed shares against mean scores, with intervals; return the axes.
+
+        Args:
+            shades: Intervals of the shares, one `Shade` for these records and perhaps one for the population.
+            how: Privacy statement, axes and name in the legend (`PlotArguments`).
+        """
         observed = self._mask_unknown("prob_true", self.prob_true)
         return display.draw_calibration(self.prob_pred, observed, self.count, shades=shades, **how)
 
@@ -176,12 +186,16 @@ class CalibrationQuestion(GroupQuestion):
         return self._ask_result(Calibration.from_counts, setting)
 
     def __str__(self) -> str:
+        """Return the question in words, with score and label."""
         return f"calibration curve of {self.score} for {self.label}"
 
 
 def _estimate_shares(groups: ScoreGroups) -> FloatArray:
-    """Return the smoothed share of positives in each group, (groups,), from counts clipped at 0; 1/2 if all
-    counts are 0."""
+    """Return the smoothed share of positives in each group, (groups,), between 0 and 1.
+
+    Args:
+        groups: Released counts of the groups; negative ones count as 0. If all are 0, each share is 1/2.
+    """
     released = groups.group_counts
     positive = np.maximum(released.positive, 0.0)
     negative = np.maximum(released.negative, 0.0)
@@ -314,7 +328,13 @@ class HosmerLemeshow(GroupIntervalResult):
         return {"statistic": self.statistic, "p_value": self.p_value, "groups": self.rows}
 
     def _plot(self, shades: Sequence[Any], /, **how: Unpack[PlotArguments]) -> Any:
-        """Draw observed and expected positives of each group, with intervals, and the test; return the axes."""
+        """Draw observed and expected positives of each group, with intervals, and the test; return the axes.
+
+        Args:
+            shades: Intervals of the observed positives, one `Shade` for these records and perhaps one for the
+                population.
+            how: Privacy statement, axes and name in the legend (`PlotArguments`).
+        """
         return display.draw_hosmer_lemeshow(self.rows, self.statistic, self.p_value, shades=shades, **how)
 
 
@@ -341,10 +361,13 @@ class HosmerLemeshowQuestion(GroupQuestion):
     _GROUP_NUMBERS = TEST_NUMBERS
 
     def steps(self, setting: Setting) -> Needs[HosmerLemeshow]:
-        """Count the records if their number is needed; then ask for group edges, counts, and sums of scores."""
+        """Count the records if their number is needed; ask for group edges, counts, and sums of scores; return the
+        test.
+        """
         return self._ask_result(HosmerLemeshow.from_counts, setting)
 
     def __str__(self) -> str:
+        """Return the question in words, with score and label."""
         return f"Hosmer-Lemeshow test of {self.score} for {self.label}"
 
 
@@ -370,7 +393,14 @@ def _mask_unknown_groups(groups: ScoreGroups, most: int | None) -> tuple[FloatAr
 
 def _notes_on_hidden_groups(groups: ScoreGroups) -> tuple[str, ...]:
     """Return a note if the mean count of a group is small relative to the noise, so that a wrong model looks like a
-    right one."""
+    right one.
+
+    Args:
+        groups: Released counts of the groups.
+
+    Returns:
+        One note if the mean count is below 3 standard deviations of its noise; otherwise an empty tuple.
+    """
     mean_count = max(float(groups.group_counts.count.mean()), 0.0)
     noise = groups.count_noise_deviation
     # signal-to-noise ratio of the mean group: below 3, noise hides the groups

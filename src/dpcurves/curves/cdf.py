@@ -182,8 +182,7 @@ class CdfHistogram(IntervalResult):
 
         The noise of the unbiased estimate is simulated between the nearest measured edges, inside a bin and around it.
         The share of a bin lies between these two shares. This holds for these records; for the `population` from which
-        they were sampled, noise and sampling are simulated together: see `simultaneous_mean_ends`. That needs
-        independent units of one record each.
+        they were sampled, noise and sampling are simulated together. That needs independent units of one record each.
 
         Args:
             level: Probability that all intervals contain their numbers at once, between 0 and 1.
@@ -202,7 +201,12 @@ class CdfHistogram(IntervalResult):
 
     def _record_intervals(self, level: float, generator: np.random.Generator | None) -> FloatArray:
         """Return simultaneous intervals of the shares of these records, (bins, 2), widened to contain the displayed
-        shares."""
+        shares.
+
+        Args:
+            level: Probability that all intervals are right.
+            generator: Random numbers of the simulation; None: from a fixed public seed.
+        """
         unbiased = self._spans.sum_spans(self._pad_measured_shares(self.prefixes.unbiased_shares))
         errors = simultaneous_errors(self._simulate_noise(generator), level)
         limits = _pair_inner_and_outer_limits(unbiased - errors, unbiased + errors)
@@ -212,6 +216,10 @@ class CdfHistogram(IntervalResult):
     def _population_intervals(self, level: float, generator: np.random.Generator | None) -> FloatArray:
         """Return simultaneous intervals of the shares of the population, shape (bins, 2), from simulated noise and
         sampling.
+
+        Args:
+            level: Probability that all intervals hold at once.
+            generator: Random numbers of the simulation; None: a fixed public seed.
         """
         spans = self._spans
         total = self.total
@@ -228,6 +236,11 @@ class CdfHistogram(IntervalResult):
     def _simulate_sampling_errors(self, shares: FloatArray, draws: int, generator: np.random.Generator) -> FloatArray:
         """Return simulated sampling errors of the records in `_spans`, (draws, 2 * bins), from the shares below padded
         measured edges.
+
+        Args:
+            shares: Shares below the padded measured edges.
+            draws: Number of draws.
+            generator: Random numbers of the simulation.
         """
         return self._spans.simulate_sampling_errors(shares, round(self.total), draws, generator)
 
@@ -290,7 +303,13 @@ def choose_bin_edges(
 ) -> tuple[NDArray[np.int64], tuple[str, ...]]:
     """Return the indices of the grid edges nearest to the bin edges, and a note if edges were moved.
 
-    `bins` is a number of bins of about equal width over `plotted_edges`, or the edges of the bins.
+    Args:
+        bins: Number of bins of about equal width over `plotted_edges`, or the edges of the bins, increasing.
+        grid: Grid of the curve.
+        plotted_edges: Edges of the grid that are plotted.
+
+    Returns:
+        Indices, increasing, (bins + 1,); and one note or ().
 
     Raises:
         ValueError: there is no bin, or edges do not increase, lie outside of the grid, or share a nearest edge.
@@ -388,6 +407,9 @@ def format_quantile_rows(curve: HasQuantiles, p: FloatArray) -> list[tuple[str, 
     Args:
         curve: The curve.
         p: Levels of the quantiles, in [0, 1].
+
+    Returns:
+        (name, text) pairs.
     """
     names = list(map(name_quantile, p.tolist()))
     intervals = {
@@ -414,7 +436,13 @@ def format_quantile_rows(curve: HasQuantiles, p: FloatArray) -> list[tuple[str, 
 
 
 def _format_days(lower: float, upper: float, label: str) -> list[str | float]:
-    """Return the first and the last day of an interval as text; an end beyond the calendar stays a number."""
+    """Return the first and the last day of an interval as text; an end beyond the calendar stays a number.
+
+    Args:
+        lower: Lower end, in days since 1970.
+        upper: Upper end, in days since 1970.
+        label: Label of the column.
+    """
     return format_in_iso([lower, ceil(upper) if isfinite(upper) else upper], label)
 
 
@@ -682,6 +710,12 @@ class CDF(IntervalResult):
         more records than both neighbours (`find_heaped_cells`) is the round number in this cell, on which people heap
         values, if it has one. If the range is automatic and values seem to be multiples of a step, so is the quantile.
 
+        Args:
+            p: Levels between 0 and 1, of any shape.
+
+        Returns:
+            Values in the unit of the column, of the shape of `p`; a NumPy number for a single level.
+
         Raises:
             ValueError: `p` is not between 0 and 1.
         """
@@ -732,6 +766,9 @@ class CDF(IntervalResult):
 
         A cell that also holds values outside the grid has an infinite end; the cell of a declared value is that value
         twice.
+
+        Args:
+            p: Levels between 0 and 1, of any shape (...).
 
         Raises:
             ValueError: `p` is not between 0 and 1.
@@ -787,12 +824,24 @@ class CDF(IntervalResult):
         return lower[declared], upper[declared]
 
     def _counted_band(self, level: float, population: bool, generator: np.random.Generator | None) -> Band:
-        """Return the band at each edge of the counted cells: lower and upper shares."""
+        """Return the band at each edge of the counted cells: lower and upper shares.
+
+        Args:
+            level: Probability that the band is right.
+            population: If True, the band is for the population.
+            generator: Random numbers of the simulation; None: from a fixed public seed.
+        """
         return self._compute_once((level, population), generator, lambda: self._band(level, population, generator))
 
     def _band(self, level: float, population: bool, generator: np.random.Generator | None) -> Band:
         """Return the band, computed anew: lower and upper shares at each counted edge, extended to contain the
-        curve."""
+        curve.
+
+        Args:
+            level: Probability that the band holds at all edges.
+            population: Whether it is for the population, not for these records.
+            generator: Random numbers of the simulation; None: a fixed public seed.
+        """
         if population:
             require_independent(self.privacy)
             curve, known = self.prefixes.unbiased_shares, self.prefixes.measured_edges
@@ -806,7 +855,12 @@ class CDF(IntervalResult):
         return np.minimum(lower, curve), np.maximum(upper, curve)
 
     def _noise_band(self, level: float, generator: np.random.Generator | None) -> Band:
-        """Return the band for these records around the unbiased estimate, not extended to the curve."""
+        """Return the band for these records around the unbiased estimate, not extended to the curve.
+
+        Args:
+            level: Probability that the band holds at all edges.
+            generator: Random numbers of the simulation; None: a fixed public seed.
+        """
         curve, known = self.prefixes.unbiased_shares, self.prefixes.measured_edges
         deviations = self.prefixes.simulate_share_errors(generator)
         band = self._compute_once(
@@ -946,7 +1000,13 @@ class CDF(IntervalResult):
 
     def _measure_quantile(self, p: float, level: float, *, population: bool) -> IntervalEstimate:
         """Return the quantile with its interval, and the distances to the ends of its cell as discretization errors;
-        NaN if the interval at `KNOWN_LEVEL` has no ends."""
+        NaN if the interval at `KNOWN_LEVEL` has no ends.
+
+        Args:
+            p: Level of the quantile.
+            level: Confidence level of the interval.
+            population: If True, the interval is for the population.
+        """
         ends = self.quantile_interval(p, level, population=population)
         value = known_number(float(self.quantile(p)), self.quantile_interval(p, KNOWN_LEVEL), -inf, inf)
         lower, upper = self.quantile_cell(p).tolist()
@@ -980,7 +1040,15 @@ class CDF(IntervalResult):
     KEY_WORDS = display.describe_columns(records=("records", display.CellFormat.COUNT), median="median of {label}")
 
     def key_columns(self, level: float, *, population: bool = True) -> dict[str, Any]:
-        """Return the number of records, and the median with its intervals; dates are text."""
+        """Return the number of records, and the median with its intervals; dates are text.
+
+        Args:
+            level: Confidence level of the intervals.
+            population: Whether intervals for the population are included.
+
+        Returns:
+            Values by column name.
+        """
         half = np.array([0.5])
         scopes = interval_scopes(self.privacy, population=population)
         columns: dict[str, Any] = {"records": self.count}

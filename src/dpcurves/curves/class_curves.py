@@ -200,14 +200,17 @@ class CumulativeGain(BandedTableResult):
         """Return bands of `flagged`, of `gain` and of `lift`, simultaneous at all thresholds with confidence `level`.
 
         They are for these records; with `population`, for the population from which the records were sampled, which
-        needs independent units of one record each. All are simultaneous: see `ratio_bands`. The limits of the lift are
-        the tighter of two: from the limits of precision and prevalence, and from the limits of both shares. If the
-        share of records above a threshold may be zero, the upper limit is infinite.
+        needs independent units of one record each. The limits of the lift are the tighter of two: from the limits of
+        precision and prevalence, and from the limits of both shares. If the share of records above a threshold may be
+        zero, the upper limit is infinite.
 
         Args:
             level: Probability that the three bands contain their whole curves, between 0 and 1.
             population: Whether numbers of the population are meant, rather than those of these records.
             generator: Random numbers of the simulated noise; None: a fixed public seed.
+
+        Returns:
+            Pairs of lower and upper bounds, (thresholds,) each: of `flagged`, of `gain` and of `lift`.
 
         Raises:
             ValueError: `level` is not between 0 and 1; or, with `population`, a unit may have several records.
@@ -451,7 +454,13 @@ class Confusion(ClassTableResult):
     def _intervals_at(
         self, level: float, *, population: bool = False, generator: np.random.Generator | None = None
     ) -> FloatArray:
-        """Return confidence limits of the rates, (rates, 2), without the check whether a rate is known."""
+        """Return confidence limits of the rates, (rates, 2), without the check whether a rate is known.
+
+        Args:
+            level: Probability that one interval contains its rate.
+            population: Whether they are for the population.
+            generator: Random numbers of the simulated noise; None: a fixed public seed.
+        """
         level = require_probability("level", level)
         limits = self.table._compute_once(
             ("rates", self._threshold_index, level, population),
@@ -471,8 +480,7 @@ class Confusion(ClassTableResult):
         """Return confidence limits of the four counts, each with confidence `level`, of shape ``(2, 2, 2)``: limits on
         the last axis.
 
-        With `population`, they are for the expected counts in a sample of this size; see `mean_intervals`. Arguments
-        and errors as for `intervals`.
+        With `population`, they are for the expected counts in a sample of this size.
 
         Args:
             level: Probability that an interval contains its number, between 0 and 1.
@@ -529,7 +537,14 @@ def _count_outcomes(cells: FloatArray, point: int) -> FloatArray:
 
 
 def _split_rate_counts(outcomes: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Return the numerator of each rate, and the remainder of its denominator: (..., 4) to (..., rates)."""
+    """Return the numerator of each rate, and the remainder of its denominator: (..., 4) to (..., rates).
+
+    Args:
+        outcomes: Numbers of the four outcomes in the order of the matrix, (..., 4).
+
+    Returns:
+        Numerators and remainders, (..., rates).
+    """
     parts = []
     remainders = []
     for numerator, remainder in RATES.values():
@@ -539,7 +554,7 @@ def _split_rate_counts(outcomes: FloatArray) -> tuple[FloatArray, FloatArray]:
 
 
 def _insert_f1(shares: FloatArray) -> FloatArray:
-    """Return rates, (..., rates), with F1 in place of its share j, as ``2 j / (1 + j)``."""
+    """Return the rates, (..., rates): at the position of F1 the share j is replaced by ``2 j / (1 + j)``."""
     rates = shares.copy()
     rates[..., MEAN_OF_BOTH] *= 2 / (1 + rates[..., MEAN_OF_BOTH])
     return rates

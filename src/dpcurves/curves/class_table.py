@@ -98,8 +98,9 @@ class ClassTable(SimulationCache):
 
     @property
     def tied_cells(self) -> BoolArray | None:
-        """Mask of the cells with one declared value, or with one point of a lattice that was found, (slots,); None
-        without either."""
+        """True for cells whose scores are tied, (slots,): those with one declared value, or with one multiple of a step
+        that nearly all scores were found to be multiples of. None if neither is known.
+        """
         if self.grid.values is None:
             if self.lattice_counts is None:
                 return None
@@ -137,6 +138,10 @@ class ClassTable(SimulationCache):
     def simulate_errors(self, *, population: bool, generator: np.random.Generator | None = None) -> FloatArray:
         """Return simulated errors of the counts, (draws, 2, slots).
 
+        Args:
+            population: If True, sampling errors are added to the noise.
+            generator: Random numbers of the simulation; None: from a fixed public seed.
+
         Raises:
             ValueError: for the population, units have several records.
         """
@@ -146,14 +151,17 @@ class ClassTable(SimulationCache):
     def bands(
         self, ratios: Sequence[Ratio], level: float, *, population: bool, generator: np.random.Generator | None
     ) -> tuple[Band, ...]:
-        """Return for each ratio the lower and upper limits at all thresholds, simultaneous over thresholds and
-        ratios with confidence `level`; see `ratio_bands`.
+        """Return for each ratio the lower and upper limits at all thresholds, simultaneous over thresholds and ratios
+        with confidence `level`.
 
         Args:
             ratios: Ratios of sums of counts, each with a value at all thresholds.
             level: Probability that all bands hold at once, between 0 and 1.
             population: Whether numbers of the population are meant, rather than those of these records.
             generator: Random numbers of the simulated noise; None: a fixed public seed.
+
+        Returns:
+            Lower and upper limits, (thresholds,) each, in the order of the ratios.
 
         Raises:
             ValueError: `level` is not between 0 and 1; or, with `population`, a unit may have several records.
@@ -286,7 +294,12 @@ class BandedTableResult(ClassTableResult):
             ...
 
     def _interval_columns(self, level: float, *, population: bool) -> dict[str, Any]:
-        """Return columns of the lower and upper limits of each rate, named as in ``precision_lower``."""
+        """Return columns of the lower and upper limits of each rate, named as in ``precision_lower``.
+
+        Args:
+            level: Probability that the band of a rate is right.
+            population: If True, the bands are for the population.
+        """
         columns = dict[str, Any]()
         for name, limits in zip(self.BAND_COLUMNS, self.band(level, population=population), strict=True):
             columns |= dict(zip((f"{name}_lower", f"{name}_upper"), limits, strict=True))
@@ -375,7 +388,13 @@ class AreaUnderCurve(MetricEstimator):
         return auc_of_counts(positive=cells[..., 1, :], negative=cells[..., 0, :])
 
     def interval(self, table: ClassTable, errors: FloatArray, settings: ConfidenceSettings) -> Interval:
-        """Return the interval of the area under a ROC curve; see `area_interval`."""
+        """Return the interval of the area under a ROC curve, for unknown orders of scores inside cells.
+
+        Args:
+            table: Released counts of both classes.
+            errors: Simulated errors of the counts, (draws, 2, cells).
+            settings: Confidence level, whether it is for the population, and random numbers.
+        """
         if not settings.population and settings.generator is None:
             return area_interval(_simulate_areas(table, errors), settings.level)
         rng = public_generator(settings.generator)
@@ -409,8 +428,15 @@ class AveragePrecision(MetricEstimator):
         return two_classes.average_precision(cells)
 
     def interval(self, table: ClassTable, errors: FloatArray, settings: ConfidenceSettings) -> Interval:
-        """Return a simulated interval; see `compute_basic_interval`. The wider side is used for both, since
-        precision at few records is skewed."""
+        """Return an interval of the average precision from simulated errors.
+
+        The wider side is used for both, since precision at few records is skewed.
+
+        Args:
+            table: Released counts of both classes.
+            errors: Simulated errors of the counts, (draws, 2, cells).
+            settings: Confidence level, whether it is for the population, and random numbers.
+        """
         exact, draws = (
             two_classes.average_precision(cells)
             for cells in (table.counts.likely_counts, table.counts.likely_counts + errors)
@@ -430,7 +456,13 @@ class KolmogorovSmirnov(MetricEstimator):
 
     def interval(self, table: ClassTable, errors: FloatArray, settings: ConfidenceSettings) -> Interval:
         """Return an interval that corrects for the upward bias of the largest gap by noise; 0 to 1 if there is one
-        cell."""
+        cell.
+
+        Args:
+            table: Released counts of both classes.
+            errors: Simulated errors of the counts, (draws, 2, slots).
+            settings: Level and scope of the interval.
+        """
         if table.grid.slots == 1:
             return 0.0, 1.0
         counts = table.counts.likely_counts
@@ -460,7 +492,13 @@ class ExpectedCalibrationError(MetricEstimator):
         return np.asarray(np.abs(self._gaps(table, cells)).sum(axis=-1))
 
     def interval(self, table: ClassTable, errors: FloatArray, settings: ConfidenceSettings) -> Interval:
-        """Return an interval that corrects for the upward bias of absolute values by noise."""
+        """Return an interval that corrects for the upward bias of absolute values by noise.
+
+        Args:
+            table: Released counts of both classes.
+            errors: Simulated errors of the counts, (draws, 2, slots).
+            settings: Level and scope of the interval.
+        """
         counts = table.counts.likely_counts
         errors_of_gaps = self._gaps(table, counts + errors) - self._gaps(table, counts)
         return absolute_sum_interval(self._gaps(table, table.counts.unbiased_counts), errors_of_gaps, settings.level)
@@ -568,6 +606,10 @@ def group_cells_evenly(table: ClassTable, groups: int) -> NDArray[np.int64]:
 def estimate_metric(table: ClassTable, metric: Metric) -> float:
     """Return the metric of nonnegative counts near the released ones; NaN if it is unknown: see `known_number`.
 
+    Args:
+        table: Released counts of both classes.
+        metric: The metric.
+
     Raises:
         ValueError: the metric needs probabilities, and the scores are not.
     """
@@ -629,7 +671,13 @@ def find_metric_interval(
 
 def _simulate_interval(table: ClassTable, metric: Metric, settings: ConfidenceSettings) -> Interval:
     """Return the confidence interval of a metric; all possible values if noise alone can explain the counts that it
-    needs."""
+    needs.
+
+    Args:
+        table: Released counts of both classes.
+        metric: The metric.
+        settings: Level and scope of the interval, and the random numbers.
+    """
     errors = table.simulate_errors(population=settings.population, generator=settings.generator)
     largest = metric.value.upper_limit(table)
     noise = _count_used_records(table, metric, errors)
@@ -646,7 +694,11 @@ def _simulate_interval(table: ClassTable, metric: Metric, settings: ConfidenceSe
 
 
 def notes_on_crowding(table: ClassTable) -> tuple[str, ...]:
-    """Return a note if nearly all scores lie in a few neighbouring cells, as for rare events."""
+    """Return a note if nearly all scores lie in a few neighbouring cells, as for rare events.
+
+    Returns:
+        One note; () if scores are spread, or cells hold tied scores.
+    """
     if table.tied_cells is not None or notes_on_classes(table):
         return ()
     counts = table.counts.likely_counts.sum(axis=0)
@@ -668,7 +720,11 @@ def notes_on_crowding(table: ClassTable) -> tuple[str, ...]:
 
 def notes_on_found_values(table: ClassTable) -> tuple[str, ...]:
     """Return a note if the values of the grid were found and not declared: what happens to other scores, if
-    there may be any."""
+    there may be any.
+
+    Returns:
+        One note; () if the values were declared, or no other scores may exist.
+    """
     if table.bound_untied is None or table.grid.values is None:
         return ()
     values, untied = table.grid.values, round(table.bound_untied(UNTIED_ERROR))
@@ -683,7 +739,11 @@ def notes_on_found_values(table: ClassTable) -> tuple[str, ...]:
 
 def notes_on_classes(table: ClassTable) -> tuple[str, ...]:
     """Return a note that names the classes whose counts noise alone can explain; empty if all counts are
-    significant."""
+    significant.
+
+    Returns:
+        One note, or ().
+    """
     errors = table.simulate_errors(population=False)
     # confidence level of the test whether a class may be noise alone
     may_lack = table.counts.may_lack_class(errors, 0.95)
@@ -701,6 +761,12 @@ def _require_probabilities(table: ClassTable, metric: Metric) -> None:
 
 def _count_used_records(table: ClassTable, metric: Metric, cells: FloatArray) -> FloatArray:
     """Return the records of both classes that the metric uses, (..., 2): scores outside the grid have no
-    probability."""
+    probability.
+
+    Args:
+        table: Released counts of both classes.
+        metric: The metric.
+        cells: Counts of the cells, (..., 2, slots).
+    """
     used_cells = table.drop_outside(cells) if metric.value.needs_probabilities else cells
     return np.asarray(used_cells.sum(axis=-1))

@@ -115,7 +115,13 @@ class DriftCells(NamedTuple):
     @classmethod
     def from_places(cls, places: FloatArray, first: ReleasedSample, second: ReleasedSample) -> DriftCells:
         """Return two samples in cells at these positions, (cells,), in units of the column, with ten groups about
-        even in the first."""
+        even in the first.
+
+        Args:
+            places: Positions of the cells.
+            first: First sample, the reference.
+            second: Second sample.
+        """
         # bins, the usual number of a population stability index
         return cls(first, second, np.diff(places), even_groups(first.likely, 10))
 
@@ -247,7 +253,14 @@ class Drift(CompositeResult):
 
     def _plot_at_level(self, level: float | None, *, population: bool, ax: Axes | None, name: str | None) -> Axes:
         """Draw each statistic divided by its threshold, window by window, or in rows if there is one window; return
-        the axes."""
+        the axes.
+
+        Args:
+            level: Without effect: thresholds are drawn instead of intervals.
+            population: Without effect.
+            ax: Axes to draw on; None: new ones.
+            name: Name in the legend; None: the default.
+        """
         names = {statistic: STATISTIC_TITLES[statistic] for _, statistic in self.statistics}
         values = np.full((len(names), len(self.windows)), np.nan)
         for row, statistic in enumerate(names):
@@ -262,7 +275,12 @@ class Drift(CompositeResult):
         )  # fmt: skip
 
     def to_frame(self, *, level: float | None = None, population: bool = False) -> Any:
-        """Return a row for each window and statistic: value, threshold, p-value, alarm."""
+        """Return a row for each window and statistic: value, threshold, p-value, alarm.
+
+        Args:
+            level: Without effect.
+            population: Without effect.
+        """
         return display.to_frame(self._columns())
 
     def _columns(self) -> Mapping[str, Any]:
@@ -407,7 +425,13 @@ def _find_grid(curve: Any) -> Grid:
 
 
 def _build_drift_cells(reference: Any, window: Any, generator: np.random.Generator) -> DriftCells:
-    """Return both released samples with simulated noise, on the cells that both curves counted."""
+    """Return both released samples with simulated noise, on the cells that both curves counted.
+
+    Args:
+        reference: Curve or bar chart of the first sample.
+        window: Result of the same kind for the second sample.
+        generator: Random numbers of the simulated noise.
+    """
     if isinstance(reference, BarChart):
         return DriftCells.from_categories(*(simulate_chart_sample(curve, generator) for curve in (reference, window)))
     middles = middles_of(reference.prefixes.grid if isinstance(reference, CDF) else reference.grid)
@@ -451,6 +475,13 @@ def _compare_missing_shares(
     """Return the absolute difference of the shares of missing records, and draws of it if both shares were equal.
 
     A draw has binomial numbers of missing records with the pooled share, and the noise of both releases.
+
+    Args:
+        first, second: Noisy numbers of records and of missing records of both samples, with draws of their noise.
+        generator: Random numbers of the simulation.
+
+    Returns:
+        The difference, and draws, (draws,).
     """
     sides = first, second
     pooled = sum(side.missing for side in sides) / sum(side.records for side in sides)
@@ -472,7 +503,13 @@ def _compute_bin_shares(cells: FloatArray) -> FloatArray:
 
 def _stability_index(first: FloatArray, second: FloatArray, cells: DriftCells) -> FloatArray:
     """Return the population stability index (...): the sum over bins of the difference of shares times the log of
-    their ratio."""
+    their ratio.
+
+    Args:
+        first: Counts of the first sample, (..., cells).
+        second: Counts of the second sample, (..., cells).
+        cells: The cells, with the first cell of each bin (`groups`).
+    """
     first_shares, second_shares = (
         _compute_bin_shares(np.add.reduceat(counts, cells.groups, axis=-1)) for counts in (first, second)
     )
@@ -482,6 +519,11 @@ def _stability_index(first: FloatArray, second: FloatArray, cells: DriftCells) -
 def _wasserstein(first: FloatArray, second: FloatArray, cells: DriftCells) -> FloatArray:
     """Return the Wasserstein distance, the area between the distribution functions of two tables of counts, each
     (..., cells): (...), in units of the column.
+
+    Args:
+        first: Counts of the first sample.
+        second: Counts of the second sample.
+        cells: The cells, with the distances between them.
     """
     first_curve, second_curve = (
         np.cumsum(counts, axis=-1) / np.maximum(counts.sum(axis=-1, keepdims=True), 1.0) for counts in (first, second)
@@ -520,7 +562,13 @@ def _chi_squared(first: FloatArray, second: FloatArray, cells: DriftCells) -> Fl
 
 
 def _compare_others(first: FloatArray, second: FloatArray, cells: DriftCells) -> FloatArray:
-    """Return the absolute difference of the shares of the last category, which has all other values: (...)."""
+    """Return the absolute difference of the shares of the last category, which has all other values: (...).
+
+    Args:
+        first: Counts of the first sample, (..., cells).
+        second: Counts of the second sample, (..., cells).
+        cells: Without effect.
+    """
     first_share, second_share = (counts[..., -1] / np.maximum(counts.sum(axis=-1), 1.0) for counts in (first, second))
     return np.asarray(np.abs(first_share - second_share))
 

@@ -224,6 +224,9 @@ def simulate_samples(
         first: Released counts of one sample.
         second: Released counts of the other sample, on a grid with common edges.
         rng: Random numbers of the simulated noise.
+
+    Returns:
+        Sample of the first curve, sample of the second one, and the indices of the common edges, ascending.
     """
     if isinstance(first, Histogram) or isinstance(second, Histogram):
         first_sample, second_sample = (
@@ -241,9 +244,16 @@ def simulate_samples(
 
 
 def find_common_bounds(first: CDF, second: CDF) -> tuple[tuple[CDF, IntArray], tuple[CDF, IntArray]]:
-    """Return each curve with the number of its slots below each edge that both curves counted.
+    """Find the edges that both curves counted.
 
-    The numbers differ if one curve alone has a separate cell for zero: see `CdfQuestion`.
+    The slots (cells, and separate cells for zero and for values outside) below an edge differ in number if one curve
+    alone has a separate cell for zero.
+
+    Args:
+        first, second: Curves with the same or a common grid.
+
+    Returns:
+        For each curve, the curve and the number of its slots below each common edge, ascending.
     """
     distributions = first.prefixes.evidence.sums, second.prefixes.evidence.sums
     if first.prefixes.grid.slots == second.prefixes.grid.slots:
@@ -425,7 +435,14 @@ def _compare_distributions(private: CDF, counted: CDF) -> ComparisonResult:
 
 def _compare_histograms(private: Histogram, counted: Histogram) -> ComparisonResult:
     """Return the largest difference of the distribution functions of both histograms, no interval, and the p-value.
-    Raises `InvalidArgument` for different cells."""
+
+    Args:
+        private: Histogram of the private records.
+        counted: Histogram to compare with.
+
+    Raises:
+        InvalidArgument: the cells differ.
+    """
     if not np.array_equal(private.x, counted.x):
         raise InvalidArgument("question", "histograms on the same cells are needed: ask for both on the same grid")
     rng = public_generator(None)
@@ -444,7 +461,12 @@ def simulate_histogram_sample(histogram: Histogram, rng: np.random.Generator) ->
 
 def _compare_areas(private: ROC, counted: ROC) -> ComparisonResult:
     """Return the difference of the areas under both ROC curves, its 95 % interval for the population, and the
-    p-value."""
+    p-value.
+
+    Args:
+        private: ROC curve of the private records.
+        counted: ROC curve to compare with.
+    """
     first, second = (
         IntervalEstimate(curve.auc, *curve.auc_interval(P_VALUE_LEVEL, population=True)) for curve in (private, counted)
     )

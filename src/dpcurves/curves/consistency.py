@@ -131,7 +131,11 @@ class CategoryHierarchy:
 
     @cached_property
     def parents(self) -> dict[str, dict[str, str]]:
-        """For each level but the first, the parent of each label, as text."""
+        """For each level but the first, the parent of each label, as text.
+
+        Raises:
+            InvalidArgument: a label has two parents.
+        """
         parents: dict[str, dict[str, str]] = {level: {} for level in self.levels[1:]}
         children: list[tuple[str, Any]] = [
             (str(label), subtree) for label, subtree in _list_child_labels(self.nested, self.levels)
@@ -185,6 +189,10 @@ def _list_child_labels(nested: Any, levels: Sequence[str]) -> list[tuple[Any, An
 
     On the last level the nested labels are None.
 
+    Args:
+        nested: Nested mappings of labels, with lists on the last level.
+        levels: Names of the levels that `nested` has.
+
     Raises:
         InvalidArgument: `nested` is not a mapping, or on the last level not a list.
     """
@@ -235,7 +243,13 @@ class _Table(NamedTuple):
         return list(keys) if self.grid is None else [key[:-1] for key in keys]
 
     def format_category(self, column: str, key: tuple[Any, ...], tree: CategoryHierarchy) -> str | None:
-        """Return the category of a number in one column as text; None if the column was added up."""
+        """Return the category of a number in one column as text; None if the column was added up.
+
+        Args:
+            column: The column, or a wider level of the hierarchy.
+            key: Categories of the number, in the order of the table's columns.
+            tree: Hierarchy of columns.
+        """
         determining = tree.find_determining_column(column, self.columns)
         if determining is None:
             return None
@@ -363,6 +377,9 @@ class ConsistentTotals(CompositeResult):
         For histograms each value is an array of the cells, with cells for values outside of the grid at its ends, if
         any.
 
+        Args:
+            name: Name of the table.
+
         Raises:
             ValueError: there is no table of this name.
         """
@@ -391,10 +408,13 @@ class ConsistentTotals(CompositeResult):
 
         With `population`, the limits are for the expected numbers in a sample of this size, which needs independent
         units of one record each. Sampled numbers add up, so their deviations pass the map unchanged and are added to
-        the errors by noise. For counts they are as in `mean_intervals`. Sums have the variance of a sum over a Poisson
-        number of records, or over a public number of independent units: at most the sum of squares, for whose upper
-        limit a tenth of the error probability is used; if squares were not released, they are at most on the chord
-        between the squares of both bounds.
+        the errors by noise. Sums have the variance of a sum over a Poisson number of records, or over a public number
+        of independent units: at most the sum of squares, for whose upper limit a tenth of the error probability is
+        used; if squares were not released, they are at most on the chord between the squares of both bounds.
+
+        Args:
+            level: Probability that one interval holds, between 0 and 1.
+            population: Whether they are for the population, not for these records.
 
         Returns:
             Of shape ``(numbers, 2)``, in the order of the data frame.
@@ -594,8 +614,14 @@ def _check_tables(
 ) -> tuple[dict[str, Any], str, CategoryHierarchy]:
     """Return tables by name, statistic and hierarchy of columns, after checks.
 
+    Args:
+        tables: Released results by name.
+        statistic: ``count`` or ``sum``.
+        tree: Hierarchy of columns.
+
     Raises:
-        InvalidArgument: the tables cannot be made to add up; see `make_consistent`.
+        InvalidArgument: the tables cannot be made to add up: they differ in unit, columns, cells or bounds, or two are
+            of the same release.
     """
     checked = {COUNT: COUNT, SUM: SUM}.get(str(statistic))
     if checked is None:
@@ -636,7 +662,11 @@ def _check_tables(
 
 
 def _to_table(result: object) -> _Table:
-    """Return a released result in the form of a table. Raises `WrongArgumentType` for another kind of result."""
+    """Return a released result in the form of a table with categories.
+
+    Raises:
+        WrongArgumentType: the result is of a kind that cannot be made consistent.
+    """
     if isinstance(result, Contingency):
         result = result.pairs
     if isinstance(result, Summary):
@@ -660,7 +690,13 @@ def _to_table(result: object) -> _Table:
 def _histogram_table(
     columns: tuple[str, ...], keys: Sequence[tuple[Any, ...]], members: tuple[Histogram, ...]
 ) -> _Table:
-    """Return the table of histograms by category, whose cells are categories of one more column."""
+    """Return the table of histograms by category, whose cells are categories of one more column.
+
+    Args:
+        columns: Columns of the categories.
+        keys: Category of each histogram.
+        members: The histograms, on the same grid.
+    """
     slots = range(members[0].grid.slots)
     return _Table(
         (*columns, f"cell of {members[0].label}"), tuple((*key, cell) for key in keys for cell in slots), members
@@ -766,8 +802,14 @@ class _LeastSquaresFit(NamedTuple):
 
 
 def _fit_least_squares(tables: Sequence[_Table], statistic: str, tree: CategoryHierarchy) -> _LeastSquaresFit:
-    """Return the weighted least-squares estimates of all tables, with simulated errors and the p-value of their
-    differences; see `make_consistent`."""
+    """Return the weighted least-squares estimates of all tables under the condition that totals are sums of parts, with
+    simulated errors and the p-value of the differences between the tables.
+
+    Args:
+        tables: The tables, one of which has all parts.
+        statistic: ``count`` or ``sum``.
+        tree: Hierarchy of columns.
+    """
     parts_index, groups = _find_parts(tables, tree)
     # 2**24 simulated numbers in all draws together take 128 MB; large tables have 1,000 draws
     draws = min(TUNING.draws, max(1000, 2**24 // sum(len(estimate.keys) for estimate in tables)))
@@ -837,7 +879,13 @@ def _estimate_numbers(
 
 
 def _estimate_cells(members: Sequence[Histogram], draws: int, generator: np.random.Generator) -> _Estimates:
-    """Return unbiased counts of all cells of all members, with the variance and draws of their noise."""
+    """Return unbiased counts of all cells of all members, with the variance and draws of their noise.
+
+    Args:
+        members: Histograms by category, on the same grid.
+        draws: Number of draws of the noise.
+        generator: Random numbers of the simulation.
+    """
     value = np.concatenate([histogram.evidence.unbiased_cells[0] for histogram in members])
     variance = np.repeat([histogram.error**2 for histogram in members], members[0].grid.slots)
     noises = [
@@ -920,7 +968,8 @@ def round_parts(parts: FloatArray, groups: Sequence[IntArray], most: int | None 
 
 
 def apportion_total(values: FloatArray, total: int) -> FloatArray:
-    """Return the non-negative integers with this total that are closest to the values in squares: of their shape.
+    """Return the non-negative integers with this total that are closest to the values in squares, as floats of shape
+    ``(values,)``.
 
     They are the closest real numbers (`project_to_simplex`), rounded down, plus one for those with the largest
     remainders.
@@ -962,6 +1011,9 @@ def _move_records(
         parts: Estimates of the parts, shape (parts,).
         innermost: Group of each part, shape (parts,).
         crossing: Other groupings, whose totals may change.
+
+    Returns:
+        Rounded counts, (parts,), with the same sum in each group.
     """
     rounded = rounded.copy()
     most_tried = 32  # parts of a group that are tried as source and as target of a move
@@ -991,8 +1043,14 @@ def _move_records(
 
 
 def _sum_by_group(values: FloatArray, groups: Sequence[IntArray]) -> FloatArray:
-    """Return sums of `values` over the last axis, (..., parts) to (..., totals): for each grouping in turn, one total
-    per group number in `groups`.
+    """Return sums over groups of parts, for each of several groupings.
+
+    Args:
+        values: Numbers of the parts, (..., parts).
+        groups: For each grouping, the group number of each part, (parts,).
+
+    Returns:
+        Sums, (..., totals): the groups of the first grouping, then those of the next.
     """
     sums = []
     for group in groups:

@@ -211,8 +211,12 @@ class Contingency(IntervalResult):
         """Return simultaneous intervals of all counts with confidence `level`, row by row: ``(pairs, 2)``.
 
         They are for the counts of these records, so their bounds are integers; with `population`, for the expected
-        counts in a sample of this size, with the variance of noise and of sampling: see `simultaneous_mean_ends`. That
-        needs independent units of one record. No bound is negative, or above the number of records if that is public.
+        counts in a sample of this size, with the variance of noise and of sampling. That needs independent units of one
+        record. No bound is negative, or above the number of records if that is public.
+
+        Args:
+            level: Probability that all intervals hold at once, between 0 and 1.
+            population: Whether they are for the population, not for these records.
         """
         level = require_probability("level", level)
         if not population:
@@ -232,11 +236,20 @@ class Contingency(IntervalResult):
 
         See `share_intervals`, which needs no distribution of a ratio of noisy numbers. A row that may be empty, with
         unknown shares, has limits 0 and 1.
+
+        Args:
+            level: Confidence level of each interval.
+            population: If True, the intervals are for the population.
         """
         return self._share_intervals(level, 1, population=population)
 
     def column_share_intervals(self, level: float, *, population: bool = False) -> FloatArray:
-        """Return confidence limits of `column_shares`, as in `row_share_intervals`."""
+        """Return confidence limits of `column_shares`, as in `row_share_intervals`.
+
+        Args:
+            level: Confidence level of each interval.
+            population: If True, the intervals are for the population.
+        """
         return self._share_intervals(level, 0, population=population)
 
     def _share_intervals(self, level: float, axis: int, *, population: bool) -> FloatArray:
@@ -311,7 +324,8 @@ class Contingency(IntervalResult):
         Args:
             level: Confidence level of the intervals.
             population: Whether intervals for the population are included.
-            suppress: See `to_csv`.
+            suppress: Largest width of an interval as a fraction of its number; wider ones are shown as ``..``. None:
+                all are shown.
         """
         table = self.describe_table(level=level, population=population, suppress=suppress)
         counts = next(column.values for column in table.columns if column.name == "count")
@@ -334,8 +348,12 @@ class Contingency(IntervalResult):
     def with_labels(
         self, columns: Mapping[str, str], categories: Mapping[str, Mapping[str, str]] | None = None
     ) -> Contingency:
-        """Return the same table with other names of columns and categories, for display. `columns` has the new name
-        of a column, `categories` the new labels of its categories as text."""
+        """Return the same table with other names of columns and categories, for display.
+
+        Args:
+            columns: New name by name of the column; others keep theirs.
+            categories: By column, the new label of each category (as text) that gets one; None: labels stay.
+        """
 
         require_label_mappings(columns, categories)
 
@@ -423,7 +441,12 @@ class ContingencyQuestion(TableQuestion):
 
 
 def _simulate_noise(evidence: Evidence, rng: np.random.Generator) -> FloatArray:
-    """Return simulated noise of the counts, (draws, rows, columns)."""
+    """Return simulated noise of the counts, (draws, rows, columns).
+
+    Args:
+        evidence: Released counts with the distribution of their noise.
+        rng: Random numbers of the simulation.
+    """
     distribution = evidence.sums
     # 2,000 draws of small tables, 400 of large ones; 2**24 simulated numbers in all draws together take 128 MB
     return simulate_cell_noise(
@@ -502,8 +525,12 @@ class _PairCounts(SimulatedCounts):
 
     @classmethod
     def from_table(cls, table: Contingency | Histogram2D) -> _PairCounts:
-        """Return the counts of a two-way table. Raises `WrongArgumentType` for another result, and `InvalidArgument`
-        if cells share estimates or outside values were counted apart."""
+        """Return the counts of a two-way table, for statistics of pairs.
+
+        Raises:
+            WrongArgumentType: the result is no two-way table.
+            InvalidArgument: cells share estimates, or outside values were counted apart.
+        """
         if isinstance(table, Contingency):
             return cls(table.unbiased_counts, table.evidence, table.privacy, table.notes, True)
         if not isinstance(table, Histogram2D):
@@ -540,7 +567,12 @@ class _PairCounts(SimulatedCounts):
         centre = float(tau(likely_pairs, np.asarray(self.likely_counts.sum())))
 
         def compute_interval(level: float, population: bool) -> tuple[float, float]:
-            """Return the symmetric interval of the coefficient at `level`."""
+            """Return the symmetric interval of the coefficient at `level`.
+
+            Args:
+                level: Confidence level, between 0 and 1.
+                population: If True, the interval is for the population.
+            """
             counts = self.simulate_counts(population)
             draws = tau(count_pairs(counts) - bias, counts.sum(axis=(-2, -1)))
             # Noise skews a ratio, and a ratio at a bound does not show its error on the other side, so the larger

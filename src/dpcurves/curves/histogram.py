@@ -165,8 +165,9 @@ class Histogram(IntervalResult):
         return np.append(np.arange(0, len(self.count), width), len(self.count))
 
     def count_between(self, edges: NDArray[np.int64]) -> FloatArray:
-        """Return the records between the edges with these indices: sums of unbiased counts, but never below zero;
-        NaN where unknown."""
+        """Return the numbers of records between neighbouring edges of these indices, (edges - 1,): sums of unbiased
+        counts, but never below zero; NaN where unknown.
+        """
         edges = require_edge_indices(edges, self.unbiased_counts.shape[-1])
         indices = None if len(edges) > len(self.unbiased_counts) else edges
         deviations = self.error * np.sqrt(np.diff(edges))
@@ -191,14 +192,14 @@ class Histogram(IntervalResult):
         The noise of the unbiased counts is simulated, and a quantile of its largest studentised deviation determines
         the widths. By default the intervals are for the counts of these records, so their limits are integers. With
         `population` they are for the expected counts in a sample of this size, with noise and sampling simulated
-        together, see `simultaneous_mean_ends`; this needs independent units of one record each. No limit is below zero,
-        or above a public number of records.
+        together; this needs independent units of one record each. No limit is below zero, or above a public number of
+        records.
 
         Args:
             level: The probability that all intervals cover.
             population: Whether they are for the population, not for these records.
             edges: Indices of edges: intervals of the counts between these. None: of each cell.
-            generator: The random numbers of the simulation.
+            generator: The random numbers of the simulation; None: a fixed public seed.
 
         Raises:
             ValueError: `level` is not between 0 and 1; or, with `population`, units have several records.
@@ -213,7 +214,13 @@ class Histogram(IntervalResult):
 
     def _record_intervals(self, level: float, edges: Places, generator: np.random.Generator | None) -> FloatArray:
         """Return simultaneous intervals of the counts of these records, integers, (cells, 2); with `edges`, of sums
-        between these edges."""
+        between these edges.
+
+        Args:
+            level: Probability that all intervals are right.
+            edges: Indices of edges; None: intervals of the cells.
+            generator: Random numbers of the simulation; None: from a fixed public seed.
+        """
         return whole_ends(
             _sum_between(self.unbiased_counts, edges),
             self._find_simultaneous_errors(level, edges, generator),
@@ -224,7 +231,13 @@ class Histogram(IntervalResult):
         self, level: float, edges: Places, generator: np.random.Generator | None
     ) -> FloatArray:
         """Return half-widths of simultaneous intervals with confidence `level`, (cells,); cached for single cells,
-        which plots and tables share."""
+        which plots and tables share.
+
+        Args:
+            level: Probability that all intervals hold at once.
+            edges: Indices of the edges of merged cells; None: single cells.
+            generator: Random numbers of the simulation; None: a fixed public seed.
+        """
         if edges is not None:
             return simultaneous_errors(self._simulate_noise(edges, generator), level)
         return self._compute_once(
@@ -250,7 +263,12 @@ class Histogram(IntervalResult):
         return clip_to_possible(np.stack(limits, axis=1), self.privacy.most_records)
 
     def _simulate_noise(self, edges: Places, generator: np.random.Generator | None) -> Iterator[FloatArray]:
-        """Yield blocks of simulated noise of the counts, (draws, cells), or of their sums between edges `edges`."""
+        """Yield blocks of simulated noise of the counts, (draws, cells), or of their sums between edges `edges`.
+
+        Args:
+            edges: Indices of the edges of merged cells; None: single cells.
+            generator: Random numbers of the simulation; None: a fixed public seed.
+        """
         distribution = self.evidence.sums
         draws = distribution.simulate(
             self.evidence.total, BAND_TUNING.pilot_draws + choose_draws(distribution.cells), public_generator(generator)
@@ -336,7 +354,12 @@ class HistogramQuestion(TableQuestion):
     measured_in: str = ""
 
     def steps(self, setting: Setting) -> Needs[Any]:
-        """Ask for one noisy count per cell; return the histogram or, with `by`, one histogram per category."""
+        """Yield the only query, one noisy count per cell; return the histogram or, with `by`, one histogram per
+        category.
+
+        Args:
+            setting: Without effect: the query is the same for any loss.
+        """
         label = format_axis_label(self.column, self.measured_in)
         answer = yield from ask_workload(
             CellWorkload(prepend_category_axes(self.by, Axis(self.column, self.grid))), ALL
@@ -497,8 +520,11 @@ class Histogram2D(ReleasedResult):
 
     @classmethod
     def _from_json(cls, document: display.CurveDocument) -> Histogram2D:
-        """Return the histogram from a parsed JSON document. Raises `InvalidArgument` if counts and edges do not fit
-        together."""
+        """Return the histogram from a parsed JSON document.
+
+        Raises:
+            InvalidArgument: counts and edges do not fit together in length.
+        """
         x_edges, y_edges = (np.asarray(document.arrays[name], dtype=np.float64) for name in ("x_edges", "y_edges"))
         rows = document.arrays["count"]
         if len(rows) != len(x_edges) - 1 or any(len(row) != len(y_edges) - 1 for row in rows):
@@ -605,7 +631,12 @@ class Histogram2DQuestion(TableQuestion):
         require_estimator(self.estimator)
 
     def steps(self, setting: Setting) -> Needs[Histogram2D]:
-        """Ask for the counts of all cells, as the question's estimator computes them; return the histogram."""
+        """Yield the queries by which the question's estimator counts the cells of a plane, in one or several rounds;
+        return the histogram.
+
+        Args:
+            setting: Loss and adjacency of the question.
+        """
         axes = Axis(self.x, self.x_grid), Axis(self.y, self.y_grid)
         estimated = yield from ask_workload(TableWorkload(axes, estimator=self.estimator), ALL)
         # `notes_on_plane` reports outside records of the plane as a whole

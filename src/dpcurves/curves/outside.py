@@ -1,15 +1,16 @@
-"""Out-of-range values: notes on values outside the grid of a question, which often reveal a wrong unit or sign.
+"""Notes on out-of-range values: many values outside the grid of a question, which often reveal a wrong unit or sign.
 
 Percentages in place of shares, or days in place of years, put most values outside the grid. If such values are counted
-in separate cells (`separate_outside`), their share is released. `notes_on_outside` writes a note on it if
+in separate cells (`separate_outside`), their count is released. `notes_on_outside` takes the releases of an answer and
+returns a note for each column of which
 
     count > noted_z * standard deviation of its noise          and          count / records >= threshold of the side
 
 The threshold is 1% of the records. It is higher where values outside are usual: for times above a horizon and for
 values beyond clipping bounds (`note_thresholds_for_times`, `note_thresholds_for_clipping`).
 
-Formal guarantees: a note is a function of released counts and public thresholds, so it loses nothing more
-(post-processing).
+Formal guarantees: no records are read and no budget is spent, because a note is a function of released counts and
+public thresholds (post-processing).
 
 >>> count = OutsideCount("share", Grid(0, 1, cells=20), 0, 300, 1000, noise_below=2.0, noise_above=2.0)
 >>> count.shares()  # below and above
@@ -63,10 +64,33 @@ NoteThresholds = Mapping[tuple[str, Side], float]
 `Tuning.noted_share`.
 """
 DEFAULT_THRESHOLDS: NoteThresholds = MappingProxyType({})
+"""No thresholds of single columns: `Tuning.noted_share` for all."""
+
+
+def notes_on_outside(
+    releases: Iterable[Release], note_thresholds: NoteThresholds = DEFAULT_THRESHOLDS
+) -> tuple[str, ...]:
+    """Return a note for each column with a significant share of values outside its cells. Rehearsals get no notes.
+
+    Args:
+        releases: All releases of an answer. If several counted a column, the one with the least noise is used.
+        note_thresholds: Thresholds that differ from `Tuning.noted_share`.
+    """
+    best: dict[str, OutsideCount] = {}
+    for release in releases:
+        for count in read_outside_counts(release):
+            previous = best.get(count.column)
+            if previous is None or count.noise_below <= previous.noise_below:
+                best[count.column] = count
+    return tuple(note for count in best.values() for note in note_on_outside(count, note_thresholds))
 
 
 def infinite_note_thresholds(*columns: object) -> NoteThresholds:
-    """Return thresholds that suppress all notes on these columns, whose values outside their cells are not mistakes."""
+    """Return thresholds that suppress all notes on these columns, whose values outside their cells are not mistakes.
+
+    Args:
+        columns: Names of columns, or models that are printed as their name.
+    """
     return {(str(column), side): inf for column in columns for side in Side}
 
 
@@ -81,7 +105,12 @@ def note_thresholds_for_times(column: object, minimum: float = 0.5) -> NoteThres
 
 
 def note_thresholds_for_late_entries(entry: object, time: object) -> NoteThresholds:
-    """Return thresholds for times of entry and exit. An entry before the first edge is no mistake."""
+    """Return thresholds for times of entry and exit. An entry before the first edge is no mistake.
+
+    Args:
+        entry: Name of the column of entry times.
+        time: Name of the column of exit times.
+    """
     # a fifth of the exits may come before the first edge if records enter late
     return {
         **note_thresholds_for_times(time), **note_thresholds_for_times(entry),
@@ -90,8 +119,10 @@ def note_thresholds_for_late_entries(entry: object, time: object) -> NoteThresho
 
 
 def note_thresholds_for_clipping(column: object) -> NoteThresholds:
-    """Return thresholds for a column whose values are clipped: a note needs 5 % of the records beyond one of the
-    bounds.
+    """Return thresholds for a column of clipped values: a note needs 5 % of the records beyond one of the bounds.
+
+    Args:
+        column: Name of the column.
     """
     # 0.05: bounds that clip a twentieth of the values on one side are a usual choice, not a mistake
     return dict.fromkeys(((str(column), side) for side in Side), 0.05)
@@ -145,27 +176,15 @@ class OutsideCount(NamedTuple):
         return below, above
 
     def _share(self, count: float, noise: float, min_share: float) -> float:
-        """Return a count as a share of the records; 0 if noise can explain it or if it is below `min_share`."""
+        """Return a count as a share of the records; 0 if noise can explain it or if it is below `min_share`.
+
+        Args:
+            count: Unbiased count of one side.
+            noise: Standard deviation of its noise.
+            min_share: Threshold of this side, from 0 to 1.
+        """
         share = min(count / max(self.total, count, 1.0), 1.0)
         return share if count > TUNING.noted_z * noise and share >= min_share else 0.0
-
-
-def notes_on_outside(
-    releases: Iterable[Release], note_thresholds: NoteThresholds = DEFAULT_THRESHOLDS
-) -> tuple[str, ...]:
-    """Return a note for each column with a significant share of values outside its cells. Rehearsals get no notes.
-
-    Args:
-        releases: All releases of an answer. If several counted a column, the one with the least noise is used.
-        note_thresholds: Thresholds that differ from `Tuning.noted_share`.
-    """
-    best: dict[str, OutsideCount] = {}
-    for release in releases:
-        for count in read_outside_counts(release):
-            previous = best.get(count.column)
-            if previous is None or count.noise_below <= previous.noise_below:
-                best[count.column] = count
-    return tuple(note for count in best.values() for note in note_on_outside(count, note_thresholds))
 
 
 def note_on_outside(count: OutsideCount, note_thresholds: NoteThresholds = DEFAULT_THRESHOLDS) -> tuple[str, ...]:
@@ -216,7 +235,11 @@ def note_on_outside(count: OutsideCount, note_thresholds: NoteThresholds = DEFAU
 def read_outside_counts(release: Release) -> tuple[OutsideCount, ...]:
     """Return the counts of outside values in a release, one for each column that has separate cells for them.
 
-    A rehearsal has none.
+    Args:
+        release: Any release.
+
+    Returns:
+        The counts; empty for a rehearsal, for other kinds of queries, and if outside values were not counted apart.
     """
     query = release.plan.query
     if release.allotment is None or not isinstance(query, CountQuery | PartitionQuery | PrefixQuery | WeightQuery):
@@ -294,18 +317,28 @@ def note_on_order(count: float, total: float, noise: float, words: str) -> tuple
 
 
 def _significant_share(count: float, total: float, noise: float) -> float:
-    """Return the share of the records that a count is; 0 if noise can explain it, or if the share is too small for a
-    note.
+    """Return a count as a share of the records; 0 if noise can explain it or if it is below `Tuning.noted_share`.
+
+    Args:
+        count: Unbiased count.
+        total: Unbiased count of all records.
+        noise: Standard deviation of the noise of `count`.
     """
     share = min(count / max(total, count, 1.0), 1.0)
     return share if count > TUNING.noted_z * noise and share >= TUNING.noted_share else 0.0
 
 
 def notes_on_missing_weights(releases: Iterable[Release]) -> tuple[str, ...]:
-    """Return a note on records that a weighted result leaves out, if their count is significant; none for rehearsals.
+    """Return a note on records that a weighted result leaves out, if their count is significant.
 
-    Sums of weights and of what each record lacks to the cap give the number of all records, and squared weights with
-    what they lack to the squared cap that of the records in use (`WeightQuery`, `SquaredWeightQuery`).
+    Sums of weights and of what each record lacks to the cap give the number of all records; squared weights with what
+    they lack to the squared cap give that of the records in use (`WeightQuery`, `SquaredWeightQuery`).
+
+    Args:
+        releases: All releases of an answer.
+
+    Returns:
+        One note; empty for rehearsals, without squared weights, and if a filter hides which records are missing.
     """
     answered = [release for release in releases if release.allotment is not None]
     all_counts = [_count_all_records(release) for release in answered if isinstance(release.plan.query, WeightQuery)]
@@ -328,8 +361,10 @@ def notes_on_missing_weights(releases: Iterable[Release]) -> tuple[str, ...]:
 
 
 def _count_all_records(release: Release) -> tuple[float, float] | None:
-    """Return the number of all records by a release of sums of weights, and the standard deviation of its noise; None
-    if the release does not tell what missing records lack to the cap.
+    """Return the number of all records by a release of sums of weights, and the standard deviation of its noise.
+
+    Returns:
+        The pair, in records; None if the release does not tell what missing records lack to the cap.
     """
     evidence = Evidence.from_release(release)
     distribution = evidence.sums
@@ -343,6 +378,6 @@ def _count_all_records(release: Release) -> tuple[float, float] | None:
 
 
 def _row_sums_variance(evidence: Evidence) -> float:
-    """Return the variance of the noise of the sum of all cells."""
+    """Return the variance of the noise of the sum of all cells, in squared units of the released integers."""
     distribution = evidence.sums
     return distribution.rows * float(distribution.prefix_variances(evidence.total is not None)[0, -1])

@@ -100,15 +100,22 @@ class UStatistic:
 
         The noise of the release is simulated (a parametric bootstrap around the estimate), and the interval is widened
         by `resolution`, so that it holds wherever values lie inside their cells. If the resolution is large, noise can
-        miss the value at one end only, and each end holds with a probability between ``(1 + level) / 2`` and `level`:
-        see `end_level`, which gets `resolution`, half of the distance between both ends, as a lower bound of that
-        distance. If values seem to be edges of cells, `Tuning.moved_share` of the error probability is spent on the
-        number of the others, and the interval is widened by the distance that they can make.
+        miss the value at one end only, so the probability with which each end must hold lies between ``(1 + level) /
+        2`` and `level`; it is chosen by `resolution`, a lower bound of half the distance between both ends. If values
+        seem to be edges of cells, `Tuning.moved_share` of the error probability is spent on the number of the others,
+        and the interval is widened by the distance that they can make.
 
         Clipped values count as the ends of the grid. With `population`, the interval is for the expected value of the
         statistic. Samples of this size are then simulated along with the noise, with `Tuning.unseen_people` more people
         that a sample may have missed, spread evenly over the grid. On each side the wider end of the basic and the
         percentile interval is used, because a few people of large weight skew both.
+
+        Args:
+            level: Probability that the interval contains the value, between 0 and 1.
+            population: Whether it is for the population, not for these records.
+
+        Returns:
+            Lower and upper end.
 
         Raises:
             ValueError: `level` is not between 0 and 1; or, with `population`, a unit may have several records.
@@ -278,8 +285,11 @@ class MergedCellCounts:
 
     @cached_property
     def sampling_noise(self) -> FloatArray:
-        """Simulated sampling errors of the counts, (draws, *shape). Raises `ValueError` if a unit may have several
-        records."""
+        """Simulated sampling errors of the counts, (draws, *shape).
+
+        Raises:
+            ValueError: a unit may have several records.
+        """
         return self._merge_slots(self.slots.sampling_noise)
 
     @cached_property
@@ -337,12 +347,23 @@ def estimate_pair_mean(curve: Histogram, kernel_on: Callable[[FloatArray], Kerne
 
 
 def _estimate_from_reports(curve: Histogram, kernel: Kernel, reports: RandomisedAnswers) -> UStatistic:
-    """Return the mean over pairs from randomised reports of the local model, with its exact variance."""
+    """Return the mean over pairs from randomised reports of the local model, with its exact variance.
+
+    Args:
+        curve: Histogram of the reports.
+        kernel: Function of two values.
+        reports: Tallies of the reports with their randomisation.
+    """
     value = reports.mean(kernel.mean)
     likely_reports = reports.likely(project_to_simplex(reports.counts, 1.0 * reports.people) / reports.people)
 
     def compute_interval(level: float, population: bool) -> tuple[float, float]:
-        """Return the normal interval at `level`; the whole line if noise hides whether there are any reports."""
+        """Return the normal interval at `level`; the whole line if noise hides whether there are any reports.
+
+        Args:
+            level: Confidence level, between 0 and 1.
+            population: If True, the interval is for the population.
+        """
         require_independent(curve.privacy, population)
         quantile = NormalDist().inv_cdf((1 + level) / 2)
         # standard deviations from which a mean is known
@@ -375,7 +396,12 @@ def _bound_rounding_deviation(kernel: FloatArray, counts: FloatArray) -> float:
 
 
 def _estimate_from_counts(curve: Histogram, kernel: Kernel) -> UStatistic:
-    """Return the mean over pairs from noisy counts, with the simulated bias by noise subtracted."""
+    """Return the mean over pairs from noisy counts, with the simulated bias by noise subtracted.
+
+    Args:
+        curve: Histogram whose cells are the values.
+        kernel: Function of two values.
+    """
     counts = SimulatedCounts(curve.unbiased_counts, curve.evidence, curve.privacy, curve.notes)
     likely_value, unbiased_value = (
         float(mean_over_pairs(kernel, cells)) for cells in (counts.likely_counts, counts.counts)
@@ -383,7 +409,12 @@ def _estimate_from_counts(curve: Histogram, kernel: Kernel) -> UStatistic:
     bias = float(mean_over_pairs(kernel, counts.simulate_counts(population=False)).mean()) - likely_value
 
     def compute_interval(level: float, population: bool) -> tuple[float, float]:
-        """Return the interval at `level` from simulated errors."""
+        """Return the interval at `level` from simulated errors.
+
+        Args:
+            level: Confidence level, between 0 and 1.
+            population: If True, the interval is for the population.
+        """
         deviations = mean_over_pairs(kernel, counts.simulate_counts(population)) - likely_value
         if ROUNDED in curve.notes and not population:
             rounding_deviation = _bound_rounding_deviation(kernel.mean, counts.likely_counts)

@@ -1,18 +1,18 @@
-"""Partial AUC, and sensitivity at a given specificity, from released scores.
+"""Partial area under a ROC curve (pAUC), and sensitivity at a given specificity, from released scores.
 
 Often only a part of the ROC curve matters, such as false positive rates up to 10 %. Let R(f) be the true positive rate
 at false positive rate f, linear between thresholds, and m = `max_fpr`. Then
 
-    sensitivity         R(m)
-    partial area        A = integral of R from 0 to m
-    standardised (*)    (1 + (A - m**2 / 2) / (m - m**2 / 2)) / 2      0.5 for random scores, 1 for perfect ones
+    sensitivity_at_specificity      R(m)
+    partial_auc                     (1 + (A - m**2 / 2) / (m - m**2 / 2)) / 2, with A the integral of R from 0 to m
 
-(*) McClish 1989. `partial_auc` and `sensitivity_at_specificity` read them from the counts of `dp.scores`. Intervals are
-simulated from the noise of the counts and, for the population, from sampling; they are widened by what the unknown
-order of scores inside cells may change. Also called: pAUC, `max_fpr` of scikit-learn's `roc_auc_score`, true positive
-rate at a fixed false positive rate, recall at a fixed false alarm rate.
+The second is the standardised area of McClish 1989: 0.5 for random scores, 1 for perfect ones. Both functions take the
+result of `dp.scores` and return a `MetricEstimate`, a value with `interval`. Intervals are simulated from the noise of
+the counts and, for the population, from sampling; they are widened by what the unknown order of scores inside cells may
+change. Also called: `max_fpr` of scikit-learn's `roc_auc_score`, recall at a fixed false alarm rate.
 
-Formal guarantees: both numbers are functions of one release, so they cost no budget (post-processing).
+Formal guarantees: no records are read and no budget is spent, because both numbers are functions of one release
+(post-processing).
 
 References: McClish 1989, *Analyzing a portion of the ROC curve*; Ma, Bandos, Rockette and Gur 2013.
 
@@ -48,6 +48,62 @@ from .class_table import (
 )  # fmt: skip
 from .pair_mean import compute_basic_interval
 from .scores import Scores
+
+
+def partial_auc(scores: Scores, max_fpr: float) -> MetricEstimate:
+    """Return the standardised partial area under the ROC curve up to a false positive rate. Spends no budget.
+
+    The area is ``sklearn.metrics.roc_auc_score(..., max_fpr=max_fpr)`` of the cells of the scores (McClish 1989).
+
+    Args:
+        scores: Released scores.
+        max_fpr: The largest false positive rate, above 0 and at most 1.
+
+    Returns:
+        The area, between 0 and 1, with `interval`.
+
+    Raises:
+        TypeError: `scores` is something else.
+        ValueError: `max_fpr` lies outside its range.
+
+    >>> import dpcurves as dp
+    >>> found = dp.scores([0, 1] * 900, [0.2, 0.8] * 900, epsilon=1, adjacency=dp.REPLACE_ONE)
+    >>> partial_auc(found, 0.1).value > 0.9
+    True
+    """
+    rate = convert_to_double(max_fpr)
+    if rate is None or not 0 < rate <= 1:
+        raise InvalidArgument("max_fpr", "must be a number above 0 and at most 1, as in 0.1")
+    name = f"partial area under the ROC curve up to a false positive rate of {rate:g}"
+    return _estimate(name, scores, PartialArea(name, NEEDS_BOTH, needs_probabilities=False, max_fpr=rate))
+
+
+def sensitivity_at_specificity(scores: Scores, specificity: float) -> MetricEstimate:
+    """Return the sensitivity (true positive rate, recall) at a given specificity. Spends no budget.
+
+    The ROC curve is interpolated between the thresholds at edges of cells, as R's ``pROC::coords`` does between scores.
+
+    Args:
+        scores: Released scores.
+        specificity: One minus the false positive rate, at least 0 and below 1.
+
+    Returns:
+        The sensitivity, with `interval`, which accounts for the threshold that the counts choose.
+
+    Raises:
+        TypeError: `scores` is something else.
+        ValueError: `specificity` lies outside its range.
+
+    >>> import dpcurves as dp
+    >>> found = dp.scores([0, 1] * 900, [0.2, 0.8] * 900, epsilon=1, adjacency=dp.REPLACE_ONE)
+    >>> sensitivity_at_specificity(found, 0.95).value > 0.9
+    True
+    """
+    fixed = convert_to_double(specificity)
+    if fixed is None or not 0 <= fixed < 1:
+        raise InvalidArgument("specificity", "must be a number of at least 0 and below 1, as in 0.95")
+    name = f"sensitivity at a specificity of {fixed:g}"
+    return _estimate(name, scores, Sensitivity(name, NEEDS_BOTH, needs_probabilities=False, max_fpr=1 - fixed))
 
 
 class RocPoints(NamedTuple):
@@ -91,6 +147,14 @@ class BoundedFprEstimator(MetricEstimator):
         """Return the interval of the metric, from simulated noise and, for the population, sampling.
 
         Each end assumes the order of scores inside cells that is worst for it.
+
+        Args:
+            table: Released counts of both classes along increasing scores.
+            errors: Simulated errors of the estimated counts, (draws, 2, slots).
+            settings: Level of the interval, and whether it is for the population.
+
+        Returns:
+            Lower and upper end.
         """
         likely, unbiased = table.counts.likely_counts, table.counts.unbiased_counts
         estimates = {
@@ -109,7 +173,9 @@ class BoundedFprEstimator(MetricEstimator):
         return ends[0][0], ends[1][1]
 
     def discretization_error(self, table: ClassTable) -> Interval:
-        """Return how far the metric with tied scores is from that under the worst and the best order inside cells."""
+        """Return how far the metric with tied scores is above its value under the worst order inside cells, and below
+        the best.
+        """
         low, middle, high = (
             float(self.compute_in_order(table, table.counts.likely_counts, order)) for order in (-1, 0, 1)
         )
@@ -125,21 +191,33 @@ class BoundedFprEstimator(MetricEstimator):
         return self.compute_in_order(table, cells, 0)
 
     def compute_in_order(self, table: ClassTable, cells: FloatArray, order: int) -> FloatArray:
-        """Return the metric, shape (...), for a given order of the scores inside cells. Scores of a declared value stay
-        tied.
+        """Return the metric for a given order of the scores inside cells. Scores of a declared value stay tied.
 
         Args:
             table: The grid, with its declared values if there are any.
             cells: Counts of negatives and positives, shape (..., 2, slots).
             order: Negatives score higher in each cell (-1), scores are tied (0), or positives score higher (1).
+
+        Returns:
+            The metric, shape (...).
+
+        Raises:
+            NotImplementedError: the class does not override this method.
         """
         raise NotImplementedError
 
 
 def _is_open(table: ClassTable) -> FloatArray:
-    """Return 1 for each cell whose scores have an unknown order, else 0, from the highest score down, shape (slots,).
+    """Return a mask of the cells whose scores have an unknown order: 1 for these, 0 for cells of one declared value.
 
-    Even if most scores lie on a lattice of values, a few may not, so that no cell is certain.
+    Even if most scores are multiples of a step (`ClassTable.lattice_counts`), a few may not be, so that every cell is
+    open.
+
+    Args:
+        table: Released counts with their grid.
+
+    Returns:
+        An array of shape (slots,), from the highest score down.
     """
     if table.tied_cells is None or table.lattice_counts is not None:
         return np.ones(table.grid.slots)
@@ -234,14 +312,18 @@ class MetricEstimate:
     def interval(
         self, level: float, *, population: bool = False, generator: np.random.Generator | None = None
     ) -> tuple[float, float]:
-        """Return the endpoints of an interval for the statistic of the exact scores of these records, for any order
-        inside cells; with `population`, for the statistic of the population, which needs independent units of one
-        record each.
+        """Return a confidence interval for the statistic of these records, or of the population, for any order inside
+        cells.
+
+        An interval for the population needs independent units of one record each.
 
         Args:
             level: Probability that the interval contains the statistic, between 0 and 1.
             population: Whether numbers of the population are meant, rather than those of these records.
             generator: Random numbers of the simulated noise; None: a fixed public seed.
+
+        Returns:
+            Lower and upper end.
 
         Raises:
             ValueError: `level` is not between 0 and 1; or for the population, units have several records.
@@ -250,6 +332,7 @@ class MetricEstimate:
         return find_metric_interval(self.table, metric, level, population=population, generator=generator)
 
     def __str__(self) -> str:
+        """Return the name of the statistic with its value."""
         return f"{self.name}: {format_number(self.value)}"
 
 
@@ -267,59 +350,3 @@ def _estimate(name: str, scores: Any, estimator: MetricEstimator) -> MetricEstim
     require_type("scores", scores, Scores, "scores, as dp.scores gives them,")
     table = scores.table
     return MetricEstimate(name, estimate_metric(table, cast("Metric", _Choice(estimator))), table, estimator)
-
-
-def partial_auc(scores: Scores, max_fpr: float) -> MetricEstimate:
-    """Return the standardised partial area under the ROC curve up to a false positive rate. Spends no budget.
-
-    The area is ``sklearn.metrics.roc_auc_score(..., max_fpr=max_fpr)`` of the cells of the scores (McClish 1989).
-
-    Args:
-        scores: Released scores.
-        max_fpr: The largest false positive rate, above 0 and at most 1.
-
-    Returns:
-        The area, between 0 and 1, with `interval`.
-
-    Raises:
-        TypeError: `scores` is something else.
-        ValueError: `max_fpr` lies outside its range.
-
-    >>> import dpcurves as dp
-    >>> found = dp.scores([0, 1] * 900, [0.2, 0.8] * 900, epsilon=1, adjacency=dp.REPLACE_ONE)
-    >>> partial_auc(found, 0.1).value > 0.9
-    True
-    """
-    rate = convert_to_double(max_fpr)
-    if rate is None or not 0 < rate <= 1:
-        raise InvalidArgument("max_fpr", "must be a number above 0 and at most 1, as in 0.1")
-    name = f"partial area under the ROC curve up to a false positive rate of {rate:g}"
-    return _estimate(name, scores, PartialArea(name, NEEDS_BOTH, needs_probabilities=False, max_fpr=rate))
-
-
-def sensitivity_at_specificity(scores: Scores, specificity: float) -> MetricEstimate:
-    """Return the sensitivity (true positive rate, recall) at a given specificity. Spends no budget.
-
-    The ROC curve is interpolated between the thresholds at edges of cells, as R's ``pROC::coords`` does between scores.
-
-    Args:
-        scores: Released scores.
-        specificity: One minus the false positive rate, at least 0 and below 1.
-
-    Returns:
-        The sensitivity, with `interval`, which accounts for the threshold that the counts choose.
-
-    Raises:
-        TypeError: `scores` is something else.
-        ValueError: `specificity` lies outside its range.
-
-    >>> import dpcurves as dp
-    >>> found = dp.scores([0, 1] * 900, [0.2, 0.8] * 900, epsilon=1, adjacency=dp.REPLACE_ONE)
-    >>> sensitivity_at_specificity(found, 0.95).value > 0.9
-    True
-    """
-    fixed = convert_to_double(specificity)
-    if fixed is None or not 0 <= fixed < 1:
-        raise InvalidArgument("specificity", "must be a number of at least 0 and below 1, as in 0.95")
-    name = f"sensitivity at a specificity of {fixed:g}"
-    return _estimate(name, scores, Sensitivity(name, NEEDS_BOTH, needs_probabilities=False, max_fpr=1 - fixed))

@@ -69,6 +69,10 @@ from .question import grid_from_json, grid_to_json, require_independent
 def parse_edges(given: Any, axis: Axis) -> tuple[int, ...]:
     """Return the indices of edges that an argument `edges` gives, in increasing order.
 
+    Args:
+        given: What the caller passed.
+        axis: Axis of the question, with its grid.
+
     Raises:
         ValueError: there is no edge, an edge is repeated, or the grid has fewer edges.
         TypeError: `given` is a single number, or has an entry that is no integer.
@@ -268,7 +272,11 @@ class PrefixShares:
         return slice(first, last + 1)
 
     def _edges_around(self, share: float) -> tuple[int, int]:
-        """Return the indices of the nearest edges around the central `share` of the records."""
+        """Return the indices of the nearest edges around the central `share` of the records.
+
+        Args:
+            share: Share of the records between the edges, between 0 and 1.
+        """
         first = int(np.searchsorted(self.shares, (1 - share) / 2, side="right")) - 1
         first = min(max(first, 0), self.grid.cells - 1)
         last = int(np.searchsorted(self.shares, (1 + share) / 2))
@@ -356,7 +364,11 @@ class PrefixShares:
         return measured, self.unbiased_shares[measured] * self.total
 
     def simulate_share_errors(self, generator: np.random.Generator | None) -> Iterator[FloatArray]:
-        """Yield blocks of simulated noise of `unbiased_shares` at the measured edges, (draws, measured)."""
+        """Yield blocks of simulated noise of `unbiased_shares` at the measured edges, (draws, measured).
+
+        Args:
+            generator: Random numbers of the simulation; None: a fixed public seed.
+        """
         counts_below = self.unbiased_prefix_counts[self.evidence.sums.bounds]
         shares_below = counts_below / self._last_round_total
         for block in self._simulate_count_noise(generator):
@@ -367,12 +379,18 @@ class PrefixShares:
             yield shares[:, 1:-1] if self.grid.outside is Outside.APART else shares
 
     def simulate_few_share_errors(self, draws: int) -> SinglePrecisionArray:
-        """Return up to this many draws of `simulate_share_errors` from the fixed seed, (draws, measured), rounded to
-        single precision: faster by half.
+        """Return simulated errors of the shares at the measured edges, from a fixed public seed and rounded to single
+        precision, which is faster by half than `simulate_share_errors`.
 
         With noise e below an edge, count c and share ``s = c / N`` there, a total C, ``N = max(C, 1)`` and noise t of
         the total, an error is ``(c + e) / m - s`` with ``m = max(C + t, 1)``. Computed as ``(e - s (m - N)) / m``, the
         error is exactly zero below the last edge if C and ``C + t`` are at least 1.
+
+        Args:
+            draws: Largest number of draws.
+
+        Returns:
+            Errors, (draws, measured).
         """
         noise = self._few_draws.noise[:draws]
         counts_below = self.unbiased_prefix_counts[self.evidence.sums.bounds]
@@ -407,7 +425,8 @@ class PrefixShares:
     def intervals_by_tests(
         self, p: FloatArray, cells: FloatArray, level: float, *, population: bool, generator: np.random.Generator | None
     ) -> FloatArray | None:
-        """Return limits of a few quantiles, (..., 2): see `find_ends_by_tests`; None if there are many.
+        """Return confidence limits of a few quantiles by inverting tests, (..., 2); None if there are too many
+        quantiles for that.
 
         Args:
             p: Levels, (...).
@@ -445,7 +464,11 @@ class PrefixShares:
         return _simulate_noise(distribution, total, require_generator(generator))
 
     def sampling_model(self, generator: np.random.Generator | None) -> Sample:
-        """Return the model of sampling at the measured edges: shares, number of records, and generator."""
+        """Return the model of sampling at the measured edges: shares, number of records, and generator.
+
+        Args:
+            generator: Random numbers of the simulation; None: a fixed public stream.
+        """
         return Sample(
             clip_unseen_shares(self.shares[self.measured_edges], self.total), self.total, sampling_generator(generator)
         )
@@ -524,7 +547,12 @@ class FewDraws(NamedTuple):
 
 @lru_cache(maxsize=2)  # a pure function of public facts
 def _cache_few_draws(distribution: NoisySums, total_is_public: bool) -> FewDraws:
-    """Return the first draws from the fixed seed, the same as of `_simulate_public_noise`."""
+    """Return the first draws from the fixed seed, the same as of `_simulate_public_noise`.
+
+    Args:
+        distribution: Distribution of the noise.
+        total_is_public: If True, the number of records is known.
+    """
     block = next(iter(_simulate_public_noise(distribution, total_is_public)))
     noise = block[:MOST_FEW_DRAWS].astype(np.float32)
     noise.flags.writeable = False
@@ -532,7 +560,13 @@ def _cache_few_draws(distribution: NoisySums, total_is_public: bool) -> FewDraws
 
 
 def _simulate_noise(distribution: NoisySums, total: int | None, generator: np.random.Generator) -> Iterator[FloatArray]:
-    """Yield blocks of simulated noise of the counts below each bound of the distribution, (draws, bounds)."""
+    """Yield blocks of simulated noise of the counts below each bound of the distribution, (draws, bounds).
+
+    Args:
+        distribution: Distribution of the noise.
+        total: Public number of records; None: it is not public.
+        generator: Random numbers of the simulation.
+    """
     return distribution.simulate_prefixes(
         total, BAND_TUNING.pilot_draws + choose_draws(len(distribution.bounds)), generator
     )
@@ -568,6 +602,12 @@ class Smoothing:
     def snap_to_measured_edges(self, prefixes: PrefixShares) -> tuple[Smoothing, tuple[str, ...]]:
         """Return this smoothing at the counted edges nearest to `edges`, with a note if an edge moved.
 
+        Args:
+            prefixes: Released counts below edges.
+
+        Returns:
+            The smoothing, and one note or ().
+
         Raises:
             ValueError: the grid has fewer edges.
         """
@@ -593,6 +633,12 @@ class Smoothing:
         """Return shares below each edge of the grid, from the counts of the last round.
 
         The edges of `edges` must be counted, as after `snap_to_measured_edges`.
+
+        Args:
+            prefixes: Released counts below edges.
+
+        Returns:
+            Shares from 0 to 1, non-decreasing, (cells + 1,).
         """
         distribution = prefixes.evidence.sums
         evidence = prefixes.evidence
@@ -698,6 +744,11 @@ class SearchedQuantiles:
         See `PathQuantile`. They are as short as noise allows at the level of the search; at another level they end
         where its search needs a count that was never queried. The error probability is divided by the number of
         quantiles and of thresholds, so coverage exceeds `level`.
+
+        Args:
+            p: Levels of the quantiles, of any shape.
+            level: Probability with which all intervals are right.
+            population: If True, the quantiles are those of the population.
         """
         level_per_quantile = 1 - (1 - require_probability("level", level)) / max(np.size(p), 1)
         require_independent(self.privacy, population)
@@ -719,7 +770,15 @@ class SearchedQuantiles:
 
     @classmethod
     def from_json(cls, stored: Mapping[str, Any], privacy: PrivacyStatement) -> SearchedQuantiles:
-        """Return the quantiles from their stored question (see `question_to_json`) and release."""
+        """Return the quantiles from their stored question and release, as `question_to_json` and `to_json` wrote them.
+
+        Args:
+            stored: JSON object with the question and one release.
+            privacy: Privacy statement of the curve.
+
+        Raises:
+            InvalidArgument: the grid does not fit the release.
+        """
         question, (released,) = stored["question"], stored["releases"]
         evidence = Evidence.from_json(released)
         if evidence.path_sums.cells != (grid := grid_from_json(question["grid"])).slots:
@@ -729,8 +788,16 @@ class SearchedQuantiles:
         return cls(evidence, grid, question["label"], privacy)
 
     def _find_cell_limits(self, p: ArrayLike, bracket: Any, level: float = 0.5) -> FloatArray:
-        """Return the ends of values for each level, (..., 2): of the range of slots that `bracket` returns for the
-        search at this level."""
+        """Return the range of values in which each quantile lies, by the cells (slots) that a search brackets.
+
+        Args:
+            p: Levels of the quantiles, (...).
+            bracket: Function from the search of one quantile to the range of its slots.
+            level: Confidence level of the search.
+
+        Returns:
+            Lower and upper value, (..., 2).
+        """
         shares = as_numbers("p", p)
         brackets = [
             bracket(PathQuantile.from_evidence(self.evidence, share, level)) for share in shares.ravel().tolist()

@@ -1,14 +1,15 @@
 """Q-Q plots of two released curves: quantiles of one distribution against the same quantiles of another.
 
-For levels p_k the points are
+`QuantileQuantile` has two released curves and levels p_k, and computes the points
 
     (quantile of the first curve at p_k,  quantile of the second curve at p_k)
 
 If both distributions are equal, the points lie on the diagonal. Intervals of both coordinates hold for all levels of
 both curves together. The region between the step functions through them therefore contains the whole true plot between
-the first and the last level (`inference.quantiles.paired_region`).
+the first and the last level (`QuantileQuantile.region`).
 
-Formal guarantees: the plot is a function of two released curves, so it costs no budget (post-processing).
+Formal guarantees: no records are read and no budget is spent, because the plot is a function of two released curves
+(post-processing).
 
 Reference: Wilk and Gnanadesikan 1968, *Probability plotting methods for the analysis of data*.
 
@@ -38,66 +39,6 @@ from .result import CompositeResult, PlotArguments, interval_scopes
 
 PERCENTS = tuple(number / 100 for number in range(1, 100))
 """Probabilities 0.01 to 0.99, at which the quantiles of both samples are paired."""
-
-
-class HasQuantileFunction(Protocol):
-    """A released curve with quantiles, like `CDF`.
-
-    Attributes:
-        x: Its edges.
-        label: The label of its column.
-        privacy: The privacy statement, which every plot shows.
-    """
-
-    @property
-    def x(self) -> FloatArray:
-        """Edges of the curve's cells, in units of its column."""
-        ...
-
-    @property
-    def label(self) -> str:
-        """Axis label of the curve's column."""
-        ...
-
-    @property
-    def privacy(self) -> PrivacyStatement:
-        """The privacy statement of the curve."""
-        ...
-
-    @property
-    def notes(self) -> tuple[str, ...]:
-        """Notes on the numbers of the curve, one line each."""
-        ...
-
-    def quantile(self, p: FloatArray, /) -> FloatArray:
-        """Return the quantiles of the curve at the shares `p`, in units of its column."""
-        ...
-
-    def quantile_intervals(self, p: FloatArray, /, level: float, *, population: bool = False) -> FloatArray:
-        """Return confidence intervals of the quantiles at `p`, ``(quantiles, 2)``, for these records or the
-        population.
-        """
-        ...
-
-
-def parse_shares(name: str, values: Any) -> tuple[float, ...]:
-    """Return shares of records as a tuple of numbers.
-
-    Args:
-        name: Name of the user's argument, for messages.
-        values: A list of shares.
-
-    Raises:
-        ValueError: a share is not between 0 and 1, or the list is empty.
-        TypeError: `values` is a single number, or an entry is not a number.
-    """
-    shares = tuple(
-        require_proportion(name, share)
-        for share in require_sequence(name, values, "a list of shares, as in [0.25, 0.5],")
-    )
-    if not shares:
-        raise InvalidArgument(name, "at least one share between 0 and 1 is needed, as in (0.25, 0.5, 0.75)")
-    return shares
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -168,8 +109,9 @@ class QuantileQuantile(CompositeResult):
 
     @property
     def scopes(self) -> Mapping[str, bool]:
-        """Scopes of the intervals with their values of `population`: these records and, if each unit of both curves
-        is one record, the population.
+        """Names of the scopes that intervals may have, each with its value of `population`.
+
+        The scopes are these records and, if each unit of both curves is one record, the population.
         """
         curve_scopes = [interval_scopes(curve.privacy) for curve in (self.first, self.second)]
         return min(curve_scopes, key=len)
@@ -179,8 +121,15 @@ class QuantileQuantile(CompositeResult):
 
         The intervals of all quantiles of both curves hold simultaneously with probability `level`. By Bonferroni's
         inequality each curve gets half of the error probability, so their noises or records may be dependent. For this
-        reason, and because intervals end at edges of cells, coverage exceeds `level`. They are for quantiles of these
-        records, or, with `population`, of the population; a limit is infinite if the quantile may lie outside the grid.
+        reason, and because intervals end at edges of cells, coverage exceeds `level`. A limit is infinite if the
+        quantile may lie outside the grid.
+
+        Args:
+            level: Probability that all intervals hold, between 0 and 1.
+            population: Whether quantiles of the population are meant, rather than those of these records.
+
+        Raises:
+            ValueError: `level` is not between 0 and 1; or, with `population`, a unit may have several records.
         """
         curve_level = (1 + require_probability("level", level)) / 2
         curves = (self.first, self.second)
@@ -189,9 +138,16 @@ class QuantileQuantile(CompositeResult):
     def region(self, level: float, *, population: bool = False) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Return a region, bounded by two step functions, that contains the true plot from the first to the last share.
 
+        Args:
+            level: Probability that the region contains it, between 0 and 1.
+            population: Whether the plot of the population is meant, rather than that of these records.
+
         Returns:
             Edges along x, ``(steps + 1,)``, and the smallest and the largest y between neighbouring edges,
             ``(steps,)``. Infinite limits of `intervals` are replaced by the ends of the grids.
+
+        Raises:
+            ValueError: `level` is not between 0 and 1; or, with `population`, a unit may have several records.
         """
         return paired_region(*self._intervals_within_grids(level, population=population))
 
@@ -201,8 +157,12 @@ class QuantileQuantile(CompositeResult):
         return np.clip(first, *self.first.x[[0, -1]]), np.clip(second, *self.second.x[[0, -1]])
 
     def _build_shades(self, scopes: Mapping[str, bool], level: float | None) -> Sequence[display.CrossedShade]:
-        """Return the crossed intervals of both curves for a plot, those for the population first; none without a
-        level."""
+        """Return the crossed intervals of both curves for a plot, those for the population first.
+
+        Args:
+            scopes: Value of `population` by the name of the scope, as in `scopes`.
+            level: Level of the intervals; None: no intervals.
+        """
         if level is None:
             return ()
         crossed_shades = list[display.CrossedShade]()
@@ -216,7 +176,12 @@ class QuantileQuantile(CompositeResult):
         return crossed_shades
 
     def _plot(self, shades: Sequence[Any], /, **how: Unpack[PlotArguments]) -> Any:
-        """Draw the quantiles of one curve against the other, with intervals and the diagonal; return the axes."""
+        """Draw the quantiles of one curve against the other, with intervals and the diagonal; return the axes.
+
+        Args:
+            shades: Crossed intervals from `_build_shades`.
+            how: Axes and name in the legend (`PlotArguments`); both privacy statements are drawn in place of one.
+        """
         statements = self.first.privacy, self.second.privacy
         x = self._mask_unknown("first", self.x)
         y = self._mask_unknown("second", self.y)
@@ -240,7 +205,7 @@ class QuantileQuantile(CompositeResult):
 
     @classmethod
     def _from_json(cls, document: display.CurveDocument) -> QuantileQuantile:
-        """Return the comparison from a parsed JSON document."""
+        """Return the comparison from a parsed JSON document, the inverse of `to_json`."""
         return cls(np.array(document.question["p"], dtype=np.float64), **cls.parse_members(document))
 
     @property
@@ -249,3 +214,67 @@ class QuantileQuantile(CompositeResult):
         first = self.first.label
         second = self.second.label
         return (first, second) if first != second else (f"first: {first}", f"second: {second}")
+
+
+class HasQuantileFunction(Protocol):
+    """A released curve with quantiles, like `CDF`.
+
+    Attributes:
+        x: Its edges.
+        label: The label of its column.
+        privacy: The privacy statement, which every plot shows.
+    """
+
+    @property
+    def x(self) -> FloatArray:
+        """Edges of the curve's cells, in units of its column."""
+        ...
+
+    @property
+    def label(self) -> str:
+        """Axis label of the curve's column."""
+        ...
+
+    @property
+    def privacy(self) -> PrivacyStatement:
+        """The privacy statement of the curve."""
+        ...
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """Notes on the numbers of the curve, one line each."""
+        ...
+
+    def quantile(self, p: FloatArray, /) -> FloatArray:
+        """Return the quantiles of the curve at the shares `p`, in units of its column."""
+        ...
+
+    def quantile_intervals(self, p: FloatArray, /, level: float, *, population: bool = False) -> FloatArray:
+        """Return confidence intervals of the quantiles at `p`, ``(quantiles, 2)``, for these records or the population.
+
+        Args:
+            p: Shares of records, (quantiles,).
+            level: Probability that all intervals hold.
+            population: Whether quantiles of the population are meant.
+        """
+        ...
+
+
+def parse_shares(name: str, values: Any) -> tuple[float, ...]:
+    """Return shares of records as a tuple of numbers.
+
+    Args:
+        name: Name of the user's argument, for messages.
+        values: A list of shares.
+
+    Raises:
+        ValueError: a share is not between 0 and 1, or the list is empty.
+        TypeError: `values` is a single number, or an entry is not a number.
+    """
+    shares = tuple(
+        require_proportion(name, share)
+        for share in require_sequence(name, values, "a list of shares, as in [0.25, 0.5],")
+    )
+    if not shares:
+        raise InvalidArgument(name, "at least one share between 0 and 1 is needed, as in (0.25, 0.5, 0.75)")
+    return shares

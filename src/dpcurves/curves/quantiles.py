@@ -115,6 +115,13 @@ class Quantiles(IntervalResult):
         population that the records were drawn from; see `CDF.quantile_interval`. With fewer quantiles they are
         narrower. They end at edges of cells, so coverage exceeds `level`. An end is infinite if the quantile may lie
         outside the grid.
+
+        Args:
+            level: Probability that all intervals hold their quantiles, between 0 and 1.
+            population: Whether quantiles of the population are meant, rather than those of these records.
+
+        Raises:
+            ValueError: `level` is not between 0 and 1; or, with `population`, a unit may have several records.
         """
         return self.curve.quantile_intervals(self.p, level, population=population)
 
@@ -132,12 +139,17 @@ class Quantiles(IntervalResult):
         return len(self.curve.x)
 
     def _plot(self, shades: Sequence[Any], /, **how: Unpack[PlotArguments]) -> Any:
-        """Draw the quantiles against their levels, with cells and intervals; return the Matplotlib axes."""
+        """Draw the quantiles against their levels, with cells and intervals; return the Matplotlib axes.
+
+        Args:
+            shades: Intervals of the quantiles, one `Shade` for these records and perhaps one for the population.
+            how: Privacy statement, axes and name in the legend (`PlotArguments`).
+        """
         facts = {"label": self.curve.label, "edges": getattr(self.curve, "x", ()), "weighted": self.IS_WEIGHTED, **how}
         return display.draw_quantiles(self.p, self._mask_unknown("x", self.x), cells=self.cells, shades=shades, **facts)  # type: ignore[arg-type]
 
     def _columns(self) -> dict[str, FloatArray]:
-        """Return the columns of the data frame, one row for each quantile: share, value, and ends of its cell."""
+        """Return the columns of the data frame, one row for each quantile: share, value, and both ends of its cell."""
         lower, upper = self.cells.T
         return {"p": self.p, "x": self.x, "cell_lower": lower, "cell_upper": upper}
 
@@ -156,7 +168,7 @@ class Quantiles(IntervalResult):
 
     @classmethod
     def _from_json(cls, document: display.CurveDocument) -> Quantiles:
-        """Return the quantiles from a parsed JSON document."""
+        """Return the quantiles from a parsed JSON document, the inverse of `to_json`."""
         question = document.question
         p = np.array(parse_shares("p", document.arrays["p"]))
         if "grid" in question:
@@ -169,7 +181,9 @@ class Quantiles(IntervalResult):
         return cls(p, build_curve(prefixes, question["label"], document.privacy))
 
     def _summary(self) -> list[tuple[str, str]]:
-        """Return rows of texts: each quantile with its confidence intervals."""
+        """Return pairs of texts for the summary: the share of each quantile, and its value with its confidence
+        intervals.
+        """
         return format_quantile_rows(self.curve, self.p)
 
 
@@ -197,7 +211,8 @@ class QuantilesQuestion(TableQuestion):
             cells, unless they are counted apart: a quantile there is only known to lie beyond an edge.
         probabilities: Shares between 0 and 1.
         measured_in: The measuring unit of the column, for the axis.
-        hint: See `CdfQuestion`.
+        hint: Public knowledge of the distribution, which must not come from the data: `PEAKED` in a small part of the
+            grid, `SPREAD` over much of it, or `ATOMS`, single cells with many records. None: the answers decide.
         search: The level of the intervals of the search. None: 0.95 on a grid of more than 2**20 slots; on other grids
             quantiles are computed from a distribution function.
 
@@ -215,6 +230,12 @@ class QuantilesQuestion(TableQuestion):
     search: float | None = None
 
     def __post_init__(self) -> None:
+        """Parse the hint, the probabilities and the level of the search.
+
+        Raises:
+            InvalidArgument: a probability or `search` is out of range, or a hint is given together with `search`.
+            WrongArgumentType: a field has another type.
+        """
         object.__setattr__(self, "hint", parse_hint(self.hint))
         object.__setattr__(self, "probabilities", parse_shares("probabilities", self.probabilities))
         if self.search is not None:
@@ -245,8 +266,11 @@ class QuantilesQuestion(TableQuestion):
     def steps(self, setting: Setting) -> Needs[Quantiles]:
         """Yield the counts that the question needs, and return the quantiles.
 
-        A private binary search is asked for if `search` is given or the grid has too many cells to count each, else a
-        distribution function. `setting` is the public loss and adjacency.
+        A private binary search is asked for if `search` is given or the grid has too many cells to count each;
+        otherwise a distribution function.
+
+        Args:
+            setting: Public loss and adjacency of the question.
         """
         curve: CDF | SearchedQuantiles
         if self._search_level is not None:
@@ -260,4 +284,5 @@ class QuantilesQuestion(TableQuestion):
         return Quantiles(np.array(self.probabilities), curve)
 
     def __str__(self) -> str:
+        """Return the question in words, such as "quantiles of income"."""
         return describe_question("quantiles", self.column, None) + describe_hint(self.hint)

@@ -202,6 +202,9 @@ def describe_published_texts(plans: Sequence[Plan]) -> tuple[str, ...]:
 
     Such texts are published with the result, so an analyst should see the note before the question is charged. Empty
     if there are none.
+
+    Returns:
+        Notes, in order of first use of a text.
     """
     axes = [axis for plan in plans for axis in plan.query.input_axes]
     sources = [source for axis in axes for source in (axis.where, axis.column)]
@@ -244,6 +247,9 @@ def parse_grouping(by: object) -> tuple[Categories, ...]:
 
     Formal guarantees: a record has at most one category of each column, so it lies in at most one combination: several
     columns split records as one column with a category for each combination does.
+
+    Args:
+        by: One column of categories, a tuple of several, or None.
 
     Raises:
         TypeError: `by` is neither `Categories`, nor a tuple of these, nor None.
@@ -444,7 +450,7 @@ def grid_from_cells(question: Mapping[str, Any], edges: Sequence[float], outside
     Args:
         question: JSON fields of the question.
         edges: Edges of the cells, as stored beside them.
-        outside: Treatment of values outside, if it is not stored because it never varies.
+        outside: Treatment of values outside, if it is not stored because it never varies; None: the stored one.
 
     Raises:
         ValueError: the edges differ from the edges of the declared values.

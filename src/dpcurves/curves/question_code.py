@@ -1,10 +1,15 @@
-"""Code generation: write a question as the Python expression that creates it, for pages from which readers copy code.
+"""Write a question as the Python code that creates it, for pages from which readers copy code (code generation).
 
-A *question* is a frozen dataclass that says what private curve or number is asked for. `write_question_code` returns an
-expression as a person would write it (arguments that equal their defaults are left out), wrapped to the line width, and
-the import statements that it needs beside ``import dpcurves as dp``. Executed, the expression gives an equal question.
+A *question* is a frozen dataclass that says what private curve or number is asked for. `write_question_code` takes one
+and returns a `QuestionCode`: an expression as a person would write it, wrapped to the line width, and the import
+statements that it needs beside ``import dpcurves as dp``. Arguments that equal their defaults are left out. Executed,
+the expression gives an equal question.
 
 Formal guarantees: no record is read; questions hold public facts alone.
+
+>>> from dpcurves.curves import CdfQuestion
+>>> print(write_question_code(CdfQuestion("age", Grid(0, 120, cells=120))).expression)
+dp.CdfQuestion("age", dp.Grid(0, 120, cells=120))
 """
 
 from __future__ import annotations
@@ -25,6 +30,7 @@ from ..privacy import PrivacyLoss
 LINE_WIDTH = 88
 """Characters of a line of code, after which it is broken."""
 INDENT = "    "
+"""Indentation of a broken line, for each bracket around it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,10 +103,10 @@ def _format_line(part: str | _Code) -> str:
 
 
 def _render(code: str | _Code, column: int, depth: int, ending: int = 0) -> str:
-    """Return code, broken into lines if it is too long for one.
+    """Return code as text, broken into lines if it is too long for one.
 
     Args:
-        code: Text or code.
+        code: Text, which is never broken, or a call or sequence.
         column: Number of characters before it on its first line.
         depth: Number of brackets around it, for the indentation.
         ending: Number of characters that must fit behind it.
@@ -116,7 +122,12 @@ def _render(code: str | _Code, column: int, depth: int, ending: int = 0) -> str:
 
 
 def _fill_lines(parts: Sequence[str], width: int) -> list[str]:
-    """Return lines of at most `width` characters, with a comma after each part; a longer part has its own line."""
+    """Return lines with as many parts as fit, and a comma after each part.
+
+    Args:
+        parts: Texts without line ends.
+        width: Most characters of a line; a longer part has its own line.
+    """
     lines = [""]
     for part in parts:
         text = f"{part},"
@@ -132,7 +143,12 @@ class _Writer:
         self.imports: set[str] = set()
 
     def convert_question(self, question: Any) -> _Code:
-        """Return the call of a question's class: names of columns, grids and categories by position, then keywords."""
+        """Return a question as the call of its class: names of columns, grids and categories by position, then
+        keywords.
+
+        Raises:
+            InvalidArgument: the class of a field cannot be written as code.
+        """
         is_positional = True
         parts = list[str | _Code]()
         for member in sorted(fields(question), key=lambda member: bool(member.kw_only)):
@@ -150,6 +166,13 @@ class _Writer:
 
         A whole float in a field of floats is written as an integer. Categories keep their type, which is part of a
         category.
+
+        Args:
+            owner: Object of a dataclass.
+            member: One of its fields.
+
+        Raises:
+            InvalidArgument: the class of the value cannot be written as code.
         """
         hint = get_type_hints(type(owner))[member.name]
         hints = {hint, *get_args(hint)}
@@ -158,6 +181,10 @@ class _Writer:
 
     def _convert(self, value: Any, *, is_number: bool = False) -> str | _Code:
         """Return a value as code.
+
+        Args:
+            value: A field's value: an enumeration, grid, model, text, number, None, dataclass, or sequence of these.
+            is_number: True if the field holds numbers only, so that 2.0 may be written as 2.
 
         Raises:
             InvalidArgument: the class of the value cannot be written as code.
@@ -188,7 +215,16 @@ class _Writer:
         return code
 
     def _convert_dataclass(self, value: Any) -> _Code:
-        """Return the call of a class: fields without a default by position, others by keyword."""
+        """Return an object of a dataclass as the call of its class: fields without a default by position, others by
+        keyword.
+
+        Args:
+            value: A question, a column, a grid method or another dataclass. Fields with their default value are left
+                out.
+
+        Raises:
+            InvalidArgument: the class of a field cannot be written as code.
+        """
         if type(value).__name__.endswith("Question"):
             return self.convert_question(value)
         parts = list[str | _Code]()
@@ -213,7 +249,11 @@ class _Writer:
         return _Code(f"{name}={code.opening}", code.parts, code.closing, code.is_filled)
 
     def _find_name(self, kind: type[Any]) -> str:
-        """Return the name of a class in code: of ``dp``, or imported from the package that exports it."""
+        """Return the name of a class in code: of ``dp``, or imported from the package that exports it.
+
+        Args:
+            kind: The class. An import statement that its name needs is added to `imports`.
+        """
         name = kind.__name__
         if _public(name) is kind:
             return f"dp.{name}"
@@ -224,7 +264,7 @@ class _Writer:
 
 
 def _public(name: str) -> Any:
-    """Return the public object of this name; None if there is none."""
+    """Return the object that `dpcurves` exports under this name; None if there is none."""
     return getattr(import_module("dpcurves"), name, None)
 
 
@@ -253,7 +293,12 @@ def _convert_grid(grid: Grid) -> _Code:
 
 
 def _makes_same_grid(make: Callable[[], Grid], grid: Grid) -> bool:
-    """Return True if `make` returns an equal grid, and raises no `InvalidArgument`."""
+    """Return True if `make` returns an equal grid, False if it returns another one or refuses its arguments.
+
+    Args:
+        make: Function without arguments that builds a grid.
+        grid: The grid that is wanted.
+    """
     try:
         return make() == grid
     except InvalidArgument:
@@ -261,7 +306,11 @@ def _makes_same_grid(make: Callable[[], Grid], grid: Grid) -> bool:
 
 
 def _format_number(value: Exact) -> str:
-    """Return a number as code: a whole one as an integer, an exact fraction as a decimal or else as a text."""
+    """Return a number as code that gives an equal number: 2 for 2.0, 0.5 for Fraction(1, 2), "1/3" for Fraction(1, 3).
+
+    Args:
+        value: A float, integer, decimal or fraction of a field that takes numbers alone.
+    """
     number = float(value)
     if isinstance(value, float):
         # 2**53: whole floats below this number are written as integers
@@ -281,6 +330,6 @@ def _format_scalar(value: Any) -> str:
 
 
 def _quote(text: str) -> str:
-    """Return a text as code, in double quotation marks unless it has some."""
+    """Return a text as a Python literal, in double quotation marks unless the text has some."""
     quoted = repr(text)
     return f'"{quoted[1:-1]}"' if quoted.startswith("'") and '"' not in text and "\\'" not in quoted else quoted

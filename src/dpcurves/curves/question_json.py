@@ -1,7 +1,8 @@
-"""Write questions as JSON objects, and read them back. Files, the command line and servers use this format.
+"""JSON form of questions: write a question as a JSON object, and parse one that a program or a person wrote.
 
-The field ``"ask"`` of the object is the command name of the question. The other fields are those of the question class
-that differ from their defaults. People may write short forms:
+`question_to_json` and `question_from_json` are inverse. Files, the command line and servers use this format. The field
+``"ask"`` of the object is the command name of the question. The other fields are those of the question class that
+differ from their defaults. People may write short forms:
 
     grid        "0:90:90", "values:0:90" or "auto"          bounds      "0:100" or [0, 100]
     by          {"column": ..., "categories": [...]}        method      a name, or an object with parameters
@@ -55,29 +56,38 @@ ENDS = ("lower", "upper")
 UNITS = ("unit", "unit_predicted", "unit_residual")
 """Fields of units from which a search for bounds starts."""
 METHODS = {"adaptive-partition": AdaptivePartition, "quantile-partition": QuantilePartition, "bisection": Bisection}
+"""Counting methods by the names that questions use."""
 METHOD_WORDS: dict[type[Any], str] = {kind: word for word, kind in METHODS.items()}
+"""Names of the counting methods, by class."""
 
 
 class _QuestionClasses(Mapping[str, type[Any]]):
     """Question classes by command name. A class is imported when it is looked up, because importing all takes 0.4
     seconds.
+
+    Args:
+        modules: Module of each class, by the name of the class.
     """
 
     def __init__(self, modules: Mapping[str, ModuleType]) -> None:
         self._places = {_command_name(name): (module, name) for name, module in sorted(modules.items())}
 
     def __getitem__(self, command: str) -> type[Any]:
+        """Return the class of a command name, which is imported. Raise KeyError for other names."""
         module, name = self._places[command]
         kind: type[Any] = getattr(module, name)
         return kind
 
     def __iter__(self) -> Iterator[str]:
+        """Yield the command names, without importing any class."""
         return iter(self._places)
 
     def __len__(self) -> int:
+        """Return the number of question classes, without importing any."""
         return len(self._places)
 
     def __contains__(self, command: object) -> bool:
+        """Return True if a question has this command name, without importing its class."""
         return command in self._places
 
 
@@ -106,6 +116,9 @@ def list_question_classes() -> Mapping[str, type[Any]]:
 def question_to_json(question: Any) -> dict[str, Any]:
     """Return a question as a JSON object: its command name, and its fields, except for those with default values.
 
+    Raises:
+        KeyError: the class of the question is not in `list_question_classes`.
+
     >>> from dpcurves.curves import CdfQuestion
     >>> question_to_json(CdfQuestion("age", Grid(0, 90, cells=90)))["column"]
     'age'
@@ -120,10 +133,15 @@ def question_from_json(stored: Mapping[str, Any]) -> Any:
     """Return the question that `question_to_json`, or a person, wrote.
 
     A grid may also be a text, like ``"0:90:90"`` or ``"values:0:90"``; an exact number a text, like ``"0.95"``; and
-    bounds a list or a text, ``"bounds": "0:100"``, instead of ``lower`` and ``upper``. The grid ``"auto"`` selects the
-    variant of the question with an automatic range, if it has one, and so do the bounds ``"auto"`` of a sum or mean. A
-    unit ``"auto"`` is the smallest unit from which the search for bounds starts. Categories ``"auto"`` are found by
-    partition selection, which needs a delta (`UnlistedCategories`).
+    bounds a list or a text, ``"bounds": "0:100"``, instead of ``lower`` and ``upper``. The word ``"auto"`` stands for
+    what is found privately:
+
+    - as grid, or as bounds of a sum or mean: the variant of the question with an automatic range, if it has one;
+    - as unit: the smallest unit, from which the search for bounds starts;
+    - as categories: partition selection, which needs a delta (`UnlistedCategories`).
+
+    Args:
+        stored: The JSON object, with the command name under ``ask``.
 
     Raises:
         ValueError: the question is unknown, or a field is missing, unknown or malformed; one line names it.
@@ -164,10 +182,12 @@ def question_from_json(stored: Mapping[str, Any]) -> Any:
 
 
 def _parse_bounds(value: Any) -> tuple[float, float]:
-    """Return both bounds from a list of two numbers, or from a text such as ``0:100``.
+    """Return a pair of bounds from a list, or from a text such as ``0:100``, whose parts become doubles.
+
+    The number and the order of bounds are checked by the question that uses them.
 
     Raises:
-        InvalidArgument: the value is something else.
+        InvalidArgument: a part of the text is no number, or the list does not have two items.
     """
     if isinstance(value, str):
         try:
@@ -193,7 +213,11 @@ def declared_columns_to_json(columns: Sequence[NumericColumn | Categories]) -> l
 
 
 def declared_columns_from_json(name: str, stored: Any) -> tuple[NumericColumn | Categories, ...]:
-    """Return declared columns from JSON values in the format of questions; the errors name the argument `name`.
+    """Return declared columns from JSON values in the format of questions.
+
+    Args:
+        name: Name of the argument, for messages.
+        stored: List of objects, one for each column.
 
     Raises:
         ValueError: an entry has another format.
@@ -202,7 +226,7 @@ def declared_columns_from_json(name: str, stored: Any) -> tuple[NumericColumn | 
 
 
 def _universe_to_json(unlisted: UnlistedCategories) -> dict[str, str]:
-    """Return the JSON field of the universe of unlisted categories; no field without a universe."""
+    """Return the universe of unlisted categories as the JSON field ``universe``; no field if there is no universe."""
     match unlisted.universe:
         case TextUniverse() as texts:
             return {"universe": f"{texts.alphabet}:{texts.longest}"}
@@ -225,13 +249,18 @@ ASKED: Codec = Codec(
     },
     readers={},
 )
+"""Codec of questions, in the forms that people write."""
 
 
 def _parse_fields(kind: type[Any], stored: Mapping[str, Any]) -> Any:
     """Return an object of a class from the JSON values of its fields.
 
+    Args:
+        kind: A dataclass.
+        stored: JSON values by field name. Fields with defaults may be missing.
+
     Raises:
-        InvalidArgument: a field is unknown or missing.
+        InvalidArgument: a field is unknown or missing, or its value is malformed.
     """
     hints = get_type_hints(kind)
     fields_by_name = {field.name: field for field in sorted(fields(kind), key=lambda field: bool(field.kw_only))}
@@ -243,7 +272,17 @@ def _parse_fields(kind: type[Any], stored: Mapping[str, Any]) -> Any:
 
 
 def _parse_value(name: str, value: Any, hint: Any) -> Any:
-    """Return the value of a field from its JSON value, converted to a type that the type hint allows."""
+    """Return the value of a field from its JSON value.
+
+    Args:
+        name: Name of the field, for messages.
+        value: The JSON value.
+        hint: Type hint of the field. The value is converted to a type that it allows; if none is known, it is returned
+            unchanged, with a list as a tuple.
+
+    Raises:
+        InvalidArgument: the value has another form.
+    """
     choices = get_args(hint) if get_origin(hint) in {Union, UnionType} else (hint,)
     if value is None and type(None) in choices:
         return None
@@ -259,7 +298,15 @@ def _parse_value(name: str, value: Any, hint: Any) -> Any:
 
 
 def _parse_grid(name: str, value: Any) -> Grid:
-    """Return the grid that a text such as 0:90:90 or values:0:90, or an object, describes."""
+    """Return the grid that a text such as 0:90:90 or values:0:90, or an object, describes.
+
+    Args:
+        name: Name of the field, for messages.
+        value: The JSON value.
+
+    Raises:
+        InvalidArgument: the value describes no grid. The error names the field, or a part of the grid.
+    """
     if isinstance(value, str):
         declared = value.startswith(VALUES)
         return Values.parse(value.removeprefix(VALUES)) if declared else Grid.parse(value)
@@ -267,7 +314,15 @@ def _parse_grid(name: str, value: Any) -> Grid:
 
 
 def _parse_categories(name: str, value: Any) -> Categories | tuple[Categories, ...]:
-    """Return the column of categories that an object describes, or a tuple of them for a list."""
+    """Return the column of categories that an object describes, or a tuple of columns for a list of objects.
+
+    Args:
+        name: Name of the field, for messages.
+        value: The JSON value.
+
+    Raises:
+        InvalidArgument: an entry is no object, names no column, or has invalid categories.
+    """
     if isinstance(value, list):
         return tuple(_parse_category_column(name, entry) for entry in value)
     return _parse_category_column(name, value)
@@ -276,8 +331,12 @@ def _parse_categories(name: str, value: Any) -> Categories | tuple[Categories, .
 def _parse_category_column(name: str, value: Any) -> Categories:
     """Return a column of declared or unlisted categories from a JSON object.
 
+    Args:
+        name: Name of the field, for messages.
+        value: Object with ``column``, and ``categories``, or ``unlisted`` with perhaps a ``universe``.
+
     Raises:
-        InvalidArgument: the object names no column.
+        InvalidArgument: the value is no object, names no column, or has invalid categories.
     """
     document = _require_object(name, value)
     if "column" not in document:
@@ -291,14 +350,26 @@ def _parse_category_column(name: str, value: Any) -> Categories:
 
 
 def _parse_declared_column(name: str, value: Any) -> NumericColumn | Categories:
-    """Return the numeric column with bounds, or the column of categories, that an object describes."""
+    """Return the numeric column with bounds, or the column of categories, that an object describes.
+
+    Args:
+        name: Name of the field, for messages.
+        value: The JSON value.
+
+    Raises:
+        InvalidArgument: the value is no object, or a field is unknown, missing or malformed.
+    """
     document = _require_object(name, value)
     has_categories = "categories" in document or document.get("unlisted") is True
     return _parse_category_column(name, value) if has_categories else _parse_fields(NumericColumn, value)
 
 
 def _parse_declared_columns(name: str, value: Any) -> tuple[NumericColumn | Categories, ...]:
-    """Return declared columns from a JSON list.
+    """Return declared columns from a JSON list, in its order.
+
+    Args:
+        name: Name of the field, for messages.
+        value: The JSON value.
 
     Raises:
         InvalidArgument: the value is not a list of columns.
@@ -311,8 +382,12 @@ def _parse_declared_columns(name: str, value: Any) -> tuple[NumericColumn | Cate
 def _parse_method(name: str, value: Any) -> Any:
     """Return a counting method from its name, or from an object with its name and parameters.
 
+    Args:
+        name: Name of the field, for messages.
+        value: The JSON value: ``"bisection"``, or ``{"bisection": {...}}``.
+
     Raises:
-        InvalidArgument: no method has this name.
+        InvalidArgument: no method has this name, or a parameter is unknown.
     """
     document = {value: {}} if isinstance(value, str) else value
     if not isinstance(document, Mapping) or len(document) != 1 or next(iter(document)) not in METHODS:
@@ -334,10 +409,15 @@ READERS: Mapping[Any, Callable[[str, Any], Any]] = MappingProxyType(
         CountingMethod: _parse_method,
     }
 )
+"""Parsers of fields by type hint. Each takes the name of the field, for messages, and its JSON value."""
 
 
 def _require_object(name: str, value: Any) -> Mapping[str, Any]:
     """Return `value` if it is a JSON object.
+
+    Args:
+        name: Name of the field, for messages.
+        value: The JSON value.
 
     Raises:
         InvalidArgument: the value is something else.

@@ -159,6 +159,11 @@ def choose_bound_fraction(setting: conversation.Setting, records: float) -> Frac
 def find_spare_records(setting: conversation.Setting, budget_fraction: Fraction, records: float) -> int:
     """Return the number of records that the noise of a bound may hide, for this budget fraction.
 
+    Args:
+        setting: Privacy loss and adjacency of the question.
+        budget_fraction: Fraction of the loss for the bounds.
+        records: Number of records, or an estimate of it.
+
     >>> from dpcurves.conversation import Setting
     >>> from dpcurves.privacy import EACH_RECORD, AddRemove, PrivacyLoss
     >>> setting = Setting(PrivacyLoss.pure(1), AddRemove(EACH_RECORD))
@@ -332,7 +337,11 @@ class ResidualPlot(ReleasedResult):
         return sample_points(self.density, (self.x_edges, self.y_edges), size, generator)
 
     def plot_density(self, ax: Axes | None = None) -> Axes:
-        """Plot the density as a heat map; return the axes."""
+        """Plot the density as a heat map; return the axes.
+
+        Args:
+            ax: Axes to draw on; None: a new figure, which gets a title.
+        """
         edges = self.x_edges, self.y_edges
         window, unseen = self.plotted_edges, self.unplotted_share
         axes = display.draw_residual_density(
@@ -360,8 +369,11 @@ class ResidualPlot(ReleasedResult):
 
     @classmethod
     def _from_json(cls, document: display.CurveDocument) -> ResidualPlot:
-        """Return the plot from a parsed JSON document. Raises `InvalidArgument` if density and edges do not fit
-        together."""
+        """Return the plot from a parsed JSON document.
+
+        Raises:
+            InvalidArgument: density and edges do not fit together in length.
+        """
         x_edges, y_edges = (np.asarray(document.arrays[name], dtype=np.float64) for name in ("x_edges", "y_edges"))
         density = _parse_rows(document.arrays["density"], len(y_edges) - 1)
         points = _parse_rows(document.arrays["points"], 2)
@@ -438,7 +450,12 @@ class ResidualPlotQuestion(TableQuestion):
         self._bounds(spare=0)
 
     def steps(self, setting: conversation.Setting) -> conversation.Needs[ResidualPlot]:
-        """Ask for the number of records, if that is private; bounds of predictions and residuals; an estimator."""
+        """Yield the queries: the number of records, if that is private; clipping bounds of predictions and of
+        residuals; then counts of both together, by the question's estimator. Return the plot.
+
+        Args:
+            setting: Loss and adjacency.
+        """
         budget = yield from choose_bound_budget(self.predicted, setting)
         across, upwards = self._bounds(budget.spare_records)
         width, first = yield from ask_for_bounds(across, budget.budget_fraction)
@@ -470,7 +487,14 @@ class ResidualPlotQuestion(TableQuestion):
 
     def _bounds(self, spare: int) -> tuple[CoverageQuery, CoverageQuery]:
         """Return the queries for the bounds of predictions and of residuals, each with the coverage of one axis;
-        `spare` records may be missed."""
+        `spare` records may be missed.
+
+        Args:
+            spare: Number of records that may lie beyond the bounds in addition.
+
+        Returns:
+            Query of predictions, and query of residuals.
+        """
         columns = (self.predicted, "unit_predicted"), (self.residual, "unit_residual")
         across, upwards = (
             build_coverage_query(column, getattr(self, name), self.coverage, spare_records=spare, name=name)
@@ -496,7 +520,14 @@ def bound_missed_records(bound: conversation.CoverageInterval, spare: int) -> fl
 def sample_points(
     density: FloatArray, edges: tuple[FloatArray, FloatArray], size: int, generator: np.random.Generator | None
 ) -> FloatArray:
-    """Return random points from a density that is uniform within each cell, of shape ``(size, 2)``."""
+    """Return random points from a density that is uniform within each cell, of shape ``(size, 2)``.
+
+    Args:
+        density: Density or count of each cell, none below 0, (x cells, y cells).
+        edges: Edges along x and along y.
+        size: Number of points.
+        generator: Random numbers; None: a fixed public seed.
+    """
     rng = public_generator(generator)
     cells = rng.choice(density.size, size, p=density.ravel() / density.sum())
     axes = []
@@ -580,7 +611,12 @@ class BinnedResiduals(GroupResult):
 
     @classmethod
     def from_counts(cls, groups: ScoreGroups, privacy: conversation.PrivacyStatement) -> BinnedResiduals:
-        """Return the residuals of released bins; NaN for a bin whose residual may be anything for a right model."""
+        """Return the residuals of released bins; NaN for a bin whose residual may be anything for a right model.
+
+        Args:
+            groups: Released counts of the bins, with sums of outcomes and predictions.
+            privacy: Privacy statement of the release.
+        """
         released = groups.group_counts
         privacy = privacy.with_notes(*notes_on_dependence(privacy))
         count = np.maximum(released.count, 0.0)
@@ -730,7 +766,12 @@ class BinnedResidualsQuestion(TableQuestion):
             MergePartitionQuery((Axis(self.score, self.grid),), self.min_records)
 
     def steps(self, setting: conversation.Setting) -> conversation.Needs[BinnedResiduals]:
-        """Ask for counts of both classes in bins of sufficient size; return the binned residuals."""
+        """Yield the queries: bins of the score that hold enough records, then counts of both classes and sums of
+        scores in each. Return the binned residuals.
+
+        Args:
+            setting: Loss and adjacency; a public number of records limits the number of bins.
+        """
         classes = parse_class_labels(self.label, self.pos_label, self.neg_label)
         min_records = self.min_records if self.min_records is not None else find_min_records(setting)
         bin_limit = self.bins

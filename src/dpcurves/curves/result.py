@@ -202,8 +202,8 @@ def require_label_mappings(columns: object, categories: object) -> None:
 
 @contextmanager
 def refuse_damaged() -> Iterator[None]:
-    """Replace an error of the code inside a ``with`` block, which reads a stored curve, by `InvalidArgument` about
-    damaged text.
+    """Context manager around code that reads a stored curve: errors of arithmetic, attributes, look-ups and types in
+    the block become `InvalidArgument`, which says that the text is damaged.
 
     Raises:
         ValueError: the code inside failed to read the text.
@@ -297,7 +297,15 @@ class CurveWarning(UserWarning):
 
 
 def notes_on_missing(releases: Iterable[Release]) -> tuple[str, ...]:
-    """Return a note on the share of missing records if it is at least `Tuning.noted_share`; no note for rehearsals."""
+    """Return a note on the share of missing records if it is at least `Tuning.noted_share`.
+
+    Args:
+        releases: Releases of a question. If several count missing records of the same columns, the one with the least
+            noise decides; rehearsals are skipped.
+
+    Returns:
+        One note, and reasons if they are released; () if few records are missing.
+    """
     # Several queries may count missing records of the same columns: the count with the least noise decides.
     best_releases: dict[tuple[str, ...], tuple[float, Release]] = {}
     for release in releases:
@@ -342,8 +350,12 @@ def notes_on_missing(releases: Iterable[Release]) -> tuple[str, ...]:
 
 
 def notes_on_reasons(release: Release) -> tuple[str, ...]:
-    """Return a note with the reasons why records are missing, each with its share, as far as their counts exceed the
-    noise."""
+    """Return a note with the reasons why records are missing, most frequent first, each with its share of the missing
+    records.
+
+    Returns:
+        One note; () if the release has no counts of reasons, or none exceeds its noise.
+    """
     noise = release.plan.reasons
     if noise is None or not release.reasons:
         return ()
@@ -365,7 +377,11 @@ def notes_on_reasons(release: Release) -> tuple[str, ...]:
 
 def notes_on_order(release: Release) -> tuple[str, ...]:
     """Return a note that records whose two times are out of order are among the missing ones, for a release of two
-    times."""
+    times.
+
+    Returns:
+        One note; () if the release compares no two times.
+    """
     axis = next((axis for axis in release.plan.query.axes if isinstance(axis, OrderedAxis)), None)
     if axis is None:
         return ()
@@ -377,7 +393,11 @@ def notes_on_order(release: Release) -> tuple[str, ...]:
 
 
 def notes_on_dependence(privacy: PrivacyStatement) -> tuple[str, ...]:
-    """Return a note if intervals for the population assume independent records, though a unit may have several."""
+    """Return a note if intervals for the population assume independent records, though a unit may have several.
+
+    Returns:
+        One note; () if each unit has one record.
+    """
     if privacy.rows_per_unit == 1:
         return ()
     return (
@@ -407,14 +427,18 @@ def notes_on_end_cells(
 def notes_on_crowded_ends(
     grid: Grid, known: NDArray[np.int64], below: FloatArray, noise: tuple[float, float]
 ) -> tuple[str, ...]:
-    """Return notes on a first or last cell that holds more records than its neighbours predict; see
-    `notes_on_end_cells`.
+    """Return notes on a first or last cell that holds more records than its neighbours predict, which suggests a grid
+    too narrow.
 
     Args:
         grid: Grid of the curve.
-        known: Indices of the counted edges.
-        below: Unbiased counts below these edges.
+        known: Indices of the counted edges, ascending.
+        below: Unbiased counts below these edges, (known edges,).
         noise: Standard deviations of the noise of the first and of the last cell.
+
+    Returns:
+        At most a few sentences, first cell first; () if values outside are counted apart or fewer than four edges are
+        known.
     """
     if grid.outside is Outside.APART or len(known) < 4:
         return ()
@@ -450,8 +474,8 @@ def _notes_on_split_cells(
 
     Args:
         grid: The grid of the cells.
-        known, below: See `notes_on_end_cells`.
-        noise: Standard deviations of the counts of both end cells.
+        known, below: Indices of the counted edges, ascending, and the counts below them.
+        noise: Standard deviations of the counts of the first and of the last cell.
         is_single: True for cells that hold a single value, shape ``(cells,)``.
     """
     edges = grid.edges
@@ -570,7 +594,15 @@ def notes_on_width(widths: FloatArray, where: str, mostly: str = "") -> tuple[st
 
 
 def notes_on_classes(release: Release, labels: Categories) -> tuple[str, ...]:
-    """Return a note that names the classes whose released count noise alone may explain; none for rehearsals."""
+    """Return a note that names the classes whose released count noise alone may explain; none for rehearsals.
+
+    Args:
+        release: Release of counts by class.
+        labels: The two or more classes, in the order of the counts.
+
+    Returns:
+        One note; () if all classes are significant or the release is a rehearsal.
+    """
     if release.allotment is None:
         return ()
     empty = find_empty_rows(Evidence.from_release(release).as_cell_counts(len(labels.values)))
@@ -645,7 +677,15 @@ OF_KIND = {
 
 
 def _describe_attribute(kind: type[Any], name: str) -> tuple[str, str]:
-    """Return the type annotation of an attribute, and the first paragraph of its documentation, for the JSON schema."""
+    """Return the type annotation of an attribute, and the first paragraph of its documentation, for the JSON schema.
+
+    Args:
+        kind: Class that has the attribute.
+        name: Name of the attribute, property or field.
+
+    Returns:
+        The annotation and the description; an empty text for each that is missing.
+    """
     annotation, description = "", ""
     for base in kind.__mro__:
         attribute = vars(base).get(name)
@@ -843,11 +883,10 @@ class ReleasedResult(Result, ABC):
             level: The confidence level of bands and intervals.
             population: Whether ends for the population are written as well.
             raw: Write text unchanged. Otherwise an apostrophe is put before a name or label that begins with ``=``,
-                ``+``, ``-``, ``@``, a tab or a line break, which a spreadsheet would run as a formula: see
-                `display.unescape_formula`.
-            suppress: A number is written as ``..``, with its ends, if the width of its interval for these records
-                exceeds this fraction of the number. The rule uses released numbers alone. It adds no protection: it
-                spares readers numbers that are mostly noise. JSON keeps them.
+                ``+``, ``-``, ``@``, a tab or a line break, which a spreadsheet would run as a formula.
+            suppress: None: all numbers are written. Otherwise a number is written as ``..``, with its ends, if the
+                width of its interval for these records exceeds this fraction of the number. The rule uses released
+                numbers alone. It adds no protection: it spares readers numbers that are mostly noise. JSON keeps them.
 
         Raises:
             ValueError: `suppress` is not above 0, or the result has no counts or sums with intervals.
@@ -858,13 +897,18 @@ class ReleasedResult(Result, ABC):
     def to_csv_text(
         self, *, level: float = 0.95, population: bool = True, suppress: float | None = None, raw: bool = False
     ) -> str:
-        """Return the text that `to_csv` writes; its arguments are explained there.
+        """Return the text that `to_csv` writes: a header line, then one line per row, with numbers and ends of
+        intervals.
 
         Args:
             level: The confidence level of bands and intervals.
             population: Whether ends for the population are written as well.
-            suppress: See `to_csv`.
-            raw: See `to_csv`.
+            suppress: Largest width of an interval as a fraction of its number; wider ones are written as ``..``. None:
+                all are written.
+            raw: Write text unchanged, without an apostrophe before names that a spreadsheet would run as a formula.
+
+        Raises:
+            ValueError: `suppress` is given, and the result has no counts or sums with intervals.
         """
         columns = self.columns_with_intervals(level=level, population=population, suppress=suppress)
         rows = max(map(len, columns.values()), default=0)
@@ -896,13 +940,14 @@ class ReleasedResult(Result, ABC):
     def to_workbook(
         self, picture: Axes, level: float = 0.95, population: bool = True, suppress: float | None = None
     ) -> bytes:
-        """Return the bytes of the workbook that `to_excel` writes, around a given plot.
+        """Return the bytes of the Excel workbook (.xlsx) that `to_excel` writes, around a given plot.
 
         Args:
             picture: Axes with the plot of the result.
             level: Confidence level of the intervals.
             population: Whether intervals for the population are included.
-            suppress: See `to_csv`.
+            suppress: Largest width of an interval as a fraction of its number; wider ones are shown as ``..``. None:
+                all are shown.
         """
         settings: dict[str, Any] = {"level": level, "population": population, "suppress": suppress}
         tables = [table for table in self.report_tables(**settings) if not table.is_detail]
@@ -933,7 +978,8 @@ class ReleasedResult(Result, ABC):
         Args:
             level: The confidence level of bands and intervals.
             population: Whether ends for the population are included.
-            suppress: See `to_csv`.
+            suppress: Largest width of an interval as a fraction of its number; wider ones are shown as ``..``. None:
+                all are shown.
 
         >>> import dpcurves as dp
         >>> ages = dp.cdf([3, 5, 8] * 1000, grid=dp.Grid(0, 10, cells=2), epsilon=99, adjacency=dp.REPLACE_ONE)
@@ -983,7 +1029,8 @@ class ReleasedResult(Result, ABC):
         Args:
             level: The confidence level of bands and intervals.
             population: Whether intervals for the population are included.
-            suppress: See `to_csv`.
+            suppress: Largest width of an interval as a fraction of its number; wider ones are shown as ``..``. None:
+                all are shown.
         """
         table = self.describe_table(level=level, population=population, suppress=suppress)
         # rows: a list is shown whole up to 400 rows, and a table that is not longer than 20 stands beside the plot
@@ -1016,7 +1063,15 @@ class ReleasedResult(Result, ABC):
         }
 
     def _facts_beside(self, tables: Sequence[display.ResultTable], suppress: float | None) -> list[tuple[str, str]]:
-        """Return the summary's rows of name and text, except rows that a table of `tables` lists."""
+        """Return the rows of the summary that no table beside the plot lists.
+
+        Args:
+            tables: Tables that are shown.
+            suppress: Largest width of an interval as a fraction of its number; None: nothing is suppressed.
+
+        Returns:
+            (name, text) pairs in the order of the summary.
+        """
         listed = {text for table in tables for text in table.list_names()}
         endings = tuple(f"{separator} {name}" for name in listed for separator in ":,")
         return [
@@ -1028,8 +1083,14 @@ class ReleasedResult(Result, ABC):
     def _format_columns(
         self, columns: dict[str, NDArray[Any]], interval_columns: Sequence[str], suppress: float | None
     ) -> dict[str, NDArray[Any]]:
-        """Return the columns as files have them: numbers with wide intervals suppressed, dates as text, declared
-        categories as numbers."""
+        """Return the columns as files have them: numbers with wide intervals suppressed, dates as text, categories that
+        were declared as numbers as numbers.
+
+        Args:
+            columns: Columns by name, (rows,) each.
+            interval_columns: Names of the columns with interval ends.
+            suppress: Largest width of an interval as a fraction of its number; None: nothing is suppressed.
+        """
         columns = self._suppress_columns(columns, interval_columns, suppress)
         for name, numbers in self._declared_numbers(columns).items():
             columns[name] = np.array([numbers[str(text)] for text in columns[name].tolist()], dtype=object)
@@ -1062,6 +1123,9 @@ class ReleasedResult(Result, ABC):
             columns: All columns by name.
             interval_columns: Names of all columns of interval ends.
             suppress: Largest width of an interval, relative to its number; None: nothing is suppressed.
+
+        Returns:
+            Columns by name, (rows,) each; those with ``..`` hold objects.
 
         Raises:
             InvalidArgument: the result has no counts or sums with intervals.
@@ -1176,7 +1240,7 @@ class ReleasedResult(Result, ABC):
     ) -> str:
         """Return the HTML summary around a given plot for readers of a page, with another title and a text if given.
 
-        Its notes are without advice to whoever asked the question: see `conversation.select_reader_notes`.
+        Notes are shown without the advice that they give to whoever asked the question.
 
         Args:
             picture: The plot, as SVG.
@@ -1184,7 +1248,8 @@ class ReleasedResult(Result, ABC):
             text: Text before the plot.
             level: The confidence level of intervals in its tables.
             population: Whether they include intervals for the population.
-            suppress: See `to_csv`.
+            suppress: Largest width of an interval as a fraction of its number; wider ones are shown as ``..``. None:
+                all are shown.
             links: Further facts, (text, file name), as links to the files unless the name is empty.
         """
         tables = self.report_tables(level=level, population=population, suppress=suppress)
@@ -1228,12 +1293,18 @@ class ReleasedResult(Result, ABC):
         return find_rest_names(self.privacy.notes)
 
     def _summary_rows(self, suppress: float | None) -> Sequence[tuple[str, str]]:
-        """Return the rows of the HTML summary, (name, text); classes with intervals leave out numbers whose interval
-        is wider than the fraction `suppress`."""
+        """Return the rows of the HTML summary, (name, text); classes with intervals show ``..`` where an interval is
+        wide.
+
+        Args:
+            suppress: Largest width of an interval as a fraction of its number; None: all numbers are shown.
+        """
         return self._summary()
 
     def _translate_title(self) -> str:
-        """Return the title in the language of the reader: see `use_language`."""
+        """Return the title in the language of the reader, which a ``with`` block of `use_language` sets; names of the
+        user stay.
+        """
         with self._keep_user_words():
             return translate(self._title())
 
@@ -1287,7 +1358,12 @@ OUR_WORDS = frozenset(
 
 
 def _list_user_words(document: Any) -> Iterator[str]:
-    """Yield the texts in a question's JSON values that are words of the user."""
+    """Yield the words of the user, such as names of columns and categories, in the JSON of a question.
+
+    Args:
+        document: JSON value: text, object or list; other values have no words. Values under keys of `OUR_WORDS` are
+            skipped.
+    """
     if isinstance(document, str):
         yield document
     elif isinstance(document, Mapping):
@@ -1336,7 +1412,13 @@ class SimulationCache:
         return {}
 
     def _compute_once(self, key: Hashable, generator: np.random.Generator | None, compute: Callable[[], Made]) -> Made:
-        """Return what `compute` returns: cached under `key`, or computed anew if a `generator` asks for new draws."""
+        """Return what `compute` returns: cached under `key`, or computed anew if a `generator` asks for new draws.
+
+        Args:
+            key: Key of the cache.
+            generator: Random numbers of the caller, which are not cached; None: the fixed public seed.
+            compute: Function that computes the value.
+        """
         if generator is not None:
             return compute()
         if key not in self._cache:
@@ -1450,8 +1532,15 @@ class IntervalResult(SimulationCache, ReleasedResult):
         return self._title()
 
     def _plot_at_level(self, level: float | None, *, population: bool, ax: Axes | None, name: str | None) -> Axes:
-        """Draw the result with bands or intervals at this level (None: without); return the axes. A note gives the
-        reason if bands are omitted: many points, or units of several records."""
+        """Draw the result with bands or intervals at this level (None: without); return the axes. A note under the plot
+        gives the reason if bands are omitted: many points, or units of several records.
+
+        Args:
+            level: Confidence level of bands or intervals; None: without.
+            population: Whether intervals for the population are drawn as well as those for these records.
+            ax: Axes to draw on; None: new ones.
+            name: Name of the result in the legend; None: the default.
+        """
         scopes = {
             scope: is_population for scope, is_population in self.scopes.items() if population or not is_population
         }
@@ -1478,7 +1567,9 @@ class IntervalResult(SimulationCache, ReleasedResult):
     def to_frame(self, *, level: float | None = None, population: bool = False) -> Any:
         """Return the numbers as a data frame; with a `level`, also the ends ``lower`` and ``upper`` of their intervals.
 
-        The ends are for these records, or, with `population`, for the population.
+        Args:
+            level: Confidence level of the intervals; None: no ends.
+            population: Whether the ends are for the population, not for these records.
         """
         return display.to_frame(self._columns_at(level, population=population))
 
@@ -1489,7 +1580,12 @@ class IntervalResult(SimulationCache, ReleasedResult):
 
     def _frame_columns(self, level: float | None, *, population: bool) -> dict[str, NDArray[Any]]:
         """Return the columns of `to_frame` as arrays. Libraries of data frames, which take long to import, are used
-        only for a class with a `to_frame` of its own."""
+        only for a class with a `to_frame` of its own.
+
+        Args:
+            level: Confidence level of the intervals; None: no ends.
+            population: Whether the ends are for the population.
+        """
         if type(self).to_frame is not IntervalResult.to_frame:
             return display.frame_columns(self.to_frame(level=level, population=population))
         columns = self._columns_at(level, population=population)
@@ -1551,7 +1647,8 @@ class IntervalResult(SimulationCache, ReleasedResult):
         Args:
             level: Confidence level of the intervals.
             population: Whether intervals for the population are included.
-            suppress: See `to_csv`.
+            suppress: Largest width of an interval as a fraction of its number; wider ones become ``..``. None: nothing
+                is suppressed.
         """
         columns = self._frame_columns(None, population=False)
         value_columns = set(columns)
@@ -1569,7 +1666,17 @@ class IntervalResult(SimulationCache, ReleasedResult):
     def _describe_ends(
         self, names: Sequence[str], words: Mapping[str, display.ColumnWords], level: float
     ) -> dict[str, display.IntervalEnds]:
-        """Return for each column of interval ends its column of numbers, its side, and the name of the interval."""
+        """Return for each column of interval ends its column of numbers, its side, and the name of the interval.
+
+        Args:
+            names: Columns of interval ends, such as ``lower`` and ``upper_population``.
+            words: Descriptions of the columns of numbers, by name.
+            level: Confidence level of the intervals.
+
+        Returns:
+            By column: the column of numbers it belongs to, its side (lower or upper), and the name of the interval.
+            Columns without a described column of numbers are left out.
+        """
         ends = dict[str, display.IntervalEnds]()
         for name in names:
             stem = name.removesuffix("_population")
@@ -1663,7 +1770,12 @@ class CompositeResult(IntervalResult):
 
     @classmethod
     def parse_members(cls, document: CurveDocument, kind: type[Any] | None = None) -> dict[str, Any]:
-        """Return the results inside a document by name: of the class `kind`, or of the class that wrote the first."""
+        """Return the results inside a document by name: of the class `kind`, or of the class that wrote the first.
+
+        Args:
+            document: Parsed JSON document.
+            kind: Class of the results; None: the class that wrote the first one.
+        """
         stored: Mapping[str, Any] = document.arrays["curves"]
         result_class = kind or find_result_class(next(iter(stored.values())))
         return {name: result_class.from_json(json.dumps(member)) for name, member in stored.items()}

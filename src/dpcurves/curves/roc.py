@@ -97,7 +97,11 @@ class CountsAbove:
         return cumulate_from_top(self.evidence.unbiased_cells)[:, self.cells_above]
 
     def simulate_noise(self, generator: np.random.Generator | None) -> FloatArray:
-        """Return simulated noise of `counts`: ``(draws, 2, measured)``."""
+        """Return simulated noise of `counts`: ``(draws, 2, measured)``.
+
+        Args:
+            generator: Random numbers; None: a fixed public seed.
+        """
         distribution, total = self.evidence.sums, self.evidence.total
         distribution_of_intervals = distribution.interval_distribution
         cells_above = distribution_of_intervals.cells - np.asarray(distribution_of_intervals.bounds)[::-1]
@@ -109,8 +113,14 @@ class CountsAbove:
     def band(
         self, rates: FloatArray, level: float, *, population: bool, generator: np.random.Generator | None
     ) -> RocBand:
-        """Return the ROC band at all thresholds, extended to contain the rates of the curve, ``(2, thresholds)``:
-        false positive, then true positive rates."""
+        """Return the ROC band at all thresholds; it always contains the curve.
+
+        Args:
+            rates: Rates of the curve, (2, thresholds): false positive, then true positive rates.
+            level: Probability that the band holds at all thresholds.
+            population: Whether it is for the population, not for these records.
+            generator: Random numbers; None: a fixed public seed.
+        """
         arguments = self.counts, self.simulate_noise(generator), rates[:, self.cells_above], level
         measured_band = (
             population_roc_band(*arguments, sampling_generator(generator)) if population else roc_band(*arguments)
@@ -287,7 +297,7 @@ class ROC(ClassTableResult):
         of them: a tenth of the error probability is spent on their number.
 
         With `population`, it is for the AUC of the population that the records were drawn from, which needs independent
-        units of one record each; for the sampling variance see `estimate_area_spread`.
+        units of one record each.
 
         The interval is 0 to 1 if noise alone can explain the counts of a class: the area may not exist then.
 
@@ -295,6 +305,9 @@ class ROC(ClassTableResult):
             level: Probability that the interval contains the AUC, between 0 and 1.
             population: Whether numbers of the population are meant, rather than those of these records.
             generator: Random numbers of the simulated noise; None: a fixed public seed.
+
+        Returns:
+            Lower and upper end, from 0 to 1.
 
         Raises:
             ValueError: `level` is not between 0 and 1; or, with `population`, a unit may have several records.
@@ -343,13 +356,24 @@ class ROC(ClassTableResult):
         return RocBand(*(ends.copy() for ends in band))
 
     def _band(self, level: float, population: bool, generator: np.random.Generator | None) -> RocBand:
-        """Return the band without looking into the cache of `band`."""
+        """Return the band without looking into the cache of `band`.
+
+        Args:
+            level: Probability that the band is right.
+            population: If True, the band is for the population.
+            generator: Random numbers of the simulation; None: from a fixed public seed.
+        """
         require_independent(self.privacy, population)
         rates = np.stack([self.fpr, self.tpr])
         return CountsAbove(self.evidence).band(rates, level, population=population, generator=generator)
 
     def _area_intervals(self, scopes: Mapping[str, bool], level: float | None) -> tuple[AreaInterval, ...]:
-        """Return the interval of the area for each of these scopes, with its legend text; none without a level."""
+        """Return the interval of the area for each of these scopes, with its legend text; none without a level.
+
+        Args:
+            scopes: By name: False for these records, True for the population.
+            level: Confidence level; None: no intervals.
+        """
         if level is None:
             return ()
         return tuple(
@@ -508,7 +532,14 @@ def _simulate_areas(
     evidence: Evidence, shares: FloatArray, draws: np.random.Generator, tied: BoolArray | None
 ) -> RankedClassCounts:
     """Return the unbiased counts of both classes with simulated noise, from which an interval of the area is
-    computed."""
+    computed.
+
+    Args:
+        evidence: Released counts of both classes.
+        shares: Likely shares of the cells in each class.
+        draws: Random numbers of the simulation.
+        tied: Cells whose scores are tied; None: not known.
+    """
     distribution = evidence.sums
     noise = [cells for cells, _ in distribution.simulate(evidence.total, choose_draws(distribution.cells), draws)]
     return RankedClassCounts(evidence.unbiased_cells, shares, noise, tied)
@@ -561,7 +592,17 @@ class SmoothAuc(ReleasedResult):
         return cls(fpr, binormal_tpr(fpr, auc), auc, privacy.with_notes(NO_INTERVAL), evidence)
 
     def binormal_tpr_at(self, fpr: ArrayLike) -> FloatArray:
-        """Return true positive rates of the binormal curve at any false positive rates."""
+        """Return true positive rates of the binormal curve at any false positive rates.
+
+        Args:
+            fpr: False positive rates from 0 to 1, (...).
+
+        Returns:
+            True positive rates, (...).
+
+        Raises:
+            InvalidArgument: a rate is no number from 0 to 1.
+        """
         try:
             rates = np.asarray(fpr, dtype=np.float64)
         except (TypeError, ValueError, OverflowError):  # texts, None, lists of several lengths, huge integers

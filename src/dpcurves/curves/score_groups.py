@@ -194,14 +194,22 @@ class ScoreGroups(ABC):
 
     @abstractmethod
     def simulate_noise(self, generator: np.random.Generator | None) -> GroupNoise:
-        """Return simulated noise of the counts and sums of the groups."""
+        """Return simulated noise of the counts and sums of the groups.
+
+        Args:
+            generator: Random numbers of the simulation; None: from a fixed public seed.
+        """
 
     @abstractmethod
     def to_json(self) -> dict[str, Any]:
         """Return question and releases of the groups as JSON values, the evidence of a result."""
 
     def simulate_draws(self, generator: np.random.Generator | None) -> tuple[GroupNoise, FloatArray]:
-        """Return simulated noise of the releases, and normal draws of the same shape for sampling."""
+        """Return simulated noise of the releases, and normal draws of the same shape for sampling.
+
+        Args:
+            generator: Random numbers of the simulation; None: from a fixed public seed.
+        """
         rng = public_generator(generator)
         noise = self.simulate_noise(rng)
         return noise, rng.standard_normal(noise.positive.shape)
@@ -216,7 +224,18 @@ class ScoreGroups(ABC):
         generator: np.random.Generator | None,
     ) -> FloatArray:
         """Return the intervals of the groups that `ends` computes, for these records or for the population:
-        ``(groups, 2)``."""
+        ``(groups, 2)``.
+
+        Args:
+            ends: Function that computes the intervals from counts and noise.
+            level: Confidence level of one interval.
+            privacy: Privacy statement, which says whether units are independent.
+            population: Whether they are for the population.
+            generator: Random numbers of the simulation; None: a fixed public seed.
+
+        Raises:
+            ValueError: for the population, a unit may have several records.
+        """
         require_independent(privacy, population)
         noise, normal = self.simulate_draws(generator)
         return ends(self.group_counts, noise, normal if population else None, level)
@@ -275,7 +294,11 @@ class MeasuredGroups(ScoreGroups):
         return np.asarray((count_noise**2).sum(axis=0) + (sum_noise**2).sum(axis=0))
 
     def simulate_noise(self, generator: np.random.Generator | None) -> GroupNoise:
-        """Return simulated noise of the counts and sums of the cells."""
+        """Return simulated noise of the counts and sums of the cells.
+
+        Args:
+            generator: Random numbers of the simulation; None: a fixed public seed.
+        """
         rng = public_generator(generator)
         distributions = (self.counts.sums, self.counts.total), (self.sums.sums, self.sums.total)
         simulated = (
@@ -384,7 +407,11 @@ class CountedGroups(ScoreGroups):
         return np.asarray(self._simulated_noise.residual_sum(self.group_counts.middle).var(axis=0))
 
     def simulate_noise(self, generator: np.random.Generator | None) -> GroupNoise:
-        """Return simulated noise of the counts and sums of the groups."""
+        """Return simulated noise of the counts and sums of the groups.
+
+        Args:
+            generator: Random numbers of the simulation; None: from a fixed public seed.
+        """
         distribution = self.counts.sums
         draws = choose_draws(distribution.rows * distribution.cells)
         chunks = distribution.simulate(self.counts.total, draws, public_generator(generator))

@@ -125,8 +125,15 @@ def load_measured_ratios() -> MeasuredRatios:
 
 
 def notes_on_joint_price(setting: Setting) -> tuple[str, ...]:
-    """Return one note: the ratio of errors to the errors of a separate question with the whole loss, measured at the
-    nearest loss and, if it is public, number of records."""
+    """Return a note on what it costs to release all metrics at once: how much larger errors are than those of separate
+    questions.
+
+    Args:
+        setting: Privacy loss and adjacency; under replace-one the number of records is public and is used.
+
+    Returns:
+        One note; its ratios were measured at the nearest loss and number of records.
+    """
     rows = _find_nearest_ratios(setting.loss, setting.adjacency)
     first = rows[0]
     records = f"{first.records:,}" if len(rows) == 1 else f"{first.records:,} to {rows[-1].records:,}"
@@ -290,7 +297,10 @@ class Scores(ClassTableResult):
             metric: The metric.
             level: The confidence level.
             population: Whether it is for the population, not for these records.
-            generator: The random numbers of the simulation.
+            generator: Random numbers of the simulation; None: a fixed public seed.
+
+        Returns:
+            Lower and upper end.
 
         Raises:
             ValueError: `level` is not between 0 and 1; the metric is unknown; or for the population, a unit may have
@@ -322,7 +332,15 @@ class Scores(ClassTableResult):
         return display.draw_numbers(values, shades=shades, **how)
 
     def key_columns(self, level: float, *, population: bool = True) -> dict[str, Any]:
-        """Return the number of records, and all metrics, the area under the ROC curve with its intervals."""
+        """Return the number of records, the value of every metric, and intervals for the area under the ROC curve.
+
+        Args:
+            level: Confidence level of the intervals.
+            population: Whether intervals for the population are included.
+
+        Returns:
+            Numbers by column name.
+        """
         limits = {
             of_population: self.interval(Metric.AUC, level, population=of_population)
             for of_population in interval_scopes(self.privacy, population=population).values()
@@ -502,8 +520,18 @@ class ScoresByCategory(ByCategory[Scores]):
     def _measure_category(
         self, name: Key, metric: Metric | str, level: float, population: bool, generator: np.random.Generator | None
     ) -> IntervalEstimate:
-        """Return the estimate of a metric in one category with its interval. Raises `InvalidArgument` for an unknown
-        category."""
+        """Return the estimate of a metric in one category, with its interval and its discretisation error.
+
+        Args:
+            name: Category.
+            metric: The metric.
+            level: Confidence level of the interval.
+            population: Whether the interval is for the population.
+            generator: Random numbers of the simulation; None: a fixed public seed.
+
+        Raises:
+            InvalidArgument: there is no such category.
+        """
         if name not in self:
             raise InvalidArgument(
                 "category", f"must be one of {', '.join(map(format_key, self))}, got {describe_value(name)}"

@@ -1,16 +1,15 @@
-"""Interpolation warning: a note if most records lie in one interval that a distribution function does not resolve.
+"""Note on interpolation in a private distribution function: most records lie in one interval that it does not resolve.
 
 An adaptive distribution function counts neighbouring cells together where few records seem to lie, and is interpolated
-linearly across them. If one such interval of several cells holds most records, these may be spread over it or all share
-one value, and the release does not show which. The note is written if
+linearly across them. If one such interval of several cells holds most records, they may be spread over it or all share
+one value, and the release does not show which. `note_on_straight_interval` takes the released counts, and returns the
+note with the remedy, to count each cell. The note is written if
 
     count of the interval - z * its noise  >  half of the records
     and no earlier round counted a part of the interval with small noise
 
-`note_on_straight_interval` takes the released counts and returns the note, with the remedy, to count each cell.
-
-Formal guarantees: the note is a function of released counts and public thresholds, so it loses nothing more
-(post-processing).
+Formal guarantees: no records are read and no budget is spent, because the note is a function of released counts and
+public thresholds (post-processing).
 """
 
 from __future__ import annotations

@@ -177,7 +177,8 @@ class Summary(IntervalResult):
         statistic: str = MEAN,
         tails: Tails | None = None,
     ) -> Summary:
-        """Return the summary of released counts and, if requested, sums and sums of squares; see the class.
+        """Return the summary (count, sum, mean, variance) of released counts and, if requested, sums and sums of
+        squares.
 
         Args:
             rounds: One to four releases in order: count, sum and sum of squares, each one row with one cell; then the
@@ -186,7 +187,7 @@ class Summary(IntervalResult):
             label: What the values are, as on the axis of a picture.
             privacy: The statement of what was spent.
             statistic: The number that was asked for.
-            tails: Released counts along both tails of the column, if there are any.
+            tails: Released counts along both tails of the column; None: bounds were declared, so that there are none.
         """
         middle = (bounds.lower + bounds.upper) / 2
         half_range = (bounds.upper - bounds.lower) / 2
@@ -266,7 +267,7 @@ class Summary(IntervalResult):
         bounds allow. The interval of the population variance holds for any distribution between the bounds, so it is
         conservative for most of them; if the variance was requested, counts of a few cells bound the variance of
         squares. The intervals of counts and sums are conservative as well if the number of records is private, because
-        it is then assumed to be Poisson. See `dpcurves.inference.moments`; all intervals allow for rounding.
+        it is then assumed to be Poisson. All intervals allow for rounding.
 
         If the bounds were found privately, the intervals of the sum and the mean hold for clipped and for all values:
         each end is extended by a bound of the excess of records beyond the clipping bound, from the counts of the tail,
@@ -276,7 +277,7 @@ class Summary(IntervalResult):
         Args:
             level: The coverage probability of each interval.
             population: Whether they are for the population, not for these records.
-            generator: The random numbers of the simulation.
+            generator: The random numbers of the simulation; None: a fixed public seed.
             draws: The number of simulated draws: levels close to 1 need more.
 
         Returns:
@@ -344,6 +345,13 @@ class Summary(IntervalResult):
     def mean_interval(self, level: float, *, population: bool = False) -> tuple[float, float]:
         """Return confidence limits of the mean; see `intervals`.
 
+        Args:
+            level: Confidence level, between 0 and 1.
+            population: If True, the limits are for the mean of the population.
+
+        Returns:
+            Lower and upper limit.
+
         Raises:
             ValueError: `level` is not between 0 and 1; for the population, a unit may have several records; or only the
                 count was released.
@@ -355,7 +363,14 @@ class Summary(IntervalResult):
     def _interval(
         self, statistic: str, level: float, *, population: bool, draws: int = SUMMARY_DRAWS
     ) -> tuple[float, float]:
-        """Return confidence limits of the statistic of this name; see `intervals`."""
+        """Return confidence limits of the statistic of this name; see `intervals`.
+
+        Args:
+            statistic: Name of the statistic.
+            level: Confidence level, between 0 and 1.
+            population: If True, the limits are for the population.
+            draws: Number of simulated draws.
+        """
         index = list(self.statistics).index(statistic)
         low, high = self.intervals(level, population=population, draws=draws)[index].tolist()
         return low, high
@@ -369,7 +384,12 @@ class Summary(IntervalResult):
         )
 
     def key_columns(self, level: float, *, population: bool = True) -> dict[str, Any]:
-        """Return all statistics by name, with the intervals of the requested statistic."""
+        """Return all statistics by name, with the intervals of the requested statistic.
+
+        Args:
+            level: Confidence level of the intervals.
+            population: If True, intervals for the population are included.
+        """
         limits = {
             of_population: self.interval(level, population=of_population)
             for of_population in interval_scopes(self.privacy, population=population).values()
@@ -405,8 +425,11 @@ class Summary(IntervalResult):
 
     @classmethod
     def _from_json(cls, document: display.CurveDocument) -> Summary:
-        """Return the summary from a parsed JSON document. Raises `InvalidArgument` if it lacks releases that the
-        statistic needs."""
+        """Return the summary from a parsed JSON document.
+
+        Raises:
+            InvalidArgument: releases that the statistic needs are missing.
+        """
         question, releases = document.question, document.releases
         statistic = question.get("statistic", MEAN)
         tails = None
@@ -432,7 +455,14 @@ class Summary(IntervalResult):
 
     def _summary_rows(self, suppress: float | None) -> list[tuple[str, str]]:
         """Return rows of texts: each statistic with its intervals; ``..`` where an interval is wider than the
-        fraction `suppress` of the number."""
+        fraction `suppress` of the number.
+
+        Args:
+            suppress: Largest width of an interval as a fraction of its number; None: nothing is suppressed.
+
+        Returns:
+            (name, text) pairs.
+        """
         ends = {
             scope: self.intervals(SUMMARY_LEVEL, population=is_population)
             for scope, is_population in self.scopes.items()
@@ -447,6 +477,11 @@ class Summary(IntervalResult):
 def format_with_intervals(value: float, ends: Mapping[str, Any], suppress: float | None = None) -> str:
     """Return a number with its intervals by scope as text; ``..`` if the first interval is wider than the fraction
     `suppress` of the number.
+
+    Args:
+        value: The number.
+        ends: Lower and upper end of an interval, by scope.
+        suppress: Fraction of the number; None: nothing is suppressed.
 
     >>> format_with_intervals(7.0, {"for these records": (5.0, 9.0)})
     '7 (95%: 5 to 9 for these records)'
@@ -493,7 +528,17 @@ class Tails:
     def largest_excess(
         self, level: float, draw: np.random.Generator, draws: int, *, population: bool
     ) -> tuple[float, float]:
-        """Return upper limits of what clipping added below and removed above, as sums of values: see `TailCounts`."""
+        """Return upper limits of what clipping added below and removed above, as sums of values over all records.
+
+        Args:
+            level: Probability that one limit holds.
+            draw: Random numbers of the simulation.
+            draws: Number of draws.
+            population: Whether limits are for the population.
+
+        Returns:
+            Limit below, (categories,) or a number, and limit above; infinite where counts are too few.
+        """
         noise = simulate_cell_noise(self.evidence.sums, self.evidence.total, draws, draw)[:, 0]
         counts = self.evidence.unbiased_cells[0]
         edges = list(tail_grid(self.lower_tail, self.upper_tail).edges)
@@ -515,7 +560,15 @@ class Tails:
 
     @classmethod
     def from_json(cls, stored: Mapping[str, Any], evidence: Evidence) -> Tails:
-        """Return the tails from the points that `points_to_json` wrote, and the released counts."""
+        """Return the tails from the points that `points_to_json` wrote, and the released counts.
+
+        Args:
+            stored: JSON object with the points below and above.
+            evidence: Released counts between these points.
+
+        Raises:
+            InvalidArgument: the distances do not rise, or points and counts differ in number.
+        """
         tails = [
             TailPoints(float(document["origin"]), tuple(map(float, document["points"])), int(document["bound"]))
             for document in (stored["below"], stored["above"])
@@ -592,7 +645,13 @@ class SummaryByCategory(ByCategory[Summary]):
 def _simulate_moments(
     rounds: tuple[Evidence, ...], draw: np.random.Generator, draws: int = SUMMARY_DRAWS
 ) -> ReleasedMoments:
-    """Return the released moments of values between -1 and 1, with `draws` draws of their noise."""
+    """Return the released moments of values between -1 and 1, with `draws` draws of their noise.
+
+    Args:
+        rounds: Releases of count, sum and sum of squares, as many as there are.
+        draw: Random numbers of the simulation.
+        draws: Number of draws.
+    """
     noises = [simulate_cell_noise(evidence.sums, evidence.total, draws, draw)[:, 0, 0] for evidence in rounds[:3]]
     return ReleasedMoments(
         _to_unit_moments([evidence.unbiased_cells[0, 0] for evidence in rounds[:3]]), _to_unit_moments(noises)
@@ -601,7 +660,13 @@ def _simulate_moments(
 
 def _simulate_spread(rounds: tuple[Evidence, ...], draw: np.random.Generator, draws: int) -> SquareScatter:
     """Return the scatter of squares, from the last release: counts of equal cells between the bounds, with simulated
-    noise."""
+    noise.
+
+    Args:
+        rounds: Releases of the rounds; the last has counts of equal cells.
+        draw: Random numbers of the simulation.
+        draws: Number of draws.
+    """
     counts = rounds[-1].unbiased_cells[0]
     noise = simulate_cell_noise(rounds[-1].sums, rounds[-1].total, draws, draw)[:, 0]
     return SquareScatter(np.linspace(-1.0, 1.0, len(counts) + 1), counts, noise, draw.standard_normal(noise.shape))
@@ -615,13 +680,23 @@ def _find_sum_limits(lower: float, upper: float, records: int | None) -> tuple[f
 
 
 def _clip_interval(ends: tuple[float, float], lowest: float, highest: float) -> tuple[float, float]:
-    """Return the interval, clipped to the possible values."""
+    """Return the interval, clipped to the possible values.
+
+    Args:
+        ends: Lower and upper end.
+        lowest: Smallest possible value.
+        highest: Largest possible value.
+    """
     return min(max(ends[0], lowest), highest), max(min(ends[1], highest), lowest)
 
 
 def _to_unit_moments(parts: list[Any]) -> Moments:
-    """Return counts, sums and sums of squares as moments of values between -1 and 1; a sum that was not released is
-    NaN, squares are None."""
+    """Return the released counts, sums and sums of squares as moments of values between -1 and 1; a sum that was not
+    released is NaN, squares are None.
+
+    Args:
+        parts: Counts; then sums and squares, in integer steps, if they were released.
+    """
     value = np.full_like(parts[0], nan) if len(parts) == 1 else np.asarray(parts[1]) / HALF_RANGE_STEPS
     square = None if len(parts) < 3 else (parts[2] / HALF_RANGE_STEPS**2 + parts[0]) / 2
     return Moments(np.asarray(parts[0]), value, square)
@@ -722,7 +797,11 @@ def accept_bounds(kind: Kind) -> Kind:
 
     @wraps(original_init)
     def init(self: Any, *args: Any, bounds: Sequence[float] | None = None, **named: Any) -> None:
-        """Initialise the question; `bounds` replaces `lower` and `upper`."""
+        """Initialise the question; `bounds` replaces `lower` and `upper`.
+
+        Args:
+            bounds: Lower and upper bound; None: they are given apart, or not at all.
+        """
         if bounds is not None:
             named["lower"], named["upper"] = require_bounds_pair(bounds)
         original_init(self, *args, **named)
@@ -842,7 +921,14 @@ class SumQuestion(_BoundedQuestion):
     STATISTIC: ClassVar[str] = SUM
 
     def budget_fractions(self, setting: Setting) -> tuple[Fraction, ...]:
-        """Return the budget fractions of counts and sums with the smallest noise of the sum for these bounds."""
+        """Return the budget fractions of counts and sums with the smallest noise of the sum for these bounds.
+
+        Args:
+            setting: Loss, whose family of noise decides the optimum.
+
+        Returns:
+            Fraction for the count, and fraction for the sum; they add up to 1.
+        """
         # Minimise the variance of half * distances + middle * count. Under pure privacy noise standard deviations are
         # inverse to the budget fractions, under zero-concentrated privacy noise variances are.
         middle = abs(self.lower + self.upper)
@@ -907,7 +993,13 @@ class VarianceQuestion(_BoundedQuestion):
     def _choose_later_fractions(
         self, shares: tuple[Fraction, ...], records_per_category: float, setting: Setting
     ) -> tuple[Fraction, ...]:
-        """Return the budget fractions of sums, squares and, if there are many records, counts of a few cells."""
+        """Return the budget fractions of sums, squares and, if there are many records, counts of a few cells.
+
+        Args:
+            shares: Budget fractions of the rounds after the counts, for few records.
+            records_per_category: Average number of records of a category.
+            setting: Privacy loss and trust model of the question.
+        """
         # signal-to-noise ratio from which a few cells are counted; see `Tuning.spread_cells`
         has_many_records = records_per_category >= 2000.0 * count_noise_deviation(setting.loss, setting)
         return LARGE_VARIANCE_FRACTIONS if has_many_records and self._can_count_cells else shares
@@ -1003,11 +1095,22 @@ def _ask_summary(
     notes: Sequence[str] = (),
     tails: Sequence[Tails] = (),
 ) -> Needs[Any]:
-    """Ask for counts; then for sums, squares and cells with the budget fractions that `choose_later_fractions`
-    returns for the counts; return a summary, or one by category.
+    """Yield the queries of a mean, sum or variance: counts; then sums, squares and cells, as far as the statistic needs
+    them. Return a summary, or one by category.
 
     Formal guarantees: the later rounds share the remaining budget, for any counts, so pure losses and rho add up to the
     charged loss (Dwork and Roth 2014, section 3.5; Bun and Steinke 2016, Lemma 2.3).
+
+    Args:
+        by: Columns of categories; None: no groups.
+        axis: The column, with its clipping bounds as a grid of one cell.
+        count_fraction: Budget fraction of the counts.
+        choose_later_fractions: Function of the released counts that returns the budget fractions of the later queries.
+        label: Label of the values.
+        statistic: Name of the statistic.
+        earlier_releases: Releases that found the bounds.
+        notes: Notes for the result.
+        tails: Released counts of the tails, one per category; empty: bounds were declared.
     """
     axes = prepend_category_axes(by, axis)
     beyond_releases = list[Release]()

@@ -1,7 +1,8 @@
 """Verify a claim about a regression coefficient on confidential records, by subsample and aggregate.
 
 An analyst who fitted a regression to synthetic or older data asks whether the coefficient has the same sign, or lies in
-the same interval, on the confidential records (`VerifyQuestion`):
+the same interval, on the confidential records. `VerifyQuestion` has the regression and the claim; a session answers it
+with a `Verification`, the noisy share of subsets that confirm the claim:
 
 1. Units are assigned to disjoint subsets by a keyed hash, and the regression is fitted in each subset.
 2. A subset confirms the claim if its coefficient lies strictly between `above` and `below`.
@@ -52,14 +53,17 @@ from .question import TableQuestion, build_privacy_statement, require_independen
 from .result import EACH, IntervalResult, PlotArguments
 
 OF_FEW = "fewer than 20 subsets: one that is confirmed or not moves the share by 5% or more"
+"""Note on a small number of subsets."""
 UNSURE = add_advice(
     "noise leaves it open whether more than half of the subsets confirm", "more subsets, or a larger loss, tell more"
 )
+"""Note on a posterior probability between 0.05 and 0.95."""
 NO_FIT = add_advice(
     "a fit that does not exist confirms nothing: where a subset has few records of a class, or predictors tell the "
     "classes apart without error, the share is low though the effect is strong",
     "try fewer subsets",
 )
+"""Note on a low share of logistic regressions."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -142,6 +146,13 @@ class Verification(IntervalResult):
         Its coverage probability is at least `level`. With `population`, it is for the probability that a random subset
         of this size confirms the claim, and includes binomial sampling.
 
+        Args:
+            level: Least probability that the interval holds the share, between 0 and 1.
+            population: Whether the population is meant, rather than these subsets.
+
+        Returns:
+            Lower and upper endpoint, as shares from 0 to 1.
+
         Raises:
             ValueError: `level` is not between 0 and 1; or, with `population`, a unit has several records.
         """
@@ -162,7 +173,12 @@ class Verification(IntervalResult):
         return self.evidence.values[0], self.subsets, self.evidence.sums.parts[0].noise
 
     def _plot(self, shades: Sequence[Any], /, **how: Unpack[PlotArguments]) -> Any:
-        """Draw the share with its interval, and the probability without one; return the axes."""
+        """Draw the share with its interval, and the probability without one; return the axes.
+
+        Args:
+            shades: Intervals of the share, one `Shade` for these records and perhaps one for the population.
+            how: Privacy statement, axes and name in the legend (`PlotArguments`).
+        """
         values = {"subsets that confirm": self.share, "chance that over half do": self.probability}
         shades_of_share = [
             Shade(np.append(lower, np.nan), np.append(upper, np.nan), label) for lower, upper, label in shades
@@ -170,7 +186,7 @@ class Verification(IntervalResult):
         return display.draw_numbers(values, shades=shades_of_share, **how)  # the probability has no interval
 
     def _columns(self) -> dict[str, Any]:
-        """Return the columns of the data frame, one row: share, probability, subsets."""
+        """Return the columns of the data frame, each of one row: share, probability, number of subsets."""
         return {
             "share": np.array([self.share]), "probability": np.array([self.probability]),
             "subsets": np.array([self.subsets]),
@@ -182,7 +198,11 @@ class Verification(IntervalResult):
 
     @classmethod
     def _from_json(cls, document: display.CurveDocument) -> Verification:
-        """Return the result from a parsed JSON document. Raises `InvalidArgument` without a number of subsets."""
+        """Return the result from a parsed JSON document.
+
+        Raises:
+            InvalidArgument: the number of subsets is missing or below 2, or the claim is too long.
+        """
         question, (evidence,) = document.question, document.releases
         subsets = int(question["subsets"])
         claim = str(question["claim"])
@@ -239,6 +259,12 @@ class VerifyQuestion(TableQuestion):
     model: str = "the claim is taken as public"
 
     def __post_init__(self) -> None:
+        """Parse the fields, and check that the model has the coefficient and that a limit is claimed.
+
+        Raises:
+            InvalidArgument: no coefficient has this name, both limits are missing, or the query refuses a field.
+            WrongArgumentType: a field has another type.
+        """
         object.__setattr__(
             self, "columns", require_sequence("columns", self.columns, "a tuple of NumericColumn and Categories")
         )
@@ -257,7 +283,11 @@ class VerifyQuestion(TableQuestion):
         self._query()
 
     def steps(self, setting: Setting) -> Needs[Verification]:
-        """Ask for the noisy number of subsets that confirm the claim; return the verification."""
+        """Ask for the noisy number of subsets that confirm the claim; return the verification.
+
+        Args:
+            setting: Public loss and adjacency; not used.
+        """
         release = yield from ask_workload(SingleQueryWorkload(self._query()), ALL)
         privacy = build_privacy_statement([release], self.model)
         of_classes = isinstance(self.outcome, Categories)
@@ -306,10 +336,15 @@ class VerifyQuestion(TableQuestion):
         )
 
     def __str__(self) -> str:
+        """Return the question in words, with the claim and the number of subsets."""
         return f"verification of {self._claim()} in {self.subsets} subsets"
 
 
 def _format_coefficient(coefficient: tuple[str, Category | None]) -> str:
-    """Return the name of a coefficient: the column, and its category if it has categories."""
+    """Return the name of a coefficient for messages, such as "age" or "sex=F".
+
+    Args:
+        coefficient: The column, and its category; None for a column of numbers.
+    """
     column, level = coefficient
     return column if level is None else f"{column}={level}"

@@ -79,6 +79,12 @@ class View:
     base: View | None = None
 
     def __post_init__(self) -> None:
+        """Parse the filter and the expressions of the derived columns to canonical texts.
+
+        Raises:
+            WrongArgumentType: a field has another type.
+            InvalidArgument: the filter or an expression is invalid.
+        """
         require_type("name", self.name, str, "a text")
         require_type("columns", self.columns, Mapping, "a mapping from names to expressions, as in {'pay': 'a / b'},")
         object.__setattr__(self, "where", parse_filter("where", self.where))
@@ -95,11 +101,11 @@ class View:
         """Return the view that a mapping describes.
 
         Args:
-            stored: Name, filter, columns and base.
+            stored: The entry ``name``, and perhaps ``where``, ``columns`` and ``base``, the name of another view.
             views: Views that may serve as its base, by name.
 
         Raises:
-            ValueError: a field is unknown or missing, or the base is not among these views.
+            ValueError: a field is unknown, ``name`` is missing, or the base is not among these views.
 
         Example:
             >>> View.from_dict({"name": "adults", "where": "age >= 18"}, {}).where
@@ -157,7 +163,17 @@ class View:
         return format_expression(parse_expression(" AND ".join(f"({text})" for text in texts))) if texts else ""
 
     def expand(self, text: str | None) -> str:
-        """Return an expression in columns of the table, in which derived columns are written out; empty for None."""
+        """Return an expression in columns of the table, in which derived columns are written out.
+
+        Args:
+            text: An expression that may name derived columns of this view and of its base; None: no expression.
+
+        Returns:
+            The canonical text of the expression; empty for None.
+
+        Raises:
+            ValueError: the text is no expression, or becomes too long.
+        """
         if text is None:
             return ""
         derived = {} if self.base is None else {name: self.base._expand_name(name) for name in self.base._all_columns}
@@ -166,7 +182,9 @@ class View:
         return format_expression(_replace_columns(parse_expression(text), nodes))
 
     def _expand_name(self, name: str) -> str:
-        """Return the expression of a derived column in columns of the table; other names unchanged."""
+        """Return the expression of a derived column in columns of the table; a name of another column is returned
+        unchanged.
+        """
         return self.expand(format_expression(ColumnName(name))) if name in self._all_columns else name
 
     @property
@@ -175,11 +193,19 @@ class View:
         return frozenset(self.columns) | (frozenset() if self.base is None else self.base._all_columns)
 
     def _expand_base(self, text: str | None) -> str:
-        """Return an expression of this view in columns of the table."""
+        """Return an expression of this view with the derived columns of its base written out; empty for None."""
         return (text or "") if self.base is None or not text else self.base.expand(text)
 
     def _expand_field(self, value: Any) -> Any:
-        """Return a field of a question with the derived columns that it names written out."""
+        """Return one field of a question with the derived columns that it names written out.
+
+        Args:
+            value: A text is the name of a column or an expression. Tuples, questions within the question, and objects
+                with a field ``column`` are expanded in turn. Anything else is returned unchanged.
+
+        Raises:
+            InvalidArgument: a model reads a derived column.
+        """
         if isinstance(value, str):
             is_derived = value in self._all_columns or LOOKS_LIKE_AN_EXPRESSION.search(value)
             return self._expand_column(value) if is_derived else value
@@ -210,7 +236,7 @@ class View:
                 )
 
     def _expand_column(self, text: str) -> str:
-        """Return a column or an expression in columns of the table; a text that is none is returned unchanged."""
+        """Return a column or an expression in columns of the table; a text that is neither is returned unchanged."""
         if text in self._all_columns:
             return self._expand_name(text)
         try:
@@ -241,8 +267,14 @@ def parse_view_definitions(definitions: Mapping[str, str]) -> dict[str, View]:
     views: dict[str, View] = {}
 
     def parse_view(name: str, followers: tuple[str, ...]) -> View:
-        """Return the stored view of this name. `followers` are the views that are based on it, so that a circle is
-        refused.
+        """Return the stored view of this name, and add it to `views`.
+
+        Args:
+            name: Name of a stored view.
+            followers: Names of the views that are based on it, by which a circle is noticed.
+
+        Raises:
+            InvalidArgument: the views form a circle, or a base is not stored.
         """
         if name in followers:
             raise InvalidArgument("base", f"{name!r} would be based on itself; name another base")
@@ -262,17 +294,26 @@ def define_view(view: View, *, may_replace: bool = False) -> Callable[[Mapping[s
     """Return a function that a ledger calls to add a view to the stored definitions; nothing is stored here.
 
     The function takes the stored definitions by name, and returns the name of the view and its definition as the text
-    to store under this name. Adding a view that is stored with the same text is allowed. The function raises
-    `InvalidArgument` if another view has this name and `may_replace` is false, if the base is not stored with its text,
-    or if views would be based on each other.
+    to store under this name. Adding a view that is stored with the same text is allowed.
 
     Args:
         view: The view.
         may_replace: If True, a stored view of the same name is replaced. Views based on it then follow its new text.
+
+    Raises:
+        InvalidArgument: by the returned function: another view has this name and `may_replace` is false; the base is
+            not stored with its text; or views would be based on each other.
     """
 
     def change(definitions: Mapping[str, str]) -> tuple[str, str]:
-        """Return the name of the view and the definition to store under it; raise if the view cannot be added."""
+        """Return the name of the view and the definition to store under it.
+
+        Args:
+            definitions: The stored definitions, by name.
+
+        Raises:
+            InvalidArgument: the view cannot be added.
+        """
         stored = parse_view_definitions(definitions)
         if view.base is not None and stored.get(view.base.name) != view.base:
             raise InvalidArgument(
@@ -294,15 +335,25 @@ def remove_view(name: str) -> Callable[[Mapping[str, str]], tuple[str, str]]:
     """Return a function that a ledger calls to remove a view from the stored definitions; nothing is removed here.
 
     The function takes the stored definitions by name, and returns the pair of the name and an empty text, by which the
-    ledger marks the name as removed. The function, not `remove_view`, raises `InvalidArgument` if no view of this name
-    is stored, or if another stored view is based on it.
+    ledger marks the name as removed.
 
     Args:
         name: Name of the view.
+
+    Raises:
+        InvalidArgument: by the returned function: no view of this name is stored, or another stored view is based on
+            it.
     """
 
     def change(definitions: Mapping[str, str]) -> tuple[str, str]:
-        """Return the name of the view and an empty definition, which removes it; raise if it cannot be removed."""
+        """Return the name of the view and an empty definition, which removes it.
+
+        Args:
+            definitions: The stored definitions, by name.
+
+        Raises:
+            InvalidArgument: the view is not stored, or another view is based on it.
+        """
         stored = parse_view_definitions(definitions)
         find_view(name, stored)
         follower = next((view.name for view in stored.values() if view.base and view.base.name == name), None)
@@ -316,8 +367,12 @@ def remove_view(name: str) -> Callable[[Mapping[str, str]], tuple[str, str]]:
 def find_view(name: object, views: Mapping[str, View]) -> View:
     """Return the view with this name.
 
+    Args:
+        name: The name; anything but a text is refused.
+        views: Views by name.
+
     Raises:
-        InvalidArgument: no view has it.
+        InvalidArgument: no view has this name. The message lists the names.
     """
     if not isinstance(name, str) or name not in views:
         listed = ", ".join(views) or "none is defined"
@@ -326,7 +381,12 @@ def find_view(name: object, views: Mapping[str, View]) -> View:
 
 
 def _replace_columns(node: Node, nodes: Mapping[str, Node]) -> Node:
-    """Return an expression in which columns are replaced by expressions, all at once."""
+    """Return an expression in which columns are replaced by expressions, all at once.
+
+    Args:
+        node: The expression as a syntax tree.
+        nodes: Expression for each replaced column, by name. Their own columns are not replaced again.
+    """
     if isinstance(node, ColumnName):
         return nodes.get(node.name, node)
     if isinstance(node, Call):

@@ -189,7 +189,8 @@ def ask_weight_sums(
         use: What will be read from the first sums, whose noise is small for that use.
 
     Returns:
-        Both releases, and the first slot of each group. Squared weights get the budget fraction `SQUARES_FRACTION`.
+        Release of the weights, release of the squared weights, and the index of the first cell of each group. Squared
+            weights get the budget fraction `SQUARES_FRACTION`.
     """
     release = yield from ask_workload(SingleQueryWorkload(WeightQuery(axes, weights, use)), 1 - SQUARES_FRACTION)
     axis = axes[-1]
@@ -320,8 +321,19 @@ class WeightedShares(PrefixShares):
     def simulate_sampling_errors(
         self, likely: FloatArray, records: int, bounds: IntArray, draws: int, generator: np.random.Generator
     ) -> FloatArray:
-        """Return simulated sampling errors of the weight between bounds, in effective records, (draws, bounds - 1),
-        from sums of weights and of squared weights."""
+        """Return simulated sampling errors of the weight between bounds, with the variance that sums of squared weights
+        show.
+
+        Args:
+            likely: Estimated weight between bounds, none below 0, (bounds - 1,).
+            records: Without effect: the effective number of records is computed from the weights.
+            bounds: Indices of cells where the intervals begin, and the end of the last one.
+            draws: Number of simulated samples.
+            generator: Random numbers of the simulation.
+
+        Returns:
+            Errors in effective records, (draws, bounds - 1).
+        """
         scatter = np.add.reduceat(self._scatter_by_slot, bounds[:-1]) / np.diff(bounds)
         equivalent_records = np.maximum(likely, 0.0) / scatter
         total = max(round(float(equivalent_records.sum())), 1)
@@ -467,6 +479,11 @@ class WeightedHistogram(CdfHistogram):
 
         Those of records of equal weight are scaled: with the shares p of the weight and q of the squared weights in a
         span, the excess ``sum w (1[in] - p)`` has the relative variance ``((1 - p)^2 q + p^2 (1 - q)) / (p (1 - p))``.
+
+        Args:
+            shares: Shares of the weight below the measured edges.
+            draws: Number of draws.
+            generator: Random numbers of the simulation.
         """
         errors = super()._simulate_sampling_errors(shares, draws, generator)
         p = np.clip(self._spans.sum_spans(shares), 1e-9, 1 - 1e-9)
@@ -546,11 +563,14 @@ class WeightedCDF(CDF):
         """Return the share of the weight in each bin: a number of bins of about equal width, or bins between given
         edges. Costs no budget.
 
-        Warns:
-            CurveWarning: edges were moved.
+        Args:
+            bins: Number of bins, or their edges in rising order.
 
         Raises:
             ValueError: as `CDF.histogram`.
+
+        Warns:
+            CurveWarning: edges were moved.
 
         >>> import dpcurves as dp
         >>> given = {"weight": [1, 1, 4] * 500, "weight_cap": 4, "epsilon": 100, "adjacency": dp.REPLACE_ONE}
@@ -722,6 +742,9 @@ def ask_weighted_shares(
         note_thresholds: The smallest share of the weight outside of the cells that a note mentions.
         describe_sums: Function that returns further notes on the unbiased sums of weights over the cap, (slots,),
             of all categories; not called in a rehearsal.
+
+    Returns:
+        One result, or results by category if the question names categories.
     """
     weights = Weights(question.weight, question.weight_cap)
     axes = prepend_category_axes(question.by, axis)

@@ -307,8 +307,12 @@ class AutoRangeWeightedSummaryQuestion(TableQuestion):
         )
 
     def steps(self, setting: Setting) -> Needs[Any]:
-        """Ask the pilot queries and for the sum of weights, then for weighted sums between the bounds chosen by
-        both."""
+        """Yield the pilot queries and the sum of weights, which choose the clipping bounds, then the weighted sums
+        between these bounds; return the summary, or one by category.
+
+        Args:
+            setting: Loss and adjacency of the question.
+        """
         pilot_counts = yield from ask_pilot_queries(self.column)
         pilot = PilotEstimate.from_pilot_queries(pilot_counts, setting)
         remaining_fraction = ALL - PILOT_FRACTION
@@ -379,7 +383,8 @@ def _note_on_cells(pilot: PilotEstimate, grid: Grid, label: str, weights: Weight
         grid: The chosen cells.
         label: Label of the axis.
         weights: Column of weights, with its cap.
-        sums: Unbiased sums of weights in all slots, divided by the cap, shape (slots,).
+        sums: Unbiased sums of weights in all cells, with those below and above at the ends, divided by the cap,
+            (slots,).
     """
     bounds = format_range(grid.lower, grid.upper, label)
     if not pilot.is_significant:
@@ -392,7 +397,13 @@ def _note_on_cells(pilot: PilotEstimate, grid: Grid, label: str, weights: Weight
 
 
 def _note_on_bounds(pilot: PilotEstimate, lower: float, upper: float) -> str:
-    """Return a note on the chosen clipping bounds, from released numbers."""
+    """Return a note on the chosen clipping bounds, from released numbers.
+
+    Args:
+        pilot: Estimate from the pilot queries.
+        lower: Lower bound that was chosen.
+        upper: Upper bound that was chosen.
+    """
     bounds = format_number(lower), format_number(upper)
     if not pilot.is_significant:
         return NOTHING.format(BESIDE.format("bounds", *bounds))

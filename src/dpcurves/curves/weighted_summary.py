@@ -220,7 +220,7 @@ class WeightedSummary(Summary):
         Args:
             level: The coverage probability of each interval.
             population: Whether they are for the population, not for these records.
-            generator: The random numbers of the simulation.
+            generator: The random numbers of the simulation; None: a fixed public seed.
             draws: The number of simulated draws: levels close to 1 need more.
 
         Raises:
@@ -258,7 +258,17 @@ class WeightedSummary(Summary):
         return np.stack([np.fmin(lower, values), np.fmax(upper, values)], axis=1)
 
     def _count_interval(self, level: float, rng: np.random.Generator, draws: int, *, population: bool) -> FloatArray:
-        """Return confidence limits of a weighted count alone, (1, 2); see `intervals`."""
+        """Return confidence limits of the sum of weights, if no other statistic was released.
+
+        Args:
+            level: Probability that the interval holds.
+            rng: Random numbers of the simulation.
+            draws: Number of draws.
+            population: Whether it is for the population.
+
+        Returns:
+            Lower and upper end, (1, 2).
+        """
         caps = _sum_weights(self.rounds)
         release = self.rounds[0]
         squares = self._squared_weights
@@ -308,8 +318,11 @@ class WeightedSummary(Summary):
 
     @classmethod
     def _from_json(cls, document: display.CurveDocument) -> WeightedSummary:
-        """Return the summary from a parsed JSON document. Raises `InvalidArgument` unless it has four releases, or
-        two of a weighted count."""
+        """Return the summary from a parsed JSON document.
+
+        Raises:
+            InvalidArgument: there are not four releases, or two of a weighted count.
+        """
         question, rounds = document.question, document.releases
         if len(rounds) != len(COUNT_FRACTIONS if question["statistic"] == COUNT else ROUND_FRACTIONS):
             raise InvalidArgument(
@@ -323,7 +336,14 @@ class WeightedSummary(Summary):
         return cls.from_weighted_counts(rounds, bounds, question["label"], document.privacy, weights, center, statistic)
 
     def _summary_rows(self, suppress: float | None) -> list[tuple[str, str]]:
-        """Return the rows of `Summary`, and a row on the design effect."""
+        """Return the rows of `Summary`, and a row on the design effect.
+
+        Args:
+            suppress: Fraction of a number whose interval may not be wider; None: nothing is suppressed.
+
+        Returns:
+            Pairs of a description and a text.
+        """
         return [*super()._summary_rows(suppress), ("design effect", format_number(self.design_effect, 0.1))]
 
 
@@ -502,7 +522,12 @@ class WeightedSummaryQuestion(TableQuestion):
         return Axis(self.column, build_bounds_cell(self.lower, self.upper))
 
     def steps(self, setting: Setting) -> Needs[Any]:
-        """Ask for sums of weights, of weighted values, of squared weights, and of their spread about the means."""
+        """Yield the queries of a weighted mean or sum: sums of weights, of weighted values, of squared weights, and of
+        the weighted spread about the means. A weighted count needs the first and the third only.
+
+        Args:
+            setting: Without effect: the budget fractions are fixed.
+        """
         if self.statistic == COUNT:
             axes = prepend_category_axes(self.by, self._axis)
             weights = Weights(self.weight, self.weight_cap)
@@ -528,7 +553,13 @@ def _format_label(column: str, measured_in: str) -> str:
 
 
 def ask_weights(question: WeightedSummaryQuestion, axis: Axis, budget_fraction: Fraction) -> Needs[Release]:
-    """Ask for the sum of the weights of all records with a value on this axis of one cell, by category."""
+    """Ask for the sum of the weights of all records with a value on this axis of one cell, by category.
+
+    Args:
+        question: The question, with its weights and categories.
+        axis: Axis of a single cell.
+        budget_fraction: Fraction of the loss to spend.
+    """
     axes = prepend_category_axes(question.by, axis)
     weights = Weights(question.weight, question.weight_cap)
     return (yield from ask_workload(SingleQueryWorkload(WeightQuery(axes, weights, CountUse.CELLS)), budget_fraction))
@@ -547,7 +578,7 @@ def ask_between(
         question: The weights, the statistic and the categories.
         axis: The column with one cell between the clipping bounds.
         weight: The release of the sum of weights with `WEIGHT_FRACTION` of the budget, if it was asked before the
-            bounds were chosen: it does not depend on them.
+            bounds were chosen, on which it does not depend; None: it is asked here.
         earlier: The releases that chose the bounds.
         notes: Further notes of the result.
     """

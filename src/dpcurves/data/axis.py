@@ -102,6 +102,12 @@ class Predictor(ABC):
     def predict(self, table: Any) -> FloatArray:
         """Return the values for a public table, a data frame or a mapping. Ask questions about confidential tables.
 
+        Args:
+            table: Public table with the model's columns.
+
+        Returns:
+            Predictions, (records,); NaN where a column is missing a value.
+
         Raises:
             ValueError: a column is missing.
         """
@@ -174,7 +180,13 @@ def _encode_column(values: Any, categories: tuple[str | int | float | bool, ...]
 
 
 def _find_category(value: Any, texts: dict[str, float], numbers: dict[float, float]) -> float:
-    """Return the index of a value among the text categories, else among the numeric ones, else NaN."""
+    """Return the index of a value among the text categories, else among the numeric ones, else NaN.
+
+    Args:
+        value: Value of a record.
+        texts: Index of each category by its text.
+        numbers: Index of each numeric category by its number.
+    """
     number = _to_number(value)
     without_point = str(int(number)) if not isinstance(value, str) and number.is_integer() else ""
     return next((texts[name] for name in (str(value), without_point) if name in texts), numbers.get(number, np.nan))
@@ -586,7 +598,11 @@ def _name_other(names: Sequence[Category]) -> str:
 
 
 def parse_category(name: str, declared: Any) -> Category:
-    """Return a declared category as Python text, number or truth value. `name` is the argument for error messages.
+    """Return a declared category as Python text, number or truth value.
+
+    Args:
+        name: Name of the argument, for the message.
+        declared: The category; scalars of NumPy are converted.
 
     Raises:
         TypeError: the category has another type, such as a date, bytes, an enum member or a tuple. No value equals it.

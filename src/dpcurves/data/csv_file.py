@@ -74,6 +74,12 @@ class CsvFile:
     dates: str | None = None
 
     def __post_init__(self) -> None:
+        """Check the declared format; the file itself is not opened.
+
+        Raises:
+            InvalidArgument: a part of the format is not supported.
+            WrongArgumentType: the file is neither a path nor bytes.
+        """
         if not isinstance(self.file, str | Path | bytes):
             raise WrongArgumentType(
                 "file", f"a path or the bytes of a file are needed, as in 'visits.csv', got {describe_value(self.file)}"
@@ -161,6 +167,6 @@ def is_text_file(path: str | PathLike[str]) -> bool:
 
 
 def strip_compression(path: str | PathLike[str]) -> str:
-    """Return the name of a file in lower case, without ``.gz`` or ``.zst`` at its end."""
+    """Return the path of a file in lower case, without ``.gz`` or ``.zst`` at its end."""
     name = str(path).lower()
     return next((name.removesuffix(ending) for ending in COMPRESSED if name.endswith(ending)), name)

@@ -1,14 +1,17 @@
-"""Hive partitions, glob patterns and single files: find the files of a table from the path that a user typed.
+"""Find the files of a table from the path that a user typed: one file, a glob pattern, or a folder of Hive partitions.
 
-`list_files` turns the path that a user typed into a `FileGroup`, the sorted files of one table. It accepts
+`list_files` takes the path and returns a `FileGroup`, the sorted files of one table. It accepts
 
 - the path of a file, as in ``visits.parquet``;
 - a pattern, as in ``visits-*.csv``, which names all files that match;
 - a folder, which names all Parquet files in it. Subfolders called ``KEY=VALUE`` (Hive partitions) add a column ``KEY``.
 
 Only names of files are read, never their contents. Values in the names of folders are values of records, so messages
-never show them. Folders of Delta Lake and Iceberg tables are refused, because some of their Parquet files no
-longer belong to the table.
+never show them. Folders of Delta Lake and Iceberg tables are refused, because some of their Parquet files no longer
+belong to the table.
+
+>>> [path.name for path in list_files("visits.parquet").paths]
+['visits.parquet']
 """
 
 from __future__ import annotations
@@ -126,7 +129,10 @@ def _add_partition_keys(paths: Sequence[Path], folders: Sequence[tuple[str, ...]
 
 
 def _read_value(text: str) -> str | None:
-    """Return the value in a folder name, with ``%20`` and the like decoded; None for a missing value."""
+    """Return the value in the name of a partition folder, such as the ``2024`` of ``year=2024``.
+
+    Percent escapes such as ``%20`` are decoded. None stands for a missing value, as Hive writes it.
+    """
     return None if text == NULL_PARTITION else unquote(text)
 
 

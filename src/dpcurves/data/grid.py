@@ -218,7 +218,14 @@ class Grid:
                 )
 
     def _initialize_evenly(self, lower: float, upper: float, width: float, outside: Outside) -> None:
-        """Set cells of a width: by the formula, or by explicit edges if the formula rounds some edge differently."""
+        """Set cells of a width: by the formula, or by explicit edges if the formula rounds some edge differently.
+
+        Args:
+            lower: First edge.
+            upper: Last edge.
+            width: Width of a cell.
+            outside: How values outside are counted.
+        """
         cells = cells_of_width(lower, upper, width)
         self._initialize(lower, upper, cells, Spacing.LINEAR, (), outside)
         edges = edges_of_width(lower, width, cells) if self._has_few_edges else None
@@ -253,13 +260,16 @@ class Grid:
 
     @classmethod
     def logistic(cls, lower: float, upper: float, *, cells: int, outside: Outside = Outside.CLIPPED) -> Grid:
-        """Make edges for log-odds, in equal steps of the probability ``1 / (1 + exp(-x))``.
+        """Return a grid for log-odds, whose edges are in equal steps of the probability ``1 / (1 + exp(-x))``.
 
         Args:
             lower: The first edge, in log-odds.
             upper: The last edge.
             cells: Number of cells.
             outside: What becomes of values outside: moved to the nearest cell, or counted apart.
+
+        Raises:
+            ValueError: a bound is beyond 700 in absolute value, or the bounds do not increase.
 
         >>> Grid.logistic(-4, 4, cells=4).edges.round(2).tolist()
         [-4.0, -1.05, 0.0, 1.05, 4.0]
@@ -296,7 +306,15 @@ class Grid:
 
     @classmethod
     def from_edges(cls, edges: Sequence[float], *, outside: Outside = Outside.CLIPPED) -> Grid:
-        """Return a grid of these edges. Raises `ValueError` unless they are finite and increase."""
+        """Return a grid with these edges.
+
+        Args:
+            edges: At least two finite numbers, increasing.
+            outside: What becomes of values outside: moved to the nearest cell, or counted apart.
+
+        Raises:
+            ValueError: the edges are not finite, or do not increase.
+        """
         try:
             exact = tuple(float(edge) for edge in edges)
         except (TypeError, ValueError, OverflowError):
@@ -308,9 +326,13 @@ class Grid:
 
     @classmethod
     def parse(cls, text: str) -> Grid:
-        """Parse ``lower:upper:cells``, or ``lower:upper:width=W``; cells may be written as ``2^32``.
+        """Return the grid that a text states: ``lower:upper:cells``, or ``lower:upper:width=W``; cells may be written
+        as ``2^32``.
 
         ``geometric:`` or ``logistic:`` may precede ``lower:upper:cells``.
+
+        Raises:
+            ValueError: the text has another form, or its bounds do not increase.
 
         >>> Grid.parse("0:120:width=5")
         Grid(0.0, 120.0, cells=24)
@@ -339,8 +361,18 @@ class Grid:
 
     @staticmethod
     def _require_ordered_text(text: str, lower: float, upper: float, cells: int | None) -> None:
-        """Refuse a grid text whose bounds are infinite or not increasing, or that has no cell, in the form of the text:
-        whoever types an option knows no Python."""
+        """Check the numbers of a grid's text: finite, increasing bounds and at least one cell.
+
+        Messages are in the form of the text, because whoever types an option need not know Python.
+
+        Args:
+            text: Text of the grid, for the message.
+            lower, upper: Its bounds.
+            cells: Its number of cells; None: a width is given instead.
+
+        Raises:
+            InvalidArgument: the numbers state no grid.
+        """
         if not (isfinite(lower) and isfinite(upper)):
             raise InvalidArgument("grid", f"write finite bounds, as in 0:100:1024, not {describe_value(text)}")
         if not isfinite(upper - lower):
@@ -358,8 +390,18 @@ class Grid:
     def _initialize(  # noqa: PLR0917
         self, lower: float, upper: float, cells: int, spacing: Spacing, explicit: tuple[float, ...], outside: Outside
     ) -> Grid:
-        """Check the arguments and set the cells; return the grid. Raises `InvalidArgument` for edges that doubles
-        cannot distinguish.
+        """Check the arguments and set the fields of this grid; return the grid.
+
+        Args:
+            lower: First edge.
+            upper: Last edge.
+            cells: Number of cells.
+            spacing: How edges are spaced.
+            explicit: All edges, if they are listed; empty otherwise.
+            outside: What becomes of values outside: moved to the nearest cell, or counted apart.
+
+        Raises:
+            InvalidArgument: the bounds are not finite or do not increase, or doubles cannot distinguish the edges.
         """
         lower = require_number("grid", lower)
         upper = require_number("grid", upper)
@@ -425,6 +467,9 @@ class Grid:
     def edge(self, index: NDArray[np.int64]) -> NDArray[np.float64]:
         """Return the edges with these indices, in units of the column: the bounds exactly, other edges by the
         formula.
+
+        Args:
+            index: Indices from 0 to `cells`, (...).
         """
         if self.spacing is Spacing.EXPLICIT:
             return np.array(self.explicit)[index]
@@ -455,7 +500,8 @@ class Grid:
         return isfinite(self.cells * (self.upper - self.lower))
 
     def exclusive_bound(self, slots: NDArray[np.int64]) -> NDArray[np.float64]:
-        """Return x such that a value is below x if and only if it is counted in one of the first `slots` slots.
+        """Return x such that a value is below x if and only if it is counted in one of the first `slots` slots (cells,
+        with those for values outside).
 
         x is -inf for no slots, and NaN for all slots: in NumPy's order every value that is not missing is below NaN.
 
@@ -771,7 +817,14 @@ def _split_at_numbers(grid: Grid, numbers: NDArray[np.float64]) -> Grid:
 
 
 def find_round_numbers(edges: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return for each cell the multiple of the smallest power of ten not below its width, if the cell has one.
+    """Return a round number in each cell that has one: the multiple of the smallest power of ten not below the cell's
+    width.
+
+    Args:
+        edges: Edges of the cells, increasing, (cells + 1,).
+
+    Returns:
+        Round numbers in ascending order; also the last edge, if it is round.
 
     >>> find_round_numbers(np.array([0.0, 8.0, 16.0, 24.0])).tolist()
     [0.0, 10.0, 20.0]

@@ -1,4 +1,4 @@
-"""Reasons why a record is missing, that is, why it lies in no cell of a question.
+"""Reasons why a record is missing from a question: an empty field, text instead of a number, a damaged line and others.
 
 A record is missing if its line is damaged, or if one of the columns that the question reads has no usable value. Each
 missing record has exactly one reason, a `MissingReason`: the fault of its line if there is one, else the fault of the
@@ -68,3 +68,4 @@ DESCRIPTIONS = {
         "empty field, or text instead of a number)"
     ),
 }
+"""Phrase for each reason, which follows "records that", with its frequent causes in brackets."""

@@ -65,6 +65,12 @@ class TextUniverse:
     longest: int
 
     def __post_init__(self) -> None:
+        """Expand the ranges of the alphabet, and check the length.
+
+        Raises:
+            InvalidArgument: the alphabet is invalid, or names may exceed 200 bytes.
+            WrongArgumentType: a field has another type.
+        """
         require_type("alphabet", self.alphabet, str, 'letters, as in "a-z0-9",')
         convert_to_integers(self, longest="longest")
         letters = _expand_letters(self.alphabet)
@@ -104,6 +110,7 @@ class TextUniverse:
         return name
 
     def __str__(self) -> str:
+        """Return the universe in words, such as "texts of up to 12 of 26 letters"."""
         return f"texts of up to {self.longest} of {len(self.alphabet)} letters"
 
 
@@ -128,6 +135,12 @@ class HashUniverse:
     bits: int
 
     def __post_init__(self) -> None:
+        """Check the number of bits.
+
+        Raises:
+            InvalidArgument: `bits` is no multiple of 4 from 16 to 256.
+            WrongArgumentType: `bits` is no integer.
+        """
         convert_to_integers(self, bits="bits")
         most_hash_bits = 256  # bits of the longest hash: SHA-256
         least_hash_bits = 16  # bits of the shortest hash
@@ -151,7 +164,7 @@ class HashUniverse:
         return f"#{sha256(name.encode()).hexdigest()[: self.digits]}"
 
     def find_rank(self, name: str) -> int | None:
-        """Return 0: all hashes have the same rank, and every name has a hash."""
+        """Return 0, because all hashes have the same rank, and every name has a hash. `name` is not used."""
         return 0
 
     def name_at(self, rank: int, number: int) -> str:
@@ -164,10 +177,12 @@ class HashUniverse:
         return f"#{number:0{self.digits}x}"
 
     def __str__(self) -> str:
+        """Return the universe in words, such as "hashes of 32 bits"."""
         return f"hashes of {self.bits} bits"
 
 
 Universe = TextUniverse | HashUniverse
+"""A universe of either kind."""
 
 
 def parse_universe(text: str) -> Universe:
@@ -198,7 +213,14 @@ def require_universe(universe: object) -> None:
 
 
 def _expand_letters(alphabet: str) -> str:
-    """Return the letters, each once and sorted, with a hyphen last."""
+    """Return the letters of an alphabet, each once and sorted, with a hyphen last.
+
+    Args:
+        alphabet: Letters and ranges, as in ``"a-z0-9"``.
+
+    Raises:
+        InvalidArgument: a range decreases, there is no letter, or a letter is a lone surrogate.
+    """
     letters: set[str] = set()
     for match in finditer("(?s)(.)-(.)|(.)", alphabet):
         first, last, single = match.groups()

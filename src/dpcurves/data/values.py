@@ -1,20 +1,24 @@
-"""Grids for columns with few distinct values, and survey weights as integers.
+"""Grids of declared values (such as ages in years, or scores from 1 to 5), and columns of survey weights as integers.
 
-`Values` is a grid of declared values ``v_1 < v_2 < ...`` with one cell each, for ages in years or scores from 1 to 5.
-Cell edges are the midpoints between neighbours,
+`Values` is a grid of declared values ``v_1 < v_2 < ...`` with one cell each. Cell edges are the midpoints between
+neighbours,
 
     edge_i = (v_i + v_(i+1)) / 2
 
 so a record counts as the nearest value, and as the larger of two equally near ones. If records only take declared
 values, a cell determines the value of its records, and estimates have no error of rounding.
 
-`Weights` names a column of survey weights. A weight is clipped at a public cap and rounded to a multiple of
-``cap / STEPS``. Sums of weights are then integers, so that exact integer noise can be added to them.
+`Weights` names a column of survey weights, which say how many units of the population a record stands for. Its
+`to_steps` maps each weight w to the integer nearest to ``STEPS * min(w, cap) / cap``, for a public cap. Sums of weights
+are then integers, so that exact integer noise can be added to them, and one record moves a sum by at most the cap.
 
-Formal guarantees: values and caps are public, and clipping and rounding are functions of one record.
+Formal guarantees: neighbouring tables stay neighbouring, because values and caps are public, and clipping and rounding
+are functions of one record.
 
 >>> Values((300, 350, 400)).edges.tolist()
 [275.0, 325.0, 375.0, 425.0]
+>>> Weights("w", 5).to_steps(np.array([0.0, 1.0, 99.0])).tolist()  # the last one is clipped at 5
+[0, 13107, 65536]
 """
 
 from __future__ import annotations
@@ -35,6 +39,7 @@ from .axis import Axis
 from .grid import MOST_STORED_EDGES, Grid, Outside, Spacing
 
 FORMS = "first:last, as in 0:120, first:last:step, as in 0:120:5, or the values, as in 300,350,400"
+"""Rule in the error for a text that declares no values."""
 DECIMAL_DIGITS = 400
 """Precision of decimal arithmetic, in digits. Midpoints of doubles are computed exactly enough to be rounded correctly
 at any magnitude.
@@ -74,6 +79,16 @@ class Values(Grid):
     declared_values: tuple[float, ...]
 
     def __init__(self, values: Iterable[float], *, outside: Outside = Outside.CLIPPED) -> None:
+        """Sort the values, and compute the edges of their cells.
+
+        Args:
+            values: Public numbers in any order, each once.
+            outside: Treatment of values beyond the cells.
+
+        Raises:
+            InvalidArgument: there is no value, one is repeated or infinite, or the grid is too wide for doubles.
+            WrongArgumentType: `values` is no list of numbers.
+        """
         declared = _sort_values(values)
         edges = _cell_edges(declared)
         object.__setattr__(self, "declared_values", declared)
@@ -89,7 +104,7 @@ class Values(Grid):
         Values((300.0, 350.0, 500.0))
 
         Raises:
-            ValueError: the text has another form, or see the class.
+            ValueError: the text has another form; a value is repeated or infinite; or there are too many.
         """
         require_type("values", text, str, "a text as 0:120")
         try:
@@ -113,9 +128,12 @@ class Values(Grid):
         return self.declared_values[0], self.declared_values[-1]
 
     def value_range(self, slots: NDArray[np.int64]) -> NDArray[np.float64]:
-        """Return the first and the last value counted in a range of slots, shape ``(..., 2)``.
+        """Return the first and the last value counted in ranges of slots, shape ``(..., 2)``.
 
-        Values counted apart are only known to lie beyond an edge.
+        Args:
+            slots: First slot of each range, and the slot behind its last one, shape ``(..., 2)``. Slots are the cells
+                in order; with `Outside.APART` the first one counts smaller values and the last one larger values. These
+                are only known to lie beyond an edge.
 
         >>> Values((1, 2, 5)).value_range(np.array([[0, 1], [0, 3]])).tolist()
         [[1.0, 1.0], [1.0, 5.0]]
@@ -137,7 +155,13 @@ class Values(Grid):
         return self
 
     def merge_cells(self, edge_indices: Sequence[int]) -> Grid:
-        """Merge cells between the edges with these indices. The result has no `values` if any cells are merged.
+        """Return the grid whose cells are merged between the edges with these indices.
+
+        Args:
+            edge_indices: Indices of the edges that stay, from 0 to `cells`, besides the first and the last.
+
+        Returns:
+            A grid without `values`; the grid itself if no cells are merged.
 
         >>> Values(range(4)).merge_cells([1]).edges.tolist()
         [-0.5, 0.5, 3.5]
@@ -148,6 +172,7 @@ class Values(Grid):
         return Grid.from_edges(self.edge(np.array(kept)).tolist(), outside=self.outside)
 
     def __repr__(self) -> str:
+        """Return the call that makes an equal grid, such as ``Values(range(0, 121))``."""
         apart = ", outside=Outside.APART" if self.outside is Outside.APART else ""
         return f"Values({format_values(self.declared_values)}{apart})"
 
@@ -186,6 +211,9 @@ def _sort_values(values: Iterable[float]) -> tuple[float, ...]:
 def _cell_edges(values: tuple[float, ...]) -> tuple[float, ...]:
     """Return the edges of the cells: an outer edge, the midpoints between neighbouring values, and another outer edge.
 
+    Args:
+        values: Declared values in increasing order, at least one.
+
     Raises:
         InvalidArgument: the width of the whole grid is not a finite double.
     """
@@ -204,6 +232,10 @@ def _midpoint(left: float, right: float) -> float:
 
     The midpoint of 0.1 and 0.2 is thus 0.15, the double nearest to the decimal. If no double lies between the values,
     the upper one is returned.
+
+    Args:
+        left: The smaller value.
+        right: The larger value.
     """
     midpoint = left / 2 + right / 2
     if not (left.is_integer() and right.is_integer() and 2 * midpoint == left + right):
@@ -230,6 +262,11 @@ def _outer_edge(value: float, inner: float, towards: float) -> float:
 def _list_steps(first: Decimal, last: Decimal, step: Decimal) -> list[float]:
     """Return the numbers ``first, first + step, ..., last``, computed in exact decimals.
 
+    Args:
+        first: First number.
+        last: Last number, not below the first.
+        step: Distance of neighbours, above 0.
+
     Raises:
         InvalidArgument: the numbers are not in order, the steps do not end at `last`, or there are too many.
     """
@@ -252,7 +289,7 @@ def _list_steps(first: Decimal, last: Decimal, step: Decimal) -> list[float]:
 
 
 def format_values(values: tuple[float, ...]) -> str:
-    """Format values for a repr: as a range if they are equally spaced integers, else as a tuple."""
+    """Return declared values as Python code: as a range if they are equally spaced integers, else as a tuple."""
     if len(values) > 2 and all(value.is_integer() for value in values):
         first = int(values[0])
         step = int(values[1]) - int(values[0])
@@ -267,8 +304,11 @@ CAP_RULE = (
     "give the public cap on the weight of one record; there is no default, because one record may move a weighted "
     "count by its cap, so the cap decides how much noise is needed, and it must not come from the data"
 )
+"""Rule in the error for a missing cap."""
 CAP_ALONE = "the cap needs a column of weights: name it with weight="
+"""Rule in the error for a cap without a column of weights."""
 MISSING_WEIGHTS = "records whose weight is missing, negative or not finite are left out"
+"""Note on how records without a usable weight are treated."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -297,6 +337,12 @@ class Weights:
     cap: float
 
     def __post_init__(self) -> None:
+        """Check the name of the column, and convert the cap to a float.
+
+        Raises:
+            InvalidArgument: the cap is missing or out of range.
+            WrongArgumentType: a field has another type.
+        """
         require_type("weight", self.column, str, "the name of a column")
         if self.cap is None:
             raise InvalidArgument("weight_cap", CAP_RULE)
@@ -324,10 +370,14 @@ class Weights:
 
         Formal guarantees: the result is a function of each weight alone, by fixed operations on doubles, and no weight
         raises an error.
+
+        Args:
+            values: Weights, of any shape. NaN, negative and infinite ones are missing.
         """
         known = np.isfinite(values) & (values >= 0)
         fractions = np.where(known, np.minimum(values, self.cap), 0.0) / self.cap
         return np.where(known, np.rint(fractions * self.STEPS), -1).astype(np.int64)
 
     def __str__(self) -> str:
+        """Return the weights in words, such as "weighted by w up to 5"."""
         return f"weighted by {self.column} up to {self.cap:g}"

@@ -1,10 +1,12 @@
-"""Tick labels of axes, and the footnote with the privacy statements, as matplotlib artists.
+"""Tick labels and footnotes of plots, as matplotlib artists: plain numbers or dates, and the privacy statement.
 
-`format_axes` gives both axes formatters: plain numbers, powers, or dates, in the language of the reader. `Footnote`
-holds the claims and notes of all curves on a plot, below the label of the x axis. `add_statement` adds those of a
-curve; equal claims of several curves are written once.
+    format_axes      gives both axes formatters: plain numbers, powers, or dates, in the language of the reader
+    add_statement    writes the privacy statement and the notes of a curve in the `Footnote` below the x axis
 
-This module imports matplotlib, so it is imported only when a plot is made. Lengths are points (1/72 inch).
+A plot has one footnote for all of its curves; equal statements of several curves are written once.
+
+This module imports matplotlib, so it is imported only when a plot is made. Lengths are points (1/72 inch). It draws
+released numbers and reads no records.
 """
 
 from __future__ import annotations
@@ -35,8 +37,29 @@ MOST_AXIS_TICKS = 6
 is small."""
 TICK_STEPS = (1, 2, 2.5, 5, 10)
 """Multiples of powers of ten that are distances of ticks."""
-LEADING_DIGITS = (1.0, 2.0, 5.0)
-"""Ratios. Multiples of powers of ten for ticks between them."""
+
+
+def format_axes(ax: Axes, across: str = "") -> None:
+    """Format the ticks of both axes of `ax` that have no formatter of their own yet.
+
+    Args:
+        ax: The axes.
+        across: Label of the x axis. If its unit is a date, the ticks are dates.
+    """
+    if is_date_axis(across) and isinstance(ax.xaxis.get_major_formatter(), ticker.ScalarFormatter):
+        ax.xaxis.set_major_formatter(DateFormatter(across))
+        ax.xaxis.set_major_locator(ticker.MaxNLocator(5))  # ticks: dates are long
+    for axis in (ax.xaxis, ax.yaxis):
+        if isinstance(axis.get_major_formatter(), ticker.ScalarFormatter):
+            axis.set_major_formatter(PlainFormatter())
+        elif isinstance(axis.get_major_formatter(), ticker.LogFormatter):
+            axis.set_major_locator(_make_log_locator(ax, axis))
+            axis.set_major_formatter(PowerFormatter())
+            axis.set_minor_formatter(ticker.NullFormatter())
+    _shorten_ticks(ax)
+    if isinstance(ax.xaxis.get_major_locator(), ticker.AutoLocator):
+        ticks = ticker.MaxNLocator(MOST_AXIS_TICKS, steps=TICK_STEPS)  # room for long numbers
+        ax.xaxis.set_major_locator(ticker.MaxNLocator(_fit_tick_count(ax, ticks), steps=TICK_STEPS))
 
 
 class LocalisedFormatter(ticker.Formatter):
@@ -65,6 +88,7 @@ class PlainFormatter(LocalisedFormatter):
     """The number that a tick of 1 means."""
 
     def __call__(self, x: float, pos: int | None = None) -> str:
+        """Return the label of the number `x`; `pos`, the index of the tick, is not used."""
         return self.localise(format_number(x / self.unit_factor))
 
     def format_ticks(self, values: Sequence[float]) -> list[str]:
@@ -77,7 +101,11 @@ LARGE_UNITS = (1e9, "billions"), (1e6, "millions")
 
 
 def _shorten_ticks(ax: Axes) -> None:
-    """Write the ticks along x in millions or billions, as the axis label then says, if fewer than four would fit."""
+    """Write the ticks along x in millions or billions, and say so in the axis label, if fewer than four would fit.
+
+    Args:
+        ax: The axes. They are changed only if the x axis is linear and has a `PlainFormatter`.
+    """
     largest = max(map(abs, ax.get_xlim()))
     locator = ticker.MaxNLocator(MOST_AXIS_TICKS, steps=TICK_STEPS)
     formatter = ax.xaxis.get_major_formatter()
@@ -93,22 +121,33 @@ def _shorten_ticks(ax: Axes) -> None:
 
 
 def _make_log_locator(ax: Axes, axis: Axis) -> ticker.LogLocator:
-    """Return ticks of a logarithmic axis: as many as fit, also between powers of ten if the range is small."""
+    """Return ticks of a logarithmic axis: as many as fit, also between powers of ten if the range is small.
+
+    Args:
+        ax: The axes, whose width decides how many labels fit.
+        axis: Its x or y axis.
+    """
     low, high = sorted(axis.get_view_interval())
     if low > 0 and high / low < 60.0:  # below this ratio of the limits, ticks between powers of ten are drawn
-        return ticker.LogLocator(subs=LEADING_DIGITS, numticks=3 * MOST_AXIS_TICKS)
+        return ticker.LogLocator(subs=(1.0, 2.0, 5.0), numticks=3 * MOST_AXIS_TICKS)
     inches = ax.get_position().width * float(ax.figure.bbox.width) / ax.figure.dpi
     room = int(inches / 0.6) if axis is ax.xaxis else MOST_AXIS_TICKS + 1  # a label is 0.6 inches wide
     return ticker.LogLocator(numticks=max(2, min(MOST_AXIS_TICKS + 1, room)))
 
 
 class DateFormatter(PlainFormatter):
-    """Tick labels of days or seconds since 1970, as dates, with times of day unless all are midnight."""
+    """Tick labels of days or seconds since 1970, as dates, with times of day unless all are midnight.
+
+    Args:
+        label: Label of the axis, whose unit says whether numbers are days or seconds.
+    """
 
     def __init__(self, label: str) -> None:
+        """Store the label of the axis."""
         self._label = label
 
     def __call__(self, x: float, pos: int | None = None) -> str:
+        """Return the label of the number `x` as a date, or as a number beyond the calendar; `pos` is not used."""
         text = (format_date(x, self._label) or format_number(x)).removesuffix(IN_UTC)  # the axis label has the unit
         return self.localise(text)
 
@@ -117,31 +156,13 @@ class DateFormatter(PlainFormatter):
         return [self(value) for value in values]
 
 
-def format_axes(ax: Axes, across: str = "") -> None:
-    """Format the ticks of both axes of `ax` that have no formatter of their own yet.
+def _fit_tick_count(ax: Axes, ticks: ticker.MaxNLocator) -> int:
+    """Return the number of tick labels that fit along the x axis of `ax`, from 2 to `MOST_AXIS_TICKS`.
 
     Args:
-        ax: The axes.
-        across: Label of the x axis. If its unit is a date, the ticks are dates.
+        ax: The axes, with limits and formatter.
+        ticks: Locator of the ticks that are wanted.
     """
-    if is_date_axis(across) and isinstance(ax.xaxis.get_major_formatter(), ticker.ScalarFormatter):
-        ax.xaxis.set_major_formatter(DateFormatter(across))
-        ax.xaxis.set_major_locator(ticker.MaxNLocator(5))  # ticks: dates are long
-    for axis in (ax.xaxis, ax.yaxis):
-        if isinstance(axis.get_major_formatter(), ticker.ScalarFormatter):
-            axis.set_major_formatter(PlainFormatter())
-        elif isinstance(axis.get_major_formatter(), ticker.LogFormatter):
-            axis.set_major_locator(_make_log_locator(ax, axis))
-            axis.set_major_formatter(PowerFormatter())
-            axis.set_minor_formatter(ticker.NullFormatter())
-    _shorten_ticks(ax)
-    if isinstance(ax.xaxis.get_major_locator(), ticker.AutoLocator):
-        ticks = ticker.MaxNLocator(MOST_AXIS_TICKS, steps=TICK_STEPS)  # room for long numbers
-        ax.xaxis.set_major_locator(ticker.MaxNLocator(_fit_tick_count(ax, ticks), steps=TICK_STEPS))
-
-
-def _fit_tick_count(ax: Axes, ticks: ticker.MaxNLocator) -> int:
-    """Return the number of tick labels that fit along the x axis of `ax`."""
     low, high = sorted(ax.get_xlim())
     visible = [location for location in ticks.tick_values(low, high) if low <= location <= high]
     factor = getattr(ax.xaxis.get_major_formatter(), "unit_factor", 1.0)
@@ -164,9 +185,11 @@ LINE_HEIGHT = 1.25 * LETTER_SIZE
 LETTER_WIDTH = 0.5 * LETTER_SIZE
 """Points. Mean width of a letter of a footnote."""
 NOTE_GREY = "#6b6b6b"
+"""Colour of a footnote on a light background."""
 PALE_NOTE = "#a8adb3"
 """Colour of a footnote on a dark background."""
 WARNING = "#b3261e"
+"""Colour of a warning on a light background."""
 PALE_WARNING = "#ff8a80"
 """Colour of a warning on a dark background."""
 
@@ -201,6 +224,11 @@ class Footnote(Annotation):
     """
 
     def __init__(self, ax: Axes) -> None:
+        """Make an empty footnote below the label of the x axis, as wide as the axes.
+
+        Args:
+            ax: The axes.
+        """
         below_label = (ax.transAxes, ax.xaxis.label)
         grey = PALE_NOTE if is_dark(ax) else NOTE_GREY
         super().__init__(
@@ -230,7 +258,7 @@ class Footnote(Annotation):
         return next((text for text in ax.texts if isinstance(text, cls)), None)
 
     def add(self, privacy: PrivacyStatement, name: str | None) -> None:
-        """Add the claims and notes of a curve to the footnote, and lay it out again.
+        """Add the privacy statement and the notes of a curve to the footnote, and lay it out again.
 
         Args:
             privacy: Privacy statement of the curve.
@@ -250,20 +278,29 @@ class Footnote(Annotation):
         self._write()
 
     def _write(self, renderer: RendererBase | None = None) -> None:
-        """Write all claims and notes in lines as wide as the footnote."""
+        """Write all statements and notes in lines as wide as the footnote.
+
+        Args:
+            renderer: Measures lines with its hinting; None: by the outlines of the letters.
+        """
         paragraphs = self.list_statements()
         measure = measure_in(self, renderer)
         self.set_text("\n".join(line for paragraph in paragraphs for line in self._break_lines(paragraph, measure)))
 
     def list_statements(self) -> list[str]:
-        """Return all claims and notes, one a line, with the names of their curves unless all curves share them."""
+        """Return all statements and notes, one a line, with the names of their curves unless all curves share them."""
         claims = list(self.claims) if len(self.claims) == 1 else _prefix_names(self.claims)
         names_by_note = {text: [] if len(names) == self.curves else names for text, names in self.notes.items()}
         notes = _prefix_names(names_by_note)
         return [paragraph for text in (*claims, *notes) for paragraph in text.splitlines()]
 
     def _break_lines(self, paragraph: str, measure: Callable[[str], float]) -> list[str]:
-        """Return a paragraph in lines that are measured to be at most as wide as the footnote."""
+        """Return a paragraph in lines at most as wide as the footnote, or of about 12 letters if it is narrower.
+
+        Args:
+            paragraph: Text without line ends.
+            measure: Function that returns the width of a line in pixels.
+        """
         figure = self.get_figure(root=True)
         letter_width = scale_font_size(LETTER_WIDTH) / 72 * (100.0 if figure is None else figure.dpi)  # pixels
         letters = max(24, int(self._width / letter_width))  # the estimate is the most; no line is below 12 characters
@@ -274,7 +311,12 @@ class Footnote(Annotation):
         return lines
 
     def fit(self, width: float, renderer: RendererBase) -> bool:
-        """Wrap the lines at `width` pixels of a renderer, and return whether the text changed."""
+        """Wrap the lines at another width, and return whether the text changed.
+
+        Args:
+            width: Width in pixels.
+            renderer: Measures the lines.
+        """
         before = self.get_text()
         self._width = width
         self._write(renderer)
@@ -288,14 +330,22 @@ class Footnote(Annotation):
 
 
 def _prefix_names(texts: Mapping[str, Sequence[str]]) -> list[str]:
-    """Return each text with the names of the curves that it applies to before it; without names for texts on all
-    curves.
+    """Return each text with the names of its curves in front, as in "a, b: text".
+
+    Args:
+        texts: Names of curves by text. A text without names is returned unchanged.
     """
     return [f"{', '.join(names)}: {text}" if names else text for text, names in texts.items()]
 
 
 def add_statement(ax: Axes, privacy: PrivacyStatement, name: str | None) -> None:
-    """Write the claims of `privacy` below `ax`, with the claims of earlier curves."""
+    """Write the privacy statement and notes of a curve below `ax`, together with those of earlier curves.
+
+    Args:
+        ax: The axes. They are shrunk by the height of the new lines.
+        privacy: Privacy statement of the curve.
+        name: Name of the curve; None: it has none.
+    """
     note = Footnote.from_axes(ax)
     if note is None:
         note = Footnote(ax)
@@ -308,7 +358,12 @@ def add_statement(ax: Axes, privacy: PrivacyStatement, name: str | None) -> None
 
 
 def shrink_axes(ax: Axes, points: float) -> None:
-    """Shrink `ax` by `points` at the bottom, unless a layout engine places the axes."""
+    """Shrink axes at the bottom, to make room for a footnote, unless a layout engine places them.
+
+    Args:
+        ax: The axes.
+        points: Height that they lose, at most half of theirs.
+    """
     if ax.figure.get_layout_engine() is not None or not points:
         return
     box = ax.get_position(original=True)

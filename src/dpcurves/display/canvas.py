@@ -46,6 +46,10 @@ SQUARE = (4.8, 5.4)
 def prepare_axes(ax: Axes | None, size: tuple[float, float]) -> Axes:
     """Return `ax`, or the axes of a new pyplot figure of `size` inches.
 
+    Args:
+        ax: Axes of the caller; None: a figure is made.
+        size: Width and height of a new figure in inches.
+
     Raises:
         ImportError: matplotlib is not installed.
         TypeError: `ax` is not a matplotlib Axes.
@@ -219,6 +223,15 @@ def hull_in_blocks(
     """Return edges and bounds of a band over cells; beyond ``2 * finest`` cells, the hull over blocks of adjacent
     cells.
 
+    Args:
+        edges: Edges of the cells, (cells + 1,).
+        low: Lower bounds, (cells,).
+        high: Upper bounds, (cells,).
+        finest: Largest number of blocks.
+
+    Returns:
+        Edges, lower bounds and upper bounds of the blocks.
+
     >>> hull_in_blocks(np.arange(4.0), np.zeros(3), np.array([1.0, 5.0, 2.0]), finest=1)
     (array([0., 3.]), array([0.]), array([5.]))
     """
@@ -282,7 +295,17 @@ def draw_stairs(
 def draw_between(
     ax: Axes, edges: FloatArray, lower: FloatArray, upper: FloatArray, *, color: str, alpha: float, title: str | None
 ) -> None:
-    """Shade the area between two bounds, (cells,) each, over each cell; `title` is the legend entry, or None."""
+    """Shade the area between two bounds, (cells,) each, over each cell; `title` is the legend entry, or None.
+
+    Args:
+        ax: Axes to draw on.
+        edges: Edges of the cells, (cells + 1,).
+        lower: Lower bound in each cell.
+        upper: Upper bound in each cell.
+        color: Colour of the area.
+        alpha: Opacity, from 0 to 1.
+        title: Legend entry; None: there is none.
+    """
     cells, low, high = hull_in_blocks(edges, lower, upper)
     draw_stairs(ax, high, cells, low, fill=True, facecolor=color, alpha=alpha, linewidth=0, label=title)
 
@@ -337,6 +360,11 @@ def choose_colormap(ax: Axes) -> str:
 
 def describe_interval(level: float, kind: str, coverage: str) -> str:
     """Return the label of a band or of intervals, with the level rounded down.
+
+    Args:
+        level: Confidence level, between 0 and 1.
+        kind: What it is, such as ``band``.
+        coverage: What it holds for, these records or the population.
 
     >>> describe_interval(0.95, "band", RECORDS), describe_interval(0.95 ** (1 / 4), "band", RECORDS)
     ('95% band for these records', '98.72% band for these records')
@@ -427,7 +455,15 @@ class Picture:
     def shade_band(
         self, edges: ArrayLike, lower: ArrayLike, upper: ArrayLike, words: str, alpha: float | None = None
     ) -> None:
-        """Shade the area between two bounds, (cells,) each, over each cell, with the legend entry `words`."""
+        """Shade the area between two bounds, (cells,) each, over each cell, with the legend entry `words`.
+
+        Args:
+            edges: Edges of the cells, (cells + 1,).
+            lower: Lower bounds, (cells,).
+            upper: Upper bounds, (cells,).
+            words: Entry in the legend.
+            alpha: Opacity from 0 to 1; None: that of this kind of band.
+        """
         ends = (np.asarray(values, dtype=float) for values in (edges, lower, upper))
         dense = shade_opacity(words, self.ax) if alpha is None else alpha
         title = deduplicate_label(self.ax, words)
@@ -459,12 +495,26 @@ class Picture:
         self, heights: ArrayLike, ends: tuple[ArrayLike, ArrayLike], words: str, *, width: float, alpha: float
     ) -> None:
         """Draw intervals (their ends along x) as horizontal bars at heights `heights`, with the legend entry
-        `words`."""
+        `words`.
+
+        Args:
+            heights: Heights of the bars.
+            ends: Left and right ends.
+            words: Legend entry.
+            width: Width of the lines in points.
+            alpha: Opacity, from 0 to 1.
+        """
         label = deduplicate_label(self.ax, words)
         self.ax.hlines(heights, *ends, color=self.style.color, alpha=alpha, linewidth=width, label=label)
 
     def draw_line(self, x: ArrayLike, y: ArrayLike, label: str | None) -> None:
-        """Draw a line through the points that are visible at the resolution of a plot."""
+        """Draw a line through the points that are visible at the resolution of a plot.
+
+        Args:
+            x: Positions of the points.
+            y: Heights of the points.
+            label: Name in the legend; None: the line has none.
+        """
         across = np.asarray(x, dtype=float)
         upwards = np.asarray(y, dtype=float)
         seen = select_visible_points(across, upwards)
@@ -482,7 +532,14 @@ class Picture:
         return [(shade, 7.0) for shade in self.shades[:-1]] + [(shade, 4.0) for shade in self.shades[-1:]]
 
     def draw_points(self, x: ArrayLike, y: ArrayLike, form: str = "o", **style: Any) -> None:
-        """Draw points or lines in the colour of the curve."""
+        """Draw points or lines in the colour of the curve.
+
+        Args:
+            x: Positions.
+            y: Heights.
+            form: Marker or line style, as matplotlib writes them.
+            style: Further properties of the line.
+        """
         self.ax.plot(x, y, form, color=self.style.color, **style)
 
     def add_legend_note(self, words: str) -> None:
@@ -720,5 +777,11 @@ def strip_preamble(svg: str) -> str:
 
 
 def _replace_in_tags(markup: str, pattern: str, replacement: str) -> str:
-    """Replace a pattern in tags only. Angle brackets in text and attributes are escaped, so tags are easy to find."""
+    """Replace a pattern in tags only. Angle brackets in text and attributes are escaped, so tags are easy to find.
+
+    Args:
+        markup: SVG or HTML.
+        pattern: Regular expression.
+        replacement: Text in its place, as in `re.sub`.
+    """
     return re.sub(r"<[^>]*>", lambda tag: re.sub(pattern, replacement, tag[0]), markup)

@@ -134,14 +134,15 @@ def draw_cdf_of_values(
 def _finish_shares(picture: Picture, label: str, upwards: str) -> Axes:
     """Set the limits of an axis of shares for the first curve; label the axes, add the privacy statement, and return
     the axes.
+
+    Args:
+        picture: Plot of a curve.
+        label: Title of the x axis.
+        upwards: Title of the y axis.
     """
     if picture.is_first:
         picture.ax.set(ylim=SHARE_LIMITS, xmargin=0.01)
     return picture.label_axes(label, upwards).add_statement()
-
-
-SHARE_LIMITS_WITH_TEXT = -0.03, 1.09
-"""Shares. Limits of an axis of shares, with room for text above."""
 
 
 def draw_quantiles(
@@ -190,7 +191,15 @@ def draw_quantiles(
 
 
 def _draw_bars_across(picture: Picture, shares: FloatArray, points: FloatArray, shade: Shade, width: float) -> None:
-    """Draw intervals as bars along x, with an arrow at an unbounded side."""
+    """Draw intervals as bars along x, with an arrow at an unbounded side.
+
+    Args:
+        picture: Plot to draw on.
+        shares: Position of each bar along y.
+        points: Estimates; with the ends, they decide the length of arrows.
+        shade: Both ends of the intervals, infinite where unbounded.
+        width: Width of the bars.
+    """
     low, high = shade.endpoints
     known = np.concatenate([end[np.isfinite(end)] for end in (low, high, points)])
     first, last = (known.min(), known.max()) if len(known) else (0.0, 1.0)
@@ -211,8 +220,13 @@ def _draw_bars_across(picture: Picture, shares: FloatArray, points: FloatArray, 
 
 
 def _mark_shares(ax: Axes, shares: FloatArray) -> None:
-    """Set the ticks of the y axis to the levels of the quantiles, if they are few and far apart."""
-    ax.set(ylim=SHARE_LIMITS_WITH_TEXT, xmargin=0.12)
+    """Set the ticks of the y axis to the levels of the quantiles, if they are few and far apart.
+
+    Args:
+        ax: Axes of the plot.
+        shares: Levels of the quantiles, from 0 to 1.
+    """
+    ax.set(ylim=(-0.03, 1.09), xmargin=0.12)  # shares, with room for text above
     if len(shares) <= MOST_LABELLED and (len(shares) < 2 or np.diff(np.sort(shares)).min() >= 0.04):
         ax.set_yticks(shares, [f"{share:g}" for share in shares])
     ax.grid(axis="y", alpha=0.25, linewidth=0.6)
@@ -334,7 +348,13 @@ def _are_uneven(bounds: FloatArray) -> bool:
 
 
 def _draw_stairs(picture: Picture, bounds: FloatArray, heights: FloatArray) -> None:
-    """Draw counts as stairs: filled in grey for a first curve of few cells, as a line otherwise."""
+    """Draw counts as stairs: filled in grey for a first curve of few cells, as a line otherwise.
+
+    Args:
+        picture: Plot to draw on.
+        bounds: Edges of the cells.
+        heights: Height of each cell.
+    """
     ax = picture.ax
     style = picture.style
     title = picture.legend_label()

@@ -190,7 +190,9 @@ def _resolve_reference(name: str, value: Any) -> JsonSchema:
 
 
 def extra_lengths(kind: str) -> Mapping[str, int]:
-    """Return by how many items each array of a kind is longer than its shortest array."""
+    """Return by how many items each array of a kind of curve is longer than the kind's shortest array, by name of the
+    array.
+    """
     properties = (_find_form(kind) or {}).get("properties", {})
     return {name: property_rule[LONGER] for name, property_rule in properties.items() if LONGER in property_rule}
 
@@ -226,6 +228,11 @@ def find_faults(value: Any, rule: JsonSchema, place: str) -> Iterator[Fault]:
 def _faults_of_value(value: Any, rule: JsonSchema, place: str) -> Iterator[Fault]:
     """Yield the faults of a value against the rules for single values: type, constant, choices, least number,
     pattern.
+
+    Args:
+        value: Any value of a JSON document.
+        rule: Its JSON schema.
+        place: Path to the value, for the message.
     """
     if "type" in rule and type(value) not in _python_types(rule["type"]):
         yield place, f"{' or '.join(_as_list(rule['type']))} is needed, got {NAMES[type(value)]}"
@@ -240,7 +247,13 @@ def _faults_of_value(value: Any, rule: JsonSchema, place: str) -> Iterator[Fault
 
 
 def _faults_of_object(value: dict[str, Any], rule: JsonSchema, place: str) -> Iterator[Fault]:
-    """Yield the faults of an object: missing names, and the faults of each entry."""
+    """Yield the faults of an object: missing names, and the faults of each entry.
+
+    Args:
+        value: The object.
+        rule: Its JSON schema.
+        place: Path to the object, for the message.
+    """
     for name in rule.get("required", ()):
         if name not in value:
             yield place, f"{name!r} is missing"
@@ -252,7 +265,13 @@ def _faults_of_object(value: dict[str, Any], rule: JsonSchema, place: str) -> It
 
 
 def _faults_of_list(value: list[Any], rule: JsonSchema, place: str) -> Iterator[Fault]:
-    """Yield the faults of a list: a wrong length, and the faults of each entry."""
+    """Yield the faults of a list: a wrong length, and the faults of each entry.
+
+    Args:
+        value: The list.
+        rule: Its JSON schema.
+        place: Path to the list, for the message.
+    """
     if not rule.get("minItems", 0) <= len(value) <= rule.get("maxItems", len(value)):
         yield place, f"{rule['minItems']} entries are needed, got {len(value)}"
     items = rule.get("items", {})
@@ -417,7 +436,14 @@ def encode_curves(curves: Mapping[str, str], privacy: PrivacyStatement, evidence
 
 
 def parse_curve(text: str, kind: str) -> CurveDocument:
-    """Parse a released curve of the class `kind` from its JSON text.
+    """Return the parts of a released curve from its JSON text, after checking the text against the schema of its kind.
+
+    Args:
+        text: JSON that `to_json` wrote.
+        kind: Kind of curve that the text must have.
+
+    Returns:
+        Arrays by name, privacy statement with notes, and the released evidence.
 
     Raises:
         ValueError: the text is not a curve of this kind, or is damaged; the message has the path.
@@ -503,7 +529,11 @@ def _parse_integer(text: str) -> int:
 
 
 def _check_lengths(document: Mapping[str, Any]) -> None:
-    """Refuse a document whose arrays do not fit together in length. Raises `InvalidArgument`."""
+    """Check that the arrays of a curve's JSON, and of the curves inside, fit together in length.
+
+    Raises:
+        InvalidArgument: they do not; the message names the arrays.
+    """
     for curve in document["curves"].values() if document["kind"] == "curves" else ():
         _check_lengths(curve)
     arrays = extra_lengths(document["kind"])
@@ -537,7 +567,13 @@ def _to_plain(value: object) -> object:
 
 
 def _to_plain_scalar(value: object) -> object:
-    """Convert a scalar to the JSON type itself, also from a subclass, whose own text form may differ."""
+    """Return a scalar as a value of the JSON type itself, also from a subclass, whose own text form may differ.
+
+    Numbers that are not finite become None.
+
+    Raises:
+        WrongArgumentType: the value is of another type.
+    """
     if value is None or isinstance(value, bool):
         return value
     if isinstance(value, str):

@@ -1,8 +1,8 @@
 """Plot of expected accuracy before a release (a forecast): a curve of synthetic records in the band of its noise.
 
-A user wants to know how wide confidence bands would be before any privacy budget is spent. The session simulates
-releases on made-up records of a stated distribution; `draw_forecast` plots the expected result, and around it the band
-or intervals that a release would have.
+Before any privacy budget is spent, a user wants to know how wide confidence bands would be. The session simulates
+releases on made-up records of a stated distribution. `draw_forecast` takes the expected heights and their lower and
+upper bounds, and returns Matplotlib axes with the expected curve in its band, or with numbers and their intervals.
 
 Formal guarantees: a forecast opens no data and spends no budget. A footnote says so, in the place where plots of
 releases have their privacy statement.

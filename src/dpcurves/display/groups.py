@@ -220,7 +220,14 @@ def _balance_lines(text: str) -> list[str]:
 def _describe_counts(
     picture: Picture, counts: FloatArray, shares: FloatArray, suppressed: NDArray[np.bool_]
 ) -> list[str]:
-    """Return the text of each bar: its count and share; ``..`` if it is suppressed, or that the count is not known."""
+    """Return the text of each bar: its count and share; ``..`` if it is suppressed, or that the count is not known.
+
+    Args:
+        picture: Plot, whose last intervals give the digits.
+        counts: Counts of the bars, (bars,); NaN: not known.
+        shares: Shares of the bars, (bars,); NaN: not known.
+        suppressed: True for suppressed bars, (bars,).
+    """
     low, high = picture.shades[-1].endpoints if picture.shades else (counts, counts)
     # a width of 10 or more leaves no decimals to a number of records
     widths = np.maximum(np.nan_to_num(np.subtract(high, low)), 10.0).tolist()
@@ -254,8 +261,6 @@ def draw_small_multiples(
 ) -> Axes:
     """Draw small multiples in place of `ax`: a panel per name, with equal axes, and one privacy statement and legend.
 
-    Returns the first panel.
-
     Args:
         names: Titles of the panels.
         draw: Draws one panel on given axes.
@@ -263,6 +268,9 @@ def draw_small_multiples(
         column: The column whose categories name the panels, written once above them until the figure has a title.
         ax: Axes that the panels replace; None: a new figure. A figure that is narrower than small multiples usually are
             keeps its width, with fewer panels side by side, so that its texts stay as large.
+
+    Returns:
+        Axes of the first panel.
     """
     from .artists import Footnote, add_statement
 
@@ -311,12 +319,18 @@ def _find_shared_entries(panels: Sequence[Axes]) -> list[str]:
 
 
 def _shorten_facts(facts: Sequence[Sequence[str]]) -> tuple[list[list[str]], str]:
-    """Return the lines below the name of each panel, and the legend entry that explains them; empty without one.
+    r"""Return the lines below the name of each panel, and the legend entry that explains them.
 
     Lines of a label and a value below the first line, with the same labels in all panels, become their values in
     brackets: labels stand once in the legend, so that titles of panels stay short.
 
-    >>> _shorten_facts([["AUC 0.7\\nfor all: 0.6 to 0.8"], ["AUC 0.8\\nfor all: 0.7 to 0.9"]])
+    Args:
+        facts: Legend texts of each panel, perhaps with several lines.
+
+    Returns:
+        Lines by panel; and the entry, empty if nothing was shortened.
+
+    >>> _shorten_facts([["AUC 0.7\nfor all: 0.6 to 0.8"], ["AUC 0.8\nfor all: 0.7 to 0.9"]])
     ([['AUC 0.7', '(0.6 to 0.8)'], ['AUC 0.8', '(0.7 to 0.9)']], 'in brackets: for all')
     """
     panels = [
@@ -332,7 +346,17 @@ def _shorten_facts(facts: Sequence[Sequence[str]]) -> tuple[list[list[str]], str
 
 
 def _split_into_panels(whole: Axes, down: int, across: int, many: int) -> tuple[list[Axes], Axes]:
-    """Replace axes by panels, with axes of height 0 below them, which hold the statement."""
+    """Replace axes by panels, with axes of height 0 below them, which hold the statement.
+
+    Args:
+        whole: Axes that are replaced.
+        down: Number of rows.
+        across: Number of columns.
+        many: Number of panels.
+
+    Returns:
+        The panels, row by row, and the axes below.
+    """
     figure = whole.figure
     grid = _make_grid(whole, [1.0] * down, across)
     first = figure.add_subplot(grid[0, 0])
@@ -499,6 +523,11 @@ def _draw_rows(ax: Axes, panel: ForestPanel, shades: Sequence[Shade]) -> None:
     """Draw the rows of one panel of a forest plot: points, intervals and the line of no difference.
 
     A row without a finite bound says "not known".
+
+    Args:
+        ax: Axes of the panel.
+        panel: Names and numbers of the rows.
+        shades: Intervals of all rows of all panels, wider ones first.
     """
     from .artists import format_axes
 
@@ -546,7 +575,13 @@ def _draw_rows(ax: Axes, panel: ForestPanel, shades: Sequence[Shade]) -> None:
 
 
 def _make_grid(whole: Axes, heights: Sequence[float], across: int = 1) -> GridSpecBase:
-    """Replace axes by a grid with a row of height 0 below."""
+    """Replace axes by a grid with a row of height 0 below.
+
+    Args:
+        whole: Axes that are replaced.
+        heights: Relative heights of the rows.
+        across: Number of columns.
+    """
     position = whole.get_subplotspec()
     figure = whole.figure
     whole.remove()

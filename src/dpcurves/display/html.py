@@ -79,15 +79,18 @@ def html_summary(
 
 
 def _warn_of_seed() -> str:
-    """Return the warning that is shown if a release is seeded."""
+    """Return, as HTML, the warning that a release is seeded, so that its noise is not secret."""
     return f"{WARNING}{escape(translate(SEEDED))}</p>"
 
 
 def _format_links(links: Sequence[tuple[str, str]]) -> str:
-    """Return links to files of the same folder in one line.
+    """Return links to files of the same folder in one line of HTML.
 
     Args:
         links: Text and file name of each link. A text with an empty name is no link.
+
+    Returns:
+        The links, separated by dots; empty without links. Texts and names are escaped.
     """
     return " &middot; ".join(
         f'<a href="{escape(name)}">{isolate_in_html(text)}</a>' if name else isolate_in_html(translate(text))
@@ -117,7 +120,11 @@ def summary_facts(
 
 
 def _format_table(rows: Sequence[tuple[str, str]]) -> str:
-    """Return names and texts as the rows of an HTML table. Without rows, return an empty text."""
+    """Return names and texts as the rows of an HTML table. Without rows, return an empty text.
+
+    Args:
+        rows: Name and text of each row. Both are translated and escaped; long ones are cut.
+    """
     names = format_distinct_labels([translate(name) for name, _ in rows], 80)
     lines = [
         f'<tr><th scope="row">{isolate_in_html(name)}</th><td>{_format_cell(translate(value))}</td></tr>'
@@ -185,6 +192,7 @@ header p{max-width:46rem}
  body{max-width:none;padding:0;font-size:11pt}
  .curves{display:block}.curves .dpcurves{margin-bottom:1rem}.scroll,.dpcurves .scroll{overflow:visible;background:none}}
 </style>"""
+"""Style sheet of pages: light and dark colours, tables that scroll on narrow screens, and print."""
 
 
 def render_report(
@@ -196,7 +204,7 @@ def render_report(
     *,
     links: Sequence[str] = (),
 ) -> str:
-    """Return an HTML page with the charges, the remaining budget, the refused questions and all results.
+    """Return a complete HTML page with the charges, the remaining budget, the refused questions and all results.
 
     The page makes no requests, runs no scripts, and can be printed.
 
@@ -259,7 +267,7 @@ def account_summary(balance: BalanceReport, guarantee: str) -> str:
     """Return the account of a session as an HTML fragment: budget, spent and remaining loss, and the 20 latest charges.
 
     Args:
-        balance: The account.
+        balance: The account. Of earlier charges only their number is shown.
         guarantee: Neighbouring relation and privacy unit, as text.
     """
     title = format_label(translate(f"Budget of {balance.dataset}"), 160)
@@ -277,7 +285,11 @@ def account_summary(balance: BalanceReport, guarantee: str) -> str:
 
 
 def _format_accounts(balances: Sequence[BalanceReport]) -> str:
-    """Return the accounts of a ledger as a section of the page. Without accounts, return an empty text."""
+    """Return the accounts of a ledger as a section of the page.
+
+    Args:
+        balances: Accounts with their charges. Empty: the text is empty, too.
+    """
     if not balances:
         return ""
     accounts = "\n".join(_format_account(balance) for balance in balances)
@@ -287,7 +299,11 @@ def _format_accounts(balances: Sequence[BalanceReport]) -> str:
 
 
 def _format_account(balance: BalanceReport) -> str:
-    """Return one account as HTML: its name, the budget, and a table of its charges."""
+    """Return one account as HTML: its name, the budget, and a table of its charges.
+
+    Args:
+        balance: The account. All texts are escaped, and long ones cut.
+    """
     name = _format_cell(balance.dataset)
     dataset = format_label(balance.dataset, 400)
     amounts = translate(f"budget {balance.budget}, spent {balance.spent}, left {balance.remaining}")
@@ -324,5 +340,5 @@ def _format_refusals(refusals: Sequence[RefusalRow]) -> str:
 
 
 def _format_cell(text: str) -> str:
-    """Return a text as HTML, cut at 400 characters."""
+    """Return a text as escaped HTML, cut at 400 characters."""
     return isolate_in_html(format_label(text, 400))

@@ -192,8 +192,11 @@ class FittedLayout(ConstrainedLayoutEngine):
         """Write the legend of `ax` anew, after its entries were translated, with a title in the reader's language.
 
         Args:
-            ax: A plot whose legend this layout places. Raises `KeyError` for another one.
+            ax: A plot whose legend this layout places.
             reader: Translator of texts.
+
+        Raises:
+            KeyError: this layout places no legend of `ax`.
         """
         request = self._legends[ax]
         request.title = reader.translate(request.title)
@@ -268,7 +271,12 @@ class FittedLayout(ConstrainedLayoutEngine):
         self._grown_size = tuple(fig.get_size_inches().tolist())
 
     def _wrap_labels(self, fig: Figure, renderer: RendererBase) -> bool:
-        """Wrap titles and axis labels at the size of the figure; return whether a text changed."""
+        """Wrap titles and axis labels at the size of the figure; return whether a text changed.
+
+        Args:
+            fig: The figure.
+            renderer: Measures texts in pixels.
+        """
         margin = 0.03 * fig.bbox.width  # of the width, left free at both sides
         changed = False
         for text, room in self._labels_with_room(fig):
@@ -289,7 +297,11 @@ class FittedLayout(ConstrainedLayoutEngine):
         return whole if text.get_text() == last else text.get_text()
 
     def _labels_with_room(self, fig: Figure) -> Iterator[tuple[Text, float]]:
-        """Yield each title and axis label with text, with the pixels that one line of it may have."""
+        """Yield each title and axis label with text, with the pixels that one line of it may have.
+
+        Yields:
+            Pairs of a text and the pixels for a line, along its direction.
+        """
         width, height = fig.bbox.width, fig.bbox.height
         if fig._suptitle is not None and fig._suptitle.get_text():  # type: ignore[attr-defined]
             yield fig._suptitle, width  # type: ignore[attr-defined]
@@ -311,7 +323,14 @@ class FittedLayout(ConstrainedLayoutEngine):
 
     def _place_legend(self, ax: Axes, request: LegendRequest, fig: Figure, renderer: RendererBase) -> bool:
         """Leave the legend of `ax` where it is, or move it to a free corner or above the plot; return whether it
-        changed."""
+        changed.
+
+        Args:
+            ax: Axes with the legend.
+            request: What was asked of the legend, and where it is now.
+            fig: Figure of the axes; nothing is done for others.
+            renderer: Renderer that measures texts.
+        """
         if ax.figure is not fig:
             return False
         if self._label_lines(ax, request, fig, renderer):
@@ -376,8 +395,17 @@ class FittedLayout(ConstrainedLayoutEngine):
         return True
 
     def _find_line_ends(self, ax: Axes, request: LegendRequest, fig: Figure) -> list[tuple[Line2D, float]]:
-        """Return the named lines of a plot with the heights of their right ends; empty unless they are few, reach the
-        right side, have short names and end apart."""
+        """Find the curves of a plot that can be labelled at their right ends, in place of a legend.
+
+        Args:
+            ax: The plot.
+            request: Settings of its legend, such as the size of letters.
+            fig: The figure.
+
+        Returns:
+            Lines with the heights of their right ends, in data units; empty unless they are few, reach the right side,
+            have short names and end apart.
+        """
         lines = [
             handle
             for handle, label in zip(*ax.get_legend_handles_labels(), strict=True)
@@ -423,7 +451,15 @@ class FittedLayout(ConstrainedLayoutEngine):
     def _find_free_corner(
         self, ax: Axes, legend: Legend, request: LegendRequest, fig: Figure, renderer: RendererBase
     ) -> bool:
-        """Put a legend where it covers no data; return False if it would everywhere, or is too large for the plot."""
+        """Put a legend where it covers no data; return False if it would everywhere, or is too large for the plot.
+
+        Args:
+            ax: Axes with the legend.
+            legend: The legend.
+            request: Where the legend is now; changed if it moves.
+            fig: Figure of the axes.
+            renderer: Renderer that measures texts.
+        """
         plot = ax.get_window_extent()
         gap = self._tuning.legend_gap * fig.dpi / 72
         places = dict.fromkeys([*([request.place] if request.place in CORNERS else []), *CORNERS, "upper center"])
@@ -440,7 +476,15 @@ class FittedLayout(ConstrainedLayoutEngine):
         return False
 
     def _fit_above(self, ax: Axes, request: LegendRequest, room: float, fig: Figure, renderer: RendererBase) -> None:
-        """Put the legend above the plot, in as many columns as fit into `room` pixels, with wrapped entries."""
+        """Put the legend above the plot, in as many columns as fit into `room` pixels, with wrapped entries.
+
+        Args:
+            ax: Axes with the legend.
+            request: What was asked of the legend.
+            room: Width in pixels.
+            fig: Figure of the axes.
+            renderer: Renderer that measures texts.
+        """
         entries = len(ax.get_legend_handles_labels()[1])
         columns = range(min(self._tuning.most_columns, entries), 0, -1)
         forms = [(number, UNWRAPPED_LETTERS) for number in columns] + [(1, letters) for letters in WRAPPED_LETTERS]
@@ -498,7 +542,13 @@ class FittedLayout(ConstrainedLayoutEngine):
         return len(shown) > 1
 
     def _turn_names(self, ax: Axes, labels: Sequence[Text], fig: Figure) -> None:
-        """Turn the category names below an axis, on one line each, as far as their distances need."""
+        """Turn the category names below an axis, on one line each, as far as their distances need.
+
+        Args:
+            ax: Axes of the plot.
+            labels: Labels of its x axis.
+            fig: Figure of the axes, with its resolution.
+        """
         ticks = np.sort(ax.transData.transform([(tick, 0.0) for tick in ax.get_xticks()])[:, 0])
         line = 1.3 * float(labels[0].get_fontsize()) * fig.dpi / 72  # pixels: height of a line over the letter size
         fits = float(np.diff(ticks).min()) * np.sin(np.radians(self._tuning.turned)) > line
@@ -594,7 +644,14 @@ def _row_growth(ax: Axes, fig: Figure, renderer: RendererBase) -> float:
 
 
 def _create_legend(ax: Axes, request: LegendRequest, columns: int, letters: int) -> Legend:
-    """Create the legend of `ax` with entries wrapped at `letters` characters, and return it."""
+    """Create the legend of `ax` with entries wrapped at `letters` characters, and return it.
+
+    Args:
+        ax: The plot.
+        request: Title, place, size and colour of the legend, and lines that are labelled already.
+        columns: Columns of a legend above the plot.
+        letters: Characters of a line of an entry.
+    """
     handles, labels = ax.get_legend_handles_labels()
     named = {label.get_text() for label in request.line_labels if label.get_gid() != LABEL_TITLE}
     unnamed = [place for place, label in enumerate(labels) if label not in named]
@@ -629,7 +686,16 @@ def _create_legend(ax: Axes, request: LegendRequest, columns: int, letters: int)
 
 
 def _write_line_label(ax: Axes, text: str, end: float, *, color: str, size: float, up: float = 0.0) -> Annotation:
-    """Write text right of the end of a line at the height `end`, and `up` points above it."""
+    """Write text right of the end of a line at the height `end`, and `up` points above it.
+
+    Args:
+        ax: Axes of the plot.
+        text: The text.
+        end: Height in units of the y axis.
+        color: Colour of the text.
+        size: Size of the letters in points.
+        up: Points above `end`.
+    """
     return ax.annotate(
         text, (1.0, end), (4.0, up), xycoords=("axes fraction", "data"), textcoords="offset points",
         fontsize=size, color=color, verticalalignment="center", annotation_clip=False, parse_math=False,
@@ -674,7 +740,13 @@ def fit_text(text: Text, whole: str, room: float, most_lines: int, renderer: Ren
 
 
 def _wrap_measured(text: str, room: float, measure: Callable[[str], float]) -> list[str]:
-    """Return the lines of `text`, broken at spaces, and within words that are wider than a line."""
+    """Return the lines of `text`, broken at spaces, and within words that are wider than a line.
+
+    Args:
+        text: Text, perhaps with line breaks, which stay.
+        room: Width of a line, in the unit of `measure`.
+        measure: Function that returns the width of a text.
+    """
     width = sum(measure(line) for line in text.splitlines())  # fonts have no sign for the end of a line
     letters = max(int(len(text) * room / max(width, 1.0)), 1)
     while letters > 1:

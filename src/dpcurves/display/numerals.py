@@ -183,7 +183,8 @@ def format_number(value: float, width: float = 0.0) -> str:
 
 
 def format_in_cell(value: float, lower: float, upper: float, *, known_to: float = 0.0) -> str:
-    """Format a value that is known to lie in a cell, or to within some width, without digits finer than that.
+    """Return the text of a value that is known to lie in a cell, or to within some width, without digits finer than
+    that.
 
     For an unbounded cell the text has its finite end; for a cell of one value, all its digits.
 
@@ -219,9 +220,14 @@ def describe_point(answered: float, asked: float) -> str:
 
 
 def format_interval(lower: float, upper: float, known_to: float = 0.0) -> str:
-    """Format an interval: endpoints are rounded outward, with enough digits to differ, and may be infinite.
+    """Return the text of an interval: endpoints are rounded outward, with enough digits to differ, and may be infinite.
 
     If the value inside is known to within some width, digits are at least a tenth of it.
+
+    Args:
+        lower: Lower endpoint.
+        upper: Upper endpoint.
+        known_to: Width to which the value inside is known; 0: not known.
 
     >>> inf = float("inf")
     >>> format_interval(976.5625, 1220.7), format_interval(0.25, 0.5)
@@ -336,7 +342,12 @@ def add_time_zone(label: str) -> str:
 
 
 def format_date(value: float, label: str) -> str | None:
-    """Format days or seconds since 1970 as a date, or as a time in UTC; None if no calendar date exists.
+    """Return days or seconds since 1970 as a date, or as a time in UTC; None if the axis has no dates or no calendar
+    date exists.
+
+    Args:
+        value: Days (for dates) or seconds (for times) since 1970.
+        label: Label of the axis, which ends with ``(date)`` or ``(moment)`` if it has dates or times.
 
     >>> format_date(19_000.4, "day (date)"), format_date(1_700_000_000, "at (moment)")
     ('2022-01-08', '2023-11-14 22:13:20 UTC')
@@ -357,7 +368,8 @@ def format_date(value: float, label: str) -> str | None:
 
 
 def format_in_iso(values: ArrayLike, label: str) -> list[str | float]:
-    """Format days or seconds since 1970 as ISO 8601 for files; values beyond the calendar are infinite.
+    """Return days or seconds since 1970 as texts in ISO 8601 for files; values beyond the calendar become infinite, NaN
+    stays.
 
     >>> format_in_iso([19_000.4, -1e300, float("nan")], "day (date)"), format_in_iso([1_700_000_000], "at (moment)")
     (['2022-01-08', -inf, nan], ['2023-11-14T22:13:20Z'])
@@ -373,20 +385,26 @@ def format_in_iso(values: ArrayLike, label: str) -> list[str | float]:
 
 
 def format_axis_value(value: float, lower: float, upper: float, label: str, known_to: float = 0.0) -> str:
-    """Format a value in a cell as `format_in_cell` does, or as a day.
+    """Format a value in a cell: as a date or time on an axis of dates or times, else as `format_in_cell` does.
 
     Args:
         value: The number.
         lower: Lower end of the cell; minus infinity: none.
         upper: Upper end of the cell; infinity: none.
-        label: Label of the axis, which says whether the numbers are days.
-        known_to: Width to which the value is known; 0: to the cell alone.
+        label: Label of the axis. It ends with ``(date)`` if numbers are days since 1970-01-01, and with ``(moment)`` if
+            they are seconds since then; values beyond the calendar stay numbers.
+        known_to: Width to which the value is known, in units of the axis; 0: to the cell alone.
     """
     return format_date(value, label) or format_in_cell(value, lower, upper, known_to=known_to)
 
 
 def format_axis_interval(lower: float, upper: float, label: str, known_to: float = 0.0) -> str:
-    """Format an interval as `format_interval` does, or as a range of days, both included.
+    """Return the text of an interval on an axis: a range of dates, both included, or numbers rounded outward.
+
+    Args:
+        lower, upper: Endpoints; either may be infinite.
+        label: Label of the axis, which says whether its numbers are dates.
+        known_to: Width to which a number inside is known; 0: not known.
 
     >>> axis = "day (date)"
     >>> format_axis_interval(19_000.4, 19_003.2, axis), format_axis_interval(19_000.4, float("inf"), axis)

@@ -252,7 +252,12 @@ class _Styles:
 
 
 def _set_widths(sheet: Any, tables: Sequence[ResultTable]) -> list[float]:
-    """Set the width of each column of a sheet by the texts of its tables, and return the widths in characters."""
+    """Set the width of each column of a sheet by the texts of its tables, and return the widths in characters.
+
+    Args:
+        sheet: Worksheet of XlsxWriter.
+        tables: Tables that are written below each other.
+    """
     widths = [18.0, 14.0]  # of a sheet without tables
     for table in tables:
         for place, column in enumerate(table.columns):
@@ -283,7 +288,13 @@ def _set_up_print(sheet: Any, widths: Sequence[float], *, tall: bool) -> None:
 
 
 def _write_page(sheet: Any, styles: _Styles, page: SheetPage) -> None:
-    """Write title, privacy statement, plot, tables and facts of a page to a sheet, in this order."""
+    """Write title, privacy statement, plot, tables and facts of a page to a sheet, in this order.
+
+    Args:
+        sheet: Empty sheet of the workbook.
+        styles: Styles of the workbook.
+        page: What to write.
+    """
     widths = _set_widths(sheet, page.tables)
     lines = _count_page_lines(page)
     _set_up_print(sheet, widths, tall=lines > 110)  # lines: more would be too small on one page
@@ -350,7 +361,14 @@ def _write_text(
 
 
 def _insert_picture(sheet: Any, row: int, width: float, picture: Axes) -> int:
-    """Insert a plot as wide as the columns, at most 620 pixels; return the row below it."""
+    """Insert a plot as wide as the columns, at most 620 pixels; return the row below it.
+
+    Args:
+        sheet: Worksheet of XlsxWriter.
+        row: Row of the upper edge.
+        width: Width of the columns, in characters.
+        picture: Axes of the plot.
+    """
     from .picture_description import describe_in_words
 
     inches = picture.figure.get_figure(root=True).get_size_inches()
@@ -362,7 +380,14 @@ def _insert_picture(sheet: Any, row: int, width: float, picture: Axes) -> int:
 
 
 def _write_table(sheet: Any, styles: _Styles, table: ResultTable, row: int) -> int:
-    """Write the headings and cells of a table from `row` on; return the row below the table."""
+    """Write the headings and cells of a table from `row` on; return the row below the table.
+
+    Args:
+        sheet: Worksheet of XlsxWriter.
+        styles: Cell formats of the workbook.
+        table: The table.
+        row: Row of the headings.
+    """
     for place, column in enumerate(table.columns):
         align = "right" if column.is_numeric else "left"
         style = styles.get_style(bold=True, text_wrap=True, bottom=1, valign="bottom", align=align)
@@ -375,7 +400,14 @@ def _write_table(sheet: Any, styles: _Styles, table: ResultTable, row: int) -> i
 
 
 def _write_cell(sheet: Any, row: int, column: int, value: object, style: Any) -> None:
-    """Write a value into a cell: numbers as numbers, texts as texts, nothing for unknown numbers."""
+    """Write a value into a cell: numbers as numbers, texts as texts, nothing for unknown numbers.
+
+    Args:
+        sheet: Worksheet of XlsxWriter.
+        row, column: Position, from 0.
+        value: Number, bool or text; None and NaN: nothing is written.
+        style: Cell format.
+    """
     if value is None or (isinstance(value, float) and isnan(value)):
         return
     if isinstance(value, bool):

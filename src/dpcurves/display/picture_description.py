@@ -256,7 +256,12 @@ def _list_points(mark: PictureMark) -> set[tuple[Any, Any]]:
 
 def _is_band(mark: PictureMark, lowest: float) -> bool:
     """Return whether a region or intervals are a band: they have a name or a curve, and are not all below everything
-    else, as sizes of groups are."""
+    else, as sizes of groups are.
+
+    Args:
+        mark: Region or intervals of the plot.
+        lowest: Lowest value of all lines and points.
+    """
     if mark.type == "region":
         return bool(mark.name or len(set(mark.columns["lower"])) > 1)
     ends = np.array([mark.columns["y"], mark.columns["y_end"]], dtype=float)
@@ -314,7 +319,14 @@ def _lies_across(panel: PicturePanel) -> bool:
 
 
 def _choose_rows(axis: PictureAxis, x: Any, y: Any, positions: int) -> list[int]:
-    """Return rows of a line near positions that divide the visible part of an axis evenly, the last of equal `x`."""
+    """Return rows of a line near positions that divide the visible part of an axis evenly, the last of equal `x`.
+
+    Args:
+        axis: The x axis, with its limits and scale.
+        x: Positions of the line's points.
+        y: Heights of the points.
+        positions: Number of positions.
+    """
     low, high = sorted(axis.limits)
     rows = np.flatnonzero(np.isfinite(y) & (x >= low) & (x <= high))
     if not len(rows):
@@ -404,7 +416,14 @@ def _describe_panel(ax: Axes, title: str) -> PicturePanel:
 
 
 def _describe_axis(axis: Axis, label: str, limits: tuple[float, float]) -> PictureAxis:
-    """Return the description of an axis."""
+    """Return the description of an axis of a plot: label, scale, limits, and what its ticks are (numbers, names,
+    dates).
+
+    Args:
+        axis: Axis of matplotlib.
+        label: Its label.
+        limits: Its lower and upper end.
+    """
     formatter = axis.get_major_formatter()
     values = "numbers"
     ticks = list[float]()
@@ -426,6 +445,9 @@ def _name_colors(ax: Axes) -> dict[str, str]:
     """Return the names of curves by colour: those of labelled lines, points and outlines, if there are several.
 
     Lines in grey are no curves, but references such as the diagonal.
+
+    Returns:
+        Name by colour, ``#rrggbb``; empty if there is a single curve.
     """
     labelled = [
         (_color_of(artist), _first_line(str(artist.get_label())))
@@ -439,7 +461,16 @@ def _name_colors(ax: Axes) -> dict[str, str]:
 
 
 def _describe_artist(ax: Axes, artist: Artist, names: Mapping[str, str]) -> Iterator[PictureMark]:
-    """Yield the marks of an artist. Raises `TypeError` for a class that descriptions do not have."""
+    """Yield the marks (line, points, region, ...) that an artist of matplotlib draws, with their numbers.
+
+    Args:
+        ax: Plot of the artist.
+        artist: The artist.
+        names: Names of curves by colour.
+
+    Raises:
+        TypeError: descriptions do not have this class of artists.
+    """
     if isinstance(artist, Line2D):
         yield from _describe_line(ax, artist, names)
     elif isinstance(artist, PathCollection):
@@ -471,7 +502,13 @@ def _describe_artist(ax: Axes, artist: Artist, names: Mapping[str, str]) -> Iter
 
 
 def _describe_line(ax: Axes, line: Line2D, names: Mapping[str, str]) -> Iterator[PictureMark]:
-    """Yield the line of a matplotlib line, and its markers; nothing for one without data."""
+    """Yield the line of a matplotlib line, and its markers; nothing for one without data.
+
+    Args:
+        ax: Axes of the plot.
+        line: The matplotlib line.
+        names: Names of curves by colour.
+    """
     if not _has_data(line):
         return
     x, y = (np.asarray(values, dtype=float) for values in line.get_data(orig=False))
@@ -498,7 +535,7 @@ def _spread(values: Any, limits: tuple[float, float]) -> Any:
 
 
 def _find_corners(line: Line2D) -> dict[str, Any]:
-    """Return the points of a line, with two points at each step of steps."""
+    """Return the corners of a line as columns ``x`` and ``y``; a line of steps has two at each step."""
     line.recache()
     path = line.get_path()
     style = line.get_drawstyle()
@@ -527,6 +564,12 @@ def _split_outline(path: Path) -> dict[str, Any]:
 
     The outline starts at one end of a border, follows the other border, and returns along the first; both have a point
     at each position.
+
+    Args:
+        path: Outline of the area.
+
+    Returns:
+        Arrays ``x``, ``lower`` and ``upper``, (positions,) each.
     """
     vertices = np.asarray(path.vertices, dtype=float)
     size = (len(vertices) - 3) // 2
@@ -538,7 +581,14 @@ def _split_outline(path: Path) -> dict[str, Any]:
 
 
 def _describe_cells(cells: QuadMesh | AxesImage) -> dict[str, Any]:
-    """Return edges and value of each cell of a mesh or an image, row by row."""
+    """Return edges and value of each cell of a mesh or an image, row by row.
+
+    Args:
+        cells: Mesh or image.
+
+    Returns:
+        Arrays ``x``, ``x_end``, ``y``, ``y_end`` and ``value``, (cells,) each.
+    """
     if isinstance(cells, QuadMesh):
         corners = np.asarray(cells.get_coordinates(), dtype=float)
         x_edges, y_edges = corners[0, :, 0], corners[:, 0, 1]
@@ -587,7 +637,15 @@ def _merge_rectangles(marks: Sequence[PictureMark]) -> Iterator[PictureMark]:
 def _make_mark(
     kind: MarkType, artist: Artist, names: Mapping[str, str], columns: Mapping[str, Any], style: str = ""
 ) -> PictureMark:
-    """Return a mark of this type, with colour, line style and legend label read from a matplotlib artist."""
+    """Return a mark of this type, with colour, line style and legend label read from a matplotlib artist.
+
+    Args:
+        kind: Type of the mark.
+        artist: Artist that drew it.
+        names: Names of curves by colour.
+        columns: Numbers of the mark by name of the column.
+        style: Line style or form of the markers.
+    """
     color = "" if kind == "cells" else _color_of(artist)
     alpha = artist.get_alpha()
     opacity = 1.0 if alpha is None else float(np.max(alpha))

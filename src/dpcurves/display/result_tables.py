@@ -262,7 +262,12 @@ class ResultTable:
         return f"{self.rows:,} of {self.total_rows:,} rows are shown; the CSV file has all"
 
     def to_plain_objects(self) -> dict[str, Any]:
-        """Return title, headings and texts of rows as plain objects, for pages with their own layout."""
+        """Return title, headings and texts of rows as plain objects, for pages with their own layout.
+
+        Returns:
+            JSON object: ``title``, ``heads``, ``rows`` (lists of texts), ``numeric`` (which columns are right-aligned),
+            ``note`` on rows left out, and ``is_detail``.
+        """
         texts = self.text_columns()
         note = self.describe_left_out() if self.rows < self.total_rows else ""
         return {
@@ -279,7 +284,8 @@ def build_table(
     title: str = "",
     mixed_label: str = "",
 ) -> ResultTable:
-    """Return the table of these columns.
+    """Return a table for readers from columns of numbers and labels: titled columns, and each pair of interval ends
+    after the numbers that it belongs to.
 
     Args:
         columns: Exact values by short name, label columns first.
@@ -378,7 +384,14 @@ def _format_time(value: object) -> object:
 
 def _qualify_ends(columns: Sequence[TableColumn]) -> tuple[TableColumn, ...]:
     """Return the columns with distinct titles of interval ends: if several numbers have intervals, each title begins
-    with the title of its number. Columns named ``lower`` or ``upper`` keep their titles."""
+    with the title of its number. Columns named ``lower`` or ``upper`` keep their titles.
+
+    Args:
+        columns: Columns of a table, the ends of an interval after its number.
+
+    Returns:
+        All columns in order, with new titles where needed.
+    """
     titles = [column.title for column in columns if column.bound is Bound.LOWER]
     if len(set(titles)) == len(titles):
         return tuple(columns)
@@ -392,7 +405,15 @@ def _qualify_ends(columns: Sequence[TableColumn]) -> tuple[TableColumn, ...]:
 
 
 def _choose_titles(labels: Sequence[str], titles: Mapping[str, str]) -> dict[str, str]:
-    """Return the title of each column. A title that a label column has too is replaced by the short name."""
+    """Return the title of each column. A title that a label column has too is replaced by the short name.
+
+    Args:
+        labels: Names of the label columns, which are the user's and stay.
+        titles: Titles of the other columns, by short name.
+
+    Returns:
+        Title by short name; titles differ, whatever their case.
+    """
     taken = {name.casefold() for name in labels}
     chosen = {name: name for name in labels}
     for name, title in titles.items():
@@ -404,7 +425,16 @@ def _choose_titles(labels: Sequence[str], titles: Mapping[str, str]) -> dict[str
 def _pair_ends(
     name: str, ends: Mapping[str, IntervalEnds], arrays: Mapping[str, NDArray[Any]]
 ) -> list[tuple[str, str]]:
-    """Return the pairs of columns of interval ends of a column; a pair equal to an earlier one is left out."""
+    """Return the pairs of columns (lower, upper) that hold the interval ends of one column.
+
+    Args:
+        name: Short name of the column of numbers.
+        ends: Columns of interval ends, by short name.
+        arrays: All columns by short name.
+
+    Returns:
+        Pairs of short names; a pair with the values of an earlier one is left out.
+    """
     lower = [end for end in arrays if end in ends and ends[end].of == name and ends[end].bound is Bound.LOWER]
     upper = [end for end in arrays if end in ends and ends[end].of == name and ends[end].bound is Bound.UPPER]
     pairs: list[tuple[str, str]] = []
@@ -415,7 +445,13 @@ def _pair_ends(
 
 
 def _are_equal(arrays: Mapping[str, NDArray[Any]], pair: tuple[str, str], other: tuple[str, str]) -> bool:
-    """Return whether two pairs of columns hold the same ends, as those of numbers at risk do."""
+    """Return whether two pairs of columns hold the same ends, as those of numbers at risk do.
+
+    Args:
+        arrays: Columns by name.
+        pair: Names of a lower and an upper end.
+        other: Names of the other pair.
+    """
     return pair[0].startswith("at_risk") and all(
         arrays[end].tolist() == arrays[other_end].tolist() for end, other_end in zip(pair, other, strict=True)
     )
@@ -465,7 +501,14 @@ def _decimals_of(values: NDArray[np.float64], widths: NDArray[np.float64] | None
 
 
 def _format_value(value: object, decimals: int | None, cell_format: CellFormat, bound: Bound) -> str:
-    """Return the text of a cell with this number of decimals; interval bounds are rounded outwards."""
+    """Return the text of a cell with this number of decimals; interval bounds are rounded outwards.
+
+    Args:
+        value: Number, text, bool or None ("not known").
+        decimals: Number of decimals; None: as many as the number needs.
+        cell_format: Whether the number is a share, written in percent, or text.
+        bound: Side of an interval: lower ends are rounded down, upper ends up.
+    """
     if isinstance(value, bool):
         return "yes" if value else "no"
     if cell_format is CellFormat.TEXT or not isinstance(value, int | float):
@@ -477,7 +520,13 @@ def _format_value(value: object, decimals: int | None, cell_format: CellFormat, 
 
 
 def _round_outward(value: float, decimals: int, bound: Bound) -> float:
-    """Return a number rounded to decimals; a lower end down, an upper end up."""
+    """Return a number rounded to decimals; a lower end down, an upper end up.
+
+    Args:
+        value: The number.
+        decimals: Decimals to keep.
+        bound: Whether the number is a lower end, an upper end or none; the last is rounded to nearest.
+    """
     if bound is Bound.NONE or abs(value) >= LARGEST_PLAIN:
         return round(value, decimals) + 0.0
     scale = 10.0**decimals
@@ -498,7 +547,12 @@ def _has_dates(column: TableColumn) -> bool:
 
 
 def _join_ends(lower: TableColumn, upper: TableColumn) -> list[str]:
-    """Return the texts of intervals, as in "3 to 5", "3 or more"."""
+    """Return the texts of intervals, row by row, such as "3 to 5"; "3 or more" if the upper end is infinite.
+
+    Args:
+        lower: Column of lower ends.
+        upper: Column of upper ends.
+    """
     texts = []
     for low, high, low_text, high_text in zip(
         lower.values.tolist(), upper.values.tolist(), lower.format_cells(), upper.format_cells(), strict=True

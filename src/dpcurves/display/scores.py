@@ -56,7 +56,15 @@ CURVE = "ROC curve"
 def _draw_rates(
     picture: Picture, curve: tuple[ArrayLike, ArrayLike], words: str, *, edges: ArrayLike, place: Place = "best"
 ) -> Axes:
-    """Draw one curve over its bands, whose bounds hold between edges."""
+    """Draw one curve over its bands, whose bounds hold between edges; return the axes.
+
+    Args:
+        picture: Plot with its bands.
+        curve: Values along the x axis and along the y axis.
+        words: Text of the legend's entry.
+        edges: Values of x between which the bounds of the bands hold, (bounds + 1,).
+        place: Place of the legend.
+    """
     for shade in picture.shades:
         picture.shade_band(edges, *shade)
     picture.draw_line(*curve, picture.legend_label(words))
@@ -64,7 +72,13 @@ def _draw_rates(
 
 
 def _frame_shares(picture: Picture, across: str, upwards: str) -> None:
-    """Set equal axes from 0 to 1 with these labels."""
+    """Set equal axes from 0 to 1 with these labels.
+
+    Args:
+        picture: Plot to draw on.
+        across: Title of the x axis.
+        upwards: Title of the y axis.
+    """
     picture.ax.set(xlim=SHARE_LIMITS, ylim=SHARE_LIMITS, aspect="equal")
     picture.ax.set_xlabel(across, parse_math=False)
     picture.ax.set_ylabel(upwards, parse_math=False)
@@ -220,7 +234,13 @@ CUT = "not drawn above {}: there the band is wider than 3/4 of the largest net b
 
 
 def _informative_limit(thresholds: FloatArray, shades: Sequence[Shade], highest: float) -> float:
-    """Return the lowest threshold with a band wider than 3/4 of the highest net benefit, or 1."""
+    """Return the lowest threshold with a band wider than 3/4 of the highest net benefit, or 1.
+
+    Args:
+        thresholds: Thresholds along x, in rising order.
+        shades: Bands; only the first is looked at.
+        highest: Highest net benefit.
+    """
     if not shades:
         return 1.0
     lower, upper = shades[0].endpoints
@@ -413,7 +433,13 @@ def _bar_width(places: FloatArray) -> float:
 
 
 def _axis_limit(predicted: FloatArray, observed: FloatArray, picture: Picture) -> float:
-    """Return the upper limit of both axes: 1, or less if all points and intervals are below a quarter."""
+    """Return the upper limit of both axes: 1, or less if all points and intervals are below a quarter.
+
+    Args:
+        predicted: Predictions, along x.
+        observed: Observed shares, along y.
+        picture: Plot with the intervals.
+    """
     ends = [np.asarray(shade.upper, dtype=float) for shade in picture.shades]
     shares = np.concatenate([predicted, observed, *[end[end < 1] for end in ends]])
     largest = float(np.nanmax(np.append(shares[np.isfinite(shares)], 0.0)))
@@ -425,7 +451,14 @@ def _axis_limit(predicted: FloatArray, observed: FloatArray, picture: Picture) -
 
 def _draw_observed(picture: Picture, x: FloatArray, y: FloatArray, words: str = "observed") -> None:
     """Draw observed shares with their intervals, and the legend entry `words`; intervals for the population are thin
-    and capped."""
+    and capped.
+
+    Args:
+        picture: Plot with the intervals.
+        x: Positions of the groups.
+        y: Observed share of each group.
+        words: Legend entry.
+    """
     for lower, upper, kind in picture.shades:
         width, alpha = _bar_style(kind)
         label = deduplicate_label(picture.ax, kind)
@@ -588,7 +621,13 @@ def _finish_residuals(picture: Picture, unseen: float) -> Axes:
 
 
 def _frame_residuals(picture: Picture, edges: tuple[FloatArray, FloatArray], labels: Labels) -> None:
-    """Draw the zero line and set limits and labels of the axes, for the first curve."""
+    """Draw the zero line and set limits and labels of the axes, for the first curve.
+
+    Args:
+        picture: Plot to draw on.
+        edges: Edges along both axes.
+        labels: Titles of both axes.
+    """
     if picture.is_first:
         picture.ax.axhline(0, color=GREY, linewidth=0.8)
         picture.ax.set(xlim=edges[0][[0, -1]], ylim=edges[1][[0, -1]])

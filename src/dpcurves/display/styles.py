@@ -1,8 +1,9 @@
-"""Styles of plots: paper, slides and dark, as settings of matplotlib.
+"""Styles of plots (paper, slides, dark) as settings of matplotlib, and sizes that follow a user's own settings.
 
-`use_style` plots in one of the three styles, or with matplotlib's current settings. Sizes of text and lines are scaled
-by those settings (`scale_font_size`, `scale_line_width`), so that a user's own style keeps its effect. `is_dark` tells
-whether the background is dark. matplotlib is imported only when a plot is made.
+`use_style` is a context manager that plots in one of the three styles, or with matplotlib's current settings.
+`scale_font_size` and `scale_line_width` scale sizes by those settings, so that a user's own style keeps its effect.
+`is_dark` returns whether the background is dark. matplotlib is imported only when a plot is made. No numbers and no
+records are handled here.
 """
 
 from __future__ import annotations
@@ -20,13 +21,14 @@ if TYPE_CHECKING:
 
 
 NO_MATPLOTLIB = "matplotlib is needed for pictures: pip install 'dpcurves[plot]'"
+"""Message if a plot is requested and matplotlib is missing."""
 
 
 def require_matplotlib() -> None:
-    """Raise an error unless matplotlib is installed.
+    """Refuse a plot unless matplotlib is installed.
 
     Raises:
-        ImportError: matplotlib is not installed.
+        ImportError: matplotlib is not installed. The message has the command that installs it.
     """
     try:
         import matplotlib  # noqa: F401
@@ -56,8 +58,11 @@ def scale_line_width(width: float) -> float:
 
 
 GROUND = "#14171a"
+"""Background of the dark style."""
 TEXT = "#e8eaed"
+"""Colour of text in the dark style."""
 DIM = "#9aa0a6"
+"""Colour of frames and grid lines in the dark style."""
 STYLES: dict[str, dict[Any, Any]] = {
     "paper": {
         "font.size": 9, "lines.linewidth": 1.2, "axes.linewidth": 0.6, "xtick.major.width": 0.6,
@@ -100,7 +105,12 @@ def use_style(style: str | None, ax: Axes | None) -> Iterator[None]:
 
 
 def _repaint(ax: Axes, settings: Mapping[str, Any]) -> None:
-    """Apply the frame, background and text colour of a style to existing axes."""
+    """Apply the frame, background and text colour of a style to existing axes.
+
+    Args:
+        ax: The axes; its figure gets the background, too.
+        settings: Settings of matplotlib, by name. Without a background, only the frame changes.
+    """
     for edge in ("top", "right"):
         ax.spines[edge].set_visible(settings.get(f"axes.spines.{edge}", ax.spines[edge].get_visible()))
     if "axes.facecolor" not in settings:

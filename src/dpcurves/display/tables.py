@@ -1,9 +1,16 @@
 """Unique column names of result tables (data frames, CSV files, workbooks, terminals), also if names collide.
 
-A result by category is a table with two kinds of columns. Label columns hold categories, and are named after the user's
-columns, such as ``sex``. Columns of numbers have names of this package, such as ``value``. A user's column may have one
-of the package's names, or differ from another only in case, which many programs ignore. The label column then becomes
-``NAME_category``, with a number if that is taken, too. Names of the package never change, so programs can rely on them.
+A result by category has two kinds of columns. Label columns hold categories, and are named after the user's columns,
+such as ``sex``. Columns of numbers have names of this package, such as ``value``.
+
+    join_columns             label columns, columns of numbers -> columns by unique names
+    name_label_columns       names -> unique names
+    find_declared_numbers    the label columns whose categories are numbers
+    convert_date_columns     days or seconds since 1970 -> ISO 8601 texts
+
+If a user's column has one of the package's names, or differs from another only in case, which many programs ignore, the
+label column becomes ``NAME_category``, with a number if that is taken, too. Names of the package never change, so
+programs can rely on them. The functions arrange released numbers and read no records.
 
 >>> join_columns([("value", ["a", "b"])], {"value": [1, 2]})
 {'value_category': ['a', 'b'], 'value': [1, 2]}

@@ -271,7 +271,8 @@ def plan_lines(plans: Sequence[Plan], units: float | None) -> Iterator[PlanLine]
 
 
 def curve_table(columns: Mapping[str, ArrayLike], *, most: int = MOST_ROWS, rows: int = 0) -> Group:
-    """Return a table for the terminal: all rows up to `most`, else rows at round steps; see `select_row_indices`.
+    """Return a table for the terminal: all rows up to `most`, else rows at round steps of the axis, with the first and
+    the last.
 
     A column of shape ``(rows, 2)`` holds intervals. Rows of named numbers are rounded separately if some are a thousand
     times larger than others.

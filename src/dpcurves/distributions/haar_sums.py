@@ -125,6 +125,10 @@ class HaarSums(EqualWidthSums):
         The halves of a node with total T and contrast D are ``(T + D) / 2`` and ``(T - D) / 2``. There is no other
         unbiased linear estimate except of the totals, which a public total corrects in proportion to their variances.
 
+        Args:
+            values: Released values, (..., size).
+            total: Public number of records; None: it is not public.
+
         Raises:
             ValueError: the values do not fit the distribution, or the total of a row cannot be estimated.
         """
@@ -138,6 +142,10 @@ class HaarSums(EqualWidthSums):
 
         A contrast that deviates significantly from an even split is kept; all others of its level in the row share the
         factor ``max(0, 1 - 1 / s)``, where s is their mean squared deviation over the variance.
+
+        Args:
+            values: Released wavelet coefficients, in the order of the distribution.
+            total: Public number of records; None: it is private.
         """
         counts, contrasts, _ = _split_values(self, values, total)
         for half, contrast, noise in zip(self.halves, contrasts, self.levels, strict=True):
@@ -186,6 +194,11 @@ def _split_nodes(counts: FloatArray, contrast: FloatArray, children: int) -> Flo
     contrast) / 2.
 
     A last node without a right half is passed down unchanged.
+
+    Args:
+        counts: Counts of the nodes, (..., nodes).
+        contrast: Left half minus right half of each node that has both, (..., split nodes).
+        children: Number of nodes on the next level.
     """
     split = contrast.shape[-1]
     halves = np.empty((*contrast.shape[:-1], children))
@@ -196,7 +209,15 @@ def _split_nodes(counts: FloatArray, contrast: FloatArray, children: int) -> Flo
 
 
 def _even_contrasts(distribution: HaarSums, half: int) -> FloatArray:
-    """Return the contrast of each split node per record if records lie evenly over its cells."""
+    """Return the contrast of each split node per record if records lie evenly over its cells.
+
+    Args:
+        distribution: Distribution, with its points and their width in cells.
+        half: Points in the left half of a node of the level.
+
+    Returns:
+        Contrasts between -1 and 1, (split nodes,).
+    """
     left = half * distribution.width
     node = np.arange(0, distribution.points - half, 2 * half) * distribution.width
     right = np.minimum(left, distribution.cells - node - left)
@@ -235,6 +256,10 @@ def top_variance(distribution: HaarSums, total_is_public: bool) -> float:
     """Return the variance of the estimated total of a row.
 
     The totals of all rows and the missing count are independent; a public total is the sum of all of them.
+
+    Args:
+        distribution: Distribution of the contrasts, totals and missing count.
+        total_is_public: If True, the number of records of all rows is known.
 
     Raises:
         ValueError: the total of a row cannot be estimated.
@@ -329,8 +354,10 @@ class HaarTensorSums(CountDistribution):
 
     @classmethod
     def from_json(cls, stored: Mapping[str, Any]) -> Self:
-        """Return the distribution that `to_json` wrote. Raises `InvalidArgument` if the sides do not give the stored
-        numbers of rows and cells.
+        """Return the distribution that a JSON object of `to_json` describes.
+
+        Raises:
+            InvalidArgument: the sides do not give the stored numbers of rows and cells.
         """
         distribution = STORED.decode_fields(cls, stored, missing=STORED.decode(Noise, stored["missing"]))
         if (distribution.rows, distribution.cells) != (stored["rows"], stored["cells"]):

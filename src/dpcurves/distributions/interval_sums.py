@@ -153,6 +153,10 @@ def mean_interval_variance(distribution: NestedSums, total_is_public: bool) -> f
     """Return the mean of `interval_variances` over inner edges; for a single cell, the variance of its count.
 
     Sums over the edges in each interval follow the same recursion, which is fast if intervals are few or regular.
+
+    Args:
+        distribution: Distribution of the counts of intervals.
+        total_is_public: If True, the number of records is known.
     """
     if distribution.cells == 1:
         return float(interval_variances(distribution, total_is_public)[1])
@@ -183,6 +187,11 @@ def _total_variance(distribution: NestedSums, variance: FloatArray, total_is_pub
     """Return the variance of the sum of all rows and the missing count, which a public total corrects.
 
     Infinite if the total is private or missing records were not counted: then a total gives no information on rows.
+
+    Args:
+        distribution: Distribution of the counts.
+        variance: Variance of the estimated total of a row.
+        total_is_public: If True, the number of records is known.
     """
     if not total_is_public or distribution.missing is None:
         return inf
@@ -199,7 +208,18 @@ def _combined_variances(distribution: NestedSums) -> list[FloatArray]:
 
 
 def _first_children(level: Tier, finer: Tier) -> IntArray:
-    """Return the indices of the intervals of `finer` at which the intervals of `level` start."""
+    """Return where the intervals of a level start among those of the next finer level.
+
+    Args:
+        level: Coarser level.
+        finer: Finer level.
+
+    Returns:
+        Indices of intervals of `finer`, (intervals of `level`,).
+
+    Raises:
+        InvalidArgument: an interval is not a union of intervals of the finer level.
+    """
     starts = level.first_cells
     inner = finer.first_cells
     first_child = np.searchsorted(inner, starts)
@@ -222,6 +242,12 @@ def _weighted_variance_below(
     """Return ``sum(u v)`` and ``sum(u**2 v)`` for each edge, over the intervals from `start` to `interval`.
 
     v is the variance of an interval; u is 1 below the edge, and `slope` in the interval that contains the edge.
+
+    Args:
+        variance: Variance of each interval.
+        start: First interval of the sum, for each edge.
+        interval: Interval that contains the edge.
+        slope: Share of that interval below the edge.
     """
     cumulative = np.concatenate(([0.0], np.cumsum(variance)))
     complete = cumulative[interval] - cumulative[start]
@@ -246,6 +272,13 @@ def _interpolated_sums(bounds: IntArray) -> _EdgeSums:
 def _sum_regular_first_level(distribution: NestedSums, tilings: list[range]) -> tuple[_EdgeSums, FloatArray]:
     """Return sums and variances of a regular tree, in which each level has two kinds of intervals: complete and last
     ones.
+
+    Args:
+        distribution: Sums over nested intervals.
+        tilings: First cells of the intervals of each level, from coarse to fine.
+
+    Returns:
+        Sums of the intervals of the first level, and their variances, (intervals,).
     """
     measured_variances = [max(level.noise.variance, _TINY) for level in distribution.levels]
     width = tilings[-1].step
@@ -364,8 +397,15 @@ def least_squares(
 def least_squares_batch(
     distribution: NestedSums, values: FloatArray, total: int | None
 ) -> tuple[FloatArray, FloatArray]:
-    """Return least squares of many releases under one distribution: (..., size) to cells (..., rows, cells) and missing
-    (...).
+    """Return the least-squares estimates of cells for many releases under one distribution.
+
+    Args:
+        distribution: Sums over nested intervals.
+        values: Released values, (..., size).
+        total: Public number of records; None: it is private.
+
+    Returns:
+        Cells, (..., rows, cells), and missing records, (...).
     """
     measurements, missing = split_by_level(distribution, values)
     upward = run_upward_pass(measurements)
@@ -378,6 +418,10 @@ def least_squares_batch(
 
 def split_by_level(distribution: NestedSums, values: FloatArray) -> tuple[list[LevelMeasurement], FloatArray]:
     """Return the measurements of all levels, and the missing count (...), 0 if it was not released.
+
+    Args:
+        distribution: Distribution of the released values.
+        values: Released values, (..., size).
 
     Raises:
         ValueError: the values do not fit the distribution.
@@ -393,6 +437,9 @@ def split_by_level(distribution: NestedSums, values: FloatArray) -> tuple[list[L
 def run_upward_pass(measurements: Sequence[LevelMeasurement]) -> UpwardPass:
     """Combine each interval's own value with its children's sum by inverse variance, from fine to coarse; return the
     combined values of all levels.
+
+    Args:
+        measurements: Noisy sums of each level, from coarse to fine.
     """
     layers = build_layers(
         [measurement.bounds for measurement in measurements], [measurement.variance for measurement in measurements]
@@ -409,7 +456,14 @@ def run_upward_pass(measurements: Sequence[LevelMeasurement]) -> UpwardPass:
 def adjust_rows_to_total(
     distribution: NestedSums, upward: UpwardPass, missing: FloatArray, total: int | None
 ) -> tuple[FloatArray, FloatArray]:
-    """Return the totals of the rows, (..., rows), and the missing count, adjusted to a public total if there is one."""
+    """Return the totals of the rows, (..., rows), and the missing count, adjusted to a public total if there is one.
+
+    Args:
+        distribution: Distribution of the counts.
+        upward: Estimates of the nodes from the levels below, with the totals of rows on top.
+        missing: Noisy number of records without a value, (...).
+        total: Public number of records; None: it is not public.
+    """
     return adjust_to_total(
         distribution, upward.sums[0][..., 0], float(upward.layers[0].parent_variance[0]), missing, total
     )
@@ -467,6 +521,9 @@ def build_layers(bounds: Sequence[IntArray], variances: Sequence[float]) -> tupl
         variances: Variance of the measurements of each level; infinite if unmeasured. The finest level must be
             measured.
 
+    Returns:
+        One layer per level, from coarse to fine.
+
     Raises:
         ValueError: there is no level, or an interval is not a union of intervals of the next level.
     """
@@ -505,6 +562,13 @@ def split_into_parts(distribution: NoisySums, values: FloatArray) -> tuple[list[
 
     A missing count that was not released is 0.
 
+    Args:
+        distribution: Distribution of the values.
+        values: Released values, (..., size).
+
+    Returns:
+        Tables in the order of the parts, and the missing counts.
+
     Raises:
         ValueError: the values do not fit the distribution.
     """
@@ -527,6 +591,16 @@ def adjust_to_total(
     """Adjust totals of the rows (..., rows), of variance `row_variance`, and missing counts (...) to a public total.
 
     The difference to the public total is shared in proportion to their variances.
+
+    Args:
+        distribution: Distribution of the noise of the missing count.
+        totals: Estimated totals of the rows, (..., rows).
+        row_variance: Variance of one of them.
+        missing: Missing counts, (...).
+        total: Public number of records; None: nothing is changed.
+
+    Returns:
+        Totals and missing counts, of the same shapes.
     """
     if total is None:
         return totals, missing
@@ -561,7 +635,12 @@ class IntervalSums(NestedSums):
         return [sum_over_intervals(cells, level.first_cells) for level in self.levels]
 
     def reconstruct(self, values: FloatArray, total: int | None) -> tuple[FloatArray, FloatArray]:
-        """Return best linear unbiased cells (..., rows, cells) and missing counts (...); see `least_squares`."""
+        """Return best linear unbiased cells (..., rows, cells) and missing counts (...); see `least_squares`.
+
+        Args:
+            values: Released values, (..., size).
+            total: Public number of records; None: it is not public.
+        """
         return least_squares_batch(self, values, total)
 
     def prefix_variances(self, total_is_public: bool) -> FloatArray:

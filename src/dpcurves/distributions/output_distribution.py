@@ -35,7 +35,6 @@ from enum import Enum
 from fractions import Fraction
 from functools import cache, lru_cache
 from importlib import import_module
-from importlib.metadata import entry_points
 from math import ceil, exp, expm1, inf, log, log1p, nan, prod, sqrt
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, NamedTuple, Protocol, Self, TypeVar, cast
@@ -45,6 +44,7 @@ import numpy as np
 from ..arguments import InvalidArgument, WrongArgumentType
 from ..arrays import BoolArray, FloatArray, IntArray
 from ..codec import INTEGERS, STORED, Count, JsonSchema
+from ..extensions import find_entry_points
 from ..privacy import PrivacyLoss
 from ..queries.query import Places
 
@@ -262,6 +262,15 @@ def _simulate_many_parties(
 
     A Laplace draw is a difference of geometric ones, so the sum is a difference of negative binomial ones. A sum of
     Gaussian draws with parameter 1 or more is a rounded continuous draw if it is wide, as for a single draw.
+
+    Args:
+        noise: Noise of one party.
+        parties: Number of parties.
+        shape: Shape of the result.
+        generator: Random numbers of the simulation.
+
+    Returns:
+        Whole numbers as floats.
     """
     parameter = float(noise.parameter)
     if noise.family is Family.LAPLACE and parties * parameter > WIDE_LAPLACE:
@@ -285,7 +294,15 @@ def _simulate_many_parties(
 def _simulate_fractional_parties(
     noise: Noise, parties: float, shape: tuple[int, ...], generator: np.random.Generator
 ) -> FloatArray:
-    """Simulate the sum of shares of draws: a difference of two Polya variables, or approximately a Gaussian."""
+    """Simulate the sum of noise shares, of which several make up one draw: a difference of two Polya variables, or
+    approximately a Gaussian.
+
+    Args:
+        noise: Noise of a whole draw.
+        parties: Number of draws, a fraction.
+        shape: Shape of the result.
+        generator: Random numbers of the simulation.
+    """
     scale = float(noise.parameter)
     if noise.family is Family.GAUSSIAN:
         return _simulate_gaussian(parties * scale, shape, generator)
@@ -300,7 +317,15 @@ def _simulate_fractional_parties(
 
 @lru_cache(maxsize=64)  # a pure function of public numbers
 def _cumulative_fractional_distribution(scale: float, parties: float) -> FloatArray:
-    """Return the distribution function times `LOOKUP_BOXES`, on integers around 0, from the characteristic function."""
+    """Return the distribution function times `LOOKUP_BOXES`, on integers around 0, from the characteristic function.
+
+    Args:
+        scale: Scale of the Laplace noise.
+        parties: Shape parameter of the Polya variable.
+
+    Returns:
+        Increasing numbers from 0 to `LOOKUP_BOXES`; the middle element belongs to 0. Read-only.
+    """
     size = 1 << (int(45 * parties * scale) + 60).bit_length()
     ratio = exp(-1 / scale)
     angle = np.arange(size) * (2 * np.pi / size)
@@ -312,7 +337,13 @@ def _cumulative_fractional_distribution(scale: float, parties: float) -> FloatAr
 
 
 def _simulate_laplace(scale: float, shape: tuple[int, ...], generator: np.random.Generator) -> FloatArray:
-    """Simulate a difference of two geometric variables, each a rounded exponential: exact up to rounding of doubles."""
+    """Simulate a difference of two geometric variables, each a rounded exponential: exact up to rounding of doubles.
+
+    Args:
+        scale: Scale of the noise.
+        shape: Shape of the result.
+        generator: Random numbers of the simulation.
+    """
     if scale > WIDE_LAPLACE:
         return np.rint(generator.laplace(0, scale, shape))
     above = generator.standard_exponential(shape)
@@ -323,7 +354,13 @@ def _simulate_laplace(scale: float, shape: tuple[int, ...], generator: np.random
 
 
 def _simulate_gaussian(variance: float, shape: tuple[int, ...], generator: np.random.Generator) -> FloatArray:
-    """Simulate discrete Gaussian noise by inversion of its distribution function, exact up to rounding of doubles."""
+    """Simulate discrete Gaussian noise by inversion of its distribution function, exact up to rounding of doubles.
+
+    Args:
+        variance: Parameter sigma² of the noise.
+        shape: Shape of the result.
+        generator: Random numbers of the simulation.
+    """
     if variance > WIDE_GAUSSIAN:
         return np.rint(generator.normal(0, sqrt(variance), shape))
     reach = int(9 * sqrt(variance)) + 2
@@ -341,7 +378,17 @@ def _invert_by_search(cumulative: FloatArray, shape: tuple[int, ...], generator:
 
 
 def _invert_by_boxes(cumulative: FloatArray, shape: tuple[int, ...], generator: np.random.Generator) -> IntArray:
-    """Return draws as `_invert_by_search` does, five times as fast: for most boxes a lookup table gives the outcome."""
+    """Return draws from a discrete distribution by inversion, five times as fast as by search: for most boxes a lookup
+    table gives the outcome.
+
+    Args:
+        cumulative: Distribution function times `LOOKUP_BOXES`, (outcomes,).
+        shape: Shape of the result.
+        generator: Random numbers of the simulation.
+
+    Returns:
+        Indices of outcomes.
+    """
     indices = np.searchsorted(cumulative, np.arange(LOOKUP_BOXES + 1), side="right")
     outcomes = np.where(indices[1:] == indices[:-1], indices[:-1], -1)
     box = generator.integers(0, LOOKUP_BOXES, shape, dtype=np.uint16)
@@ -518,7 +565,12 @@ class CountDistribution(OutputDistribution):
         return (0,) * self.size
 
     def to_json(self, values: Sequence[int], total: int | None) -> dict[str, Any]:
-        """Return a release under this distribution as JSON objects; formulas remain formulas."""
+        """Return a release under this distribution as JSON objects; formulas remain formulas.
+
+        Args:
+            values: Released values.
+            total: Public number of records; None: it is private.
+        """
         distribution = {
             "rows": self.rows,
             "cells": self.cells,
@@ -594,7 +646,17 @@ class RecentErrors:
     def simulate(
         self, distribution: NoisySums, total: int | None, draws: int, generator: np.random.Generator
     ) -> tuple[FloatArray, FloatArray]:
-        """Return errors of the cells and of the missing count; the generator moves on as if they were drawn from it."""
+        """Return errors of the cells and of the missing count; the generator moves on as if they were drawn from it.
+
+        Args:
+            distribution: Distribution of the released values.
+            total: Public number of records; None: it is private.
+            draws: Number of draws.
+            generator: Random numbers of the simulation.
+
+        Returns:
+            Errors of cells, (draws, rows, cells), and of the missing count, (draws,).
+        """
         stream: Any = generator.bit_generator
         before = stream.state
         numbers = *before["state"].values(), before.get("has_uint32"), before.get("uinteger")
@@ -740,6 +802,10 @@ class NoisySums(CountDistribution):
     def shrink_cells(self, values: FloatArray, total: int | None) -> FloatArray:
         """Return estimates of the cells, of shape ``(rows, cells)``, that a subclass may shrink; here the unbiased
         ones.
+
+        Args:
+            values: Released values, (size,).
+            total: Public number of records; None: it is not public.
         """
         return self.reconstruct(values, total)[0]
 
@@ -997,9 +1063,7 @@ def json_schemas() -> dict[str, JsonSchema]:
     True
     """
     distributions = {key: _import_distribution(location) for key, location in PLACES.items()}
-    distributions |= {
-        entry.name: entry.load() for entry in sorted(entry_points(group=GROUP), key=lambda entry: entry.name)
-    }
+    distributions |= {entry.name: entry.load() for entry in find_entry_points(GROUP)}
     return {
         key: _json_schema(distribution)
         for key, distribution in distributions.items()
@@ -1038,7 +1102,7 @@ def _find_distributions(stored: Mapping[str, Any]) -> list[type[OutputDistributi
     """Return the classes whose keys a stored release contains, from this package or else from entry points."""
     if places := [location for key, location in PLACES.items() if key in stored]:
         return [_import_distribution(location) for location in places]
-    if classes := [entry.load() for entry in entry_points(group=GROUP) if entry.name in stored]:
+    if classes := [entry.load() for entry in find_entry_points(GROUP) if entry.name in stored]:
         return classes
     raise KeyError("distribution")
 
@@ -1074,7 +1138,12 @@ class ChoiceDistribution(OutputDistribution):
         return stored[cls.KEY], None
 
     def to_json(self, values: Sequence[int], total: int | None) -> dict[str, Any]:
-        """Return the JSON object of a release: the choices under `KEY`."""
+        """Return the JSON object of a release: the choices under `KEY`.
+
+        Args:
+            values: The released choices.
+            total: Ignored, because choices have no sum.
+        """
         return {self.KEY: list(values)}
 
     @classmethod

@@ -72,6 +72,11 @@ class PIdentityStrategy:
     row_units: tuple[int, ...]
 
     def __post_init__(self) -> None:
+        """Check that each cell has a positive budget.
+
+        Raises:
+            InvalidArgument: the rows leave a cell no budget.
+        """
         if min(self.cell_units) < 1:
             raise InvalidArgument("weights", "must leave each cell a part of the budget; give rows smaller ones")
 
@@ -94,7 +99,10 @@ class PIdentityStrategy:
     def noises(self, whole: Noise) -> tuple[list[Noise], list[Noise]]:
         """Return the noise distributions of the cells and of the rows, in order.
 
-        `whole` is the noise of a lone count that is released with the whole loss.
+        Each is wider than `whole`: its scale is that of `whole` divided by the budget fraction of the cell or row.
+
+        Args:
+            whole: Noise that a single count would have if it were released with the whole loss.
         """
         scaled = whole.parameter * 2**WEIGHT_BITS
         cells = [Noise(Family.LAPLACE, scaled / units) for units in self.cell_units]
@@ -102,14 +110,19 @@ class PIdentityStrategy:
         return cells, rows
 
     def prefix_noise(self, cell_noise: Integers, row_noise: Integers) -> Integers:
-        """Return the noise of all prefix estimates, (cells, ...), in units of ``2**-prefix_bits`` records.
-
-        SECRET if the noise is secret. Arguments: the noise of the cells, (cells, ...), and of the rows, (rows, ...), as
-        integers in records.
+        """Return the noise of all prefix estimates, in units of ``2**-prefix_bits`` records. SECRET if the noise is
+        secret.
 
         With the cells' noise z, the rows' noise u, the weights Q and the lower triangle of ones A, it is ``A z + G (u -
         Q z)``, by public integers G over a power of two (`gains`): so for any counts x it takes ``(x, Q x)`` to ``A
         x``, exactly, whatever G is. Least squares decides G.
+
+        Args:
+            cell_noise: Integer noise of the cells in records, (cells, ...).
+            row_noise: Integer noise of the rows in records, (rows, ...).
+
+        Returns:
+            Integers of shape (cells, ...): entry j is the noise of the first j + 1 cells.
         """
         residuals = row_noise - self.weights.astype(np.object_) @ cell_noise
         totals: Integers = np.cumsum(cell_noise, axis=0) * 2**self.prefix_bits
@@ -118,7 +131,9 @@ class PIdentityStrategy:
 
     @property
     def prefix_bits(self) -> int:
-        """Binary digits of `gains` after the point."""
+        """Number of binary digits after the point of fixed-point numbers: `gains` and prefix noise are multiples of
+        ``2**-prefix_bits``.
+        """
         return GAIN_BITS + WEIGHT_BITS
 
     @cached_property
@@ -140,9 +155,15 @@ class PIdentityStrategy:
         return gains
 
     def weigh_noise(self, first: int, last: int) -> tuple[FloatArray, FloatArray]:
-        """Return how the estimated count of cells `first` to ``last - 1`` depends on the noise of each cell and row.
+        """Return how the estimated count of a range of cells depends on the noise of each cell and row.
 
-        Two arrays of coefficients, (cells,) and (rows,): the error of the count is the sum of coefficient times noise.
+        Args:
+            first: First cell of the range, from 0.
+            last: Cell behind the last one.
+
+        Returns:
+            Two arrays of coefficients, (cells,) and (rows,): the error of the count is the sum of coefficient times
+                noise.
         """
         below = self._float_gains[first - 1] if first else 0.0
         by_rows = self._float_gains[last - 1] - below
@@ -151,7 +172,11 @@ class PIdentityStrategy:
         return by_cells, by_rows
 
     def prefix_variances(self, whole: Noise) -> FloatArray:
-        """Return the variance of each prefix of 1, 2, ... cells, (cells,), given the noise of a lone count."""
+        """Return the variance of each prefix of 1, 2, ... cells, in squared records, (cells,).
+
+        Args:
+            whole: Noise that a single count would have if it were released with the whole loss.
+        """
         of_cells, of_rows = (np.array([noise.variance for noise in group]) for group in self.noises(whole))
         by_cells = np.tril(np.ones((self.cells, self.cells))) - self._float_gains @ self.weights
         return np.asarray(np.square(by_cells) @ of_cells + np.square(self._float_gains) @ of_rows)
@@ -163,10 +188,14 @@ class PIdentityStrategy:
 
 
 def _invert(matrix: Integers) -> Integers:
-    """Return the inverse of a positive definite matrix by Gauss-Jordan elimination, both in units of ``2**-GAIN_BITS``.
+    """Return the inverse of a positive definite matrix in fixed-point arithmetic, by Gauss-Jordan elimination.
 
-    Intermediate integers are rounded down and have `GAIN_BITS` more binary digits. Eigenvalues of the matrix are at
-    least 1, so the elimination is stable without pivoting.
+    Entries of the matrix and of its inverse are Python integers in units of ``2**-GAIN_BITS``. Intermediate integers
+    are rounded down and have `GAIN_BITS` more binary digits. Eigenvalues of the matrix are at least 1, so the
+    elimination is stable without pivoting.
+
+    Args:
+        matrix: Symmetric matrix, (rows, rows).
     """
     one = 2 ** (2 * GAIN_BITS)
     size = len(matrix)
@@ -183,7 +212,9 @@ def _invert(matrix: Integers) -> Integers:
 def _read_tables() -> dict[int, Any]:
     """Return the stored P-Identity strategies as parsed JSON, by number of cells.
 
-    Each is a list of rows: budget per unit of weight, first cell, and the weights from there on.
+    Returns:
+        For each number of cells a list of rows. A row has its budget per unit of weight (units of ``2**-WEIGHT_BITS``),
+        its first cell, and the weights from there on.
     """
     text = files(__package__).joinpath("p_identity.json").read_bytes()
     return {int(cells): table for cells, table in json.loads(text).items()}
@@ -196,10 +227,16 @@ def most_cells() -> int:
 
 @lru_cache(maxsize=32)  # a pure function of public facts
 def find_p_identity_strategy(cells: int) -> PIdentityStrategy | None:
-    """Return a strategy for this number of cells; None for fewer than `LEAST_CELLS` or more than `most_cells`.
+    """Return a P-Identity strategy for a number of cells, from the strategies that are stored with the package.
 
     If no strategy is stored for the number, columns of the next larger one are left out evenly. Each remaining column
     keeps its weights, so its budgets still add up to 1; only accuracy is lost, up to 6 % of the error.
+
+    Args:
+        cells: Number of cells.
+
+    Returns:
+        The strategy; None for fewer than `LEAST_CELLS` or more than `most_cells`.
 
     >>> find_p_identity_strategy(100).weights.shape[1], find_p_identity_strategy(8)
     (100, None)

@@ -82,7 +82,11 @@ class PathSums(CountDistribution):
         return len(self.prefix_lengths) + missing_counts
 
     def sum_over_parties(self, parties: int | Fraction) -> PathSums:
-        """Return the distribution with the sum of `parties` noises on each block."""
+        """Return the distribution whose blocks have the sum of the noises of several parties.
+
+        Args:
+            parties: Number of parties, each of which adds one draw to every block and to the missing count.
+        """
         return replace(
             self,
             noise=self.noise.sum_over_parties(parties),
@@ -90,7 +94,10 @@ class PathSums(CountDistribution):
         )
 
     def blocks_on_path(self, threshold: int) -> tuple[Block, ...]:
-        """Return the blocks that contain the position of a count, from fine to coarse.
+        """Return the blocks whose noise is in a prefix count, from fine to coarse; none for an empty prefix.
+
+        Args:
+            threshold: Length of the prefix, in cells.
 
         >>> from fractions import Fraction
         >>> from dpcurves.distributions import Family
@@ -125,12 +132,11 @@ class PathSums(CountDistribution):
         return np.asarray(shared * self.noise.variance, dtype=np.float64)
 
     def simulate(self, draws: int, generator: np.random.Generator) -> FloatArray:
-        """Simulate noise of the counts, of shape ``(draws, counts)``, in the order of `prefix_lengths`. Costs no
-        budget.
+        """Simulate noise of the counts, of shape ``(draws, counts)``, in the order of `prefix_lengths`.
 
         Args:
             draws: Number of draws.
-            generator: For simulation over public numbers alone, never for protection.
+            generator: For simulation over public numbers alone, never for protection. No budget is spent.
         """
         paths = [self.blocks_on_path(threshold) for threshold in self.prefix_lengths]
         number = {block: index for index, block in enumerate(dict.fromkeys(block for path in paths for block in path))}
@@ -149,15 +155,18 @@ class PathSums(CountDistribution):
 
     @classmethod
     def count_stored_cells(cls, stored: Mapping[str, Any]) -> int:
-        """Return 1: cells are not allocated."""
+        """Return 1, because no array has the size of the grid. `stored` is not used."""
         return 1
 
     @classmethod
     def from_json(cls, stored: Mapping[str, Any]) -> Self:
         """Return the distribution that `to_json` wrote.
 
+        Args:
+            stored: The JSON object of the distribution.
+
         Raises:
-            ValueError: it has more than one row.
+            ValueError: it has more than one row, or a field is malformed.
         """
         if stored["rows"] != 1:
             raise InvalidArgument(
@@ -193,6 +202,11 @@ class ThresholdSums(NoisySums):
     rows: int
 
     def __post_init__(self) -> None:
+        """Check that all rows have the same thresholds and end with one.
+
+        Raises:
+            InvalidArgument: the thresholds are not of this form.
+        """
         places, lengths = self.path.cells, self.path.prefix_lengths
         row_lengths = tuple(length for length in lengths if length <= places // self.rows)
         expected = (length + row * places // self.rows for row in range(self.rows) for length in row_lengths)
@@ -207,6 +221,18 @@ class ThresholdSums(NoisySums):
     @classmethod
     def from_path(cls, path: PathSums, values: Sequence[int], rows: int) -> tuple[ThresholdSums, tuple[int, ...]]:
         """Return the distribution and sorted values of a release under `path`, whose prefixes may be in any order.
+
+        Args:
+            path: Distribution of the prefix counts.
+            values: The released counts in the order of `path`, the missing count last.
+            rows: Number of rows of equal length.
+
+        Returns:
+            The distribution, and the counts by increasing threshold without that of the empty prefix; the missing count
+            last.
+
+        Raises:
+            ValueError: thresholds differ between the rows, or all records of a row were not counted.
 
         >>> from fractions import Fraction
         >>> from dpcurves.distributions import Family, Noise
@@ -240,11 +266,24 @@ class ThresholdSums(NoisySums):
         return np.arange(self.cells + 1)
 
     def apply_strategy(self, cells: Any) -> list[Any]:
-        """Return the sum of all cells up to each threshold, in one table (rows, cells)."""
+        """Return the sum of all cells up to each threshold, in one table (rows, cells).
+
+        Args:
+            cells: Numbers of the cells between thresholds, (rows, cells).
+        """
         return [np.cumsum(cells).reshape(self.rows, self.cells)]
 
     def reconstruct(self, values: FloatArray, total: int | None) -> tuple[FloatArray, FloatArray]:
-        """Return differences of neighbouring counts; a public total minus the missing count replaces the last count.
+        """Return unbiased counts of cells from released values: differences of neighbouring prefix counts.
+
+        Args:
+            values: Released values or noise, of shape ``(..., size)``.
+            total: Public number of records, which minus the missing count replaces the last prefix count; None: it is
+                private.
+
+        Returns:
+            Counts of cells, ``(..., rows, cells)``, and the count of missing records, ``(...)``; 0 if it was not
+            released.
 
         Raises:
             ValueError: the values do not fit the distribution.
@@ -263,7 +302,12 @@ class ThresholdSums(NoisySums):
         return cells.reshape(*values.shape[:-1], self.rows, self.cells), missing
 
     def simulate_values(self, draws: int, generator: np.random.Generator) -> FloatArray:
-        """Simulate the noise of the counts, including shared noise, of shape ``(draws, size)``."""
+        """Simulate the noise of the released values, shared noise included, of shape ``(draws, size)``.
+
+        Args:
+            draws: Number of draws.
+            generator: For simulation over public numbers alone.
+        """
         noise = self.path.simulate(draws, generator)
         if self.missing is None:
             return noise
@@ -284,7 +328,15 @@ class ThresholdSums(NoisySums):
         )
 
     def _covariance(self, total_is_public: bool) -> FloatArray:
-        """Return the covariance of the counts below all thresholds, with 0 as first threshold."""
+        """Return the covariance of the noise of the counts below all thresholds, in squared records.
+
+        Args:
+            total_is_public: True if the number of all records is public, so that the last count has the noise of the
+                missing count.
+
+        Returns:
+            An array of shape (thresholds + 1, thresholds + 1), with 0 as first threshold.
+        """
         covariance = np.zeros((self.path.size + 1, self.path.size + 1))
         size = self.rows * self.cells + 1
         covariance[1:size, 1:size] = self.path.covariance

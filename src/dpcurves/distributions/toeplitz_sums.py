@@ -107,6 +107,12 @@ def _convolve_modulo(
 
     The rows are first multiplied by `factors`, (n,) or (1,). Rows and weights are transformed, multiplied, and
     transformed back.
+
+    Args:
+        prime: Prime, with a generator of its roots of unity.
+        signal: Rows of integers.
+        weights: Integers that each row is convolved with.
+        factors: Factors of the entries of the rows.
     """
     size = 1 << (2 * len(weights) - 1).bit_length()
     padded = np.zeros((len(signal) + 1, size), dtype=np.uint64)
@@ -120,7 +126,13 @@ def _convolve_modulo(
 
 
 def _number_theoretic_transform(values: Residues, prime: Prime) -> None:
-    """Transform in place along the last axis; the result is in bit-reversed order (decimation in frequency)."""
+    """Compute the discrete Fourier transform modulo a prime, in place along the last axis; the result is in
+    bit-reversed order (decimation in frequency).
+
+    Args:
+        values: Residues below the prime, (rows, a power of two).
+        prime: The prime and its roots of unity.
+    """
     modulus = np.uint64(prime.modulus)
     size = values.shape[-1]
     roots = _roots_of_unity(prime, size)
@@ -186,7 +198,13 @@ def _combine_residues(residues: list[Residues]) -> NDArray[np.object_]:
 
 
 def _next_digit(digits: list[Residues], residue: Residues, modulus: int) -> Residues:
-    """Return the next digit of a number in the mixed radix of the primes, given its lower digits and a residue."""
+    """Return the next digit of a number in the mixed radix of the primes, given its lower digits and a residue.
+
+    Args:
+        digits: Lower digits, each modulo its prime.
+        residue: The number modulo the next prime.
+        modulus: The next prime.
+    """
     remainder = residue
     radix = 1
     for prime, digit in zip(PRIMES, digits, strict=False):
@@ -282,6 +300,10 @@ class ToeplitzSums(EqualWidthSums):
         Values are ``y = R x + z`` with a triangular R of diagonal 1; so prefixes ``A x`` have the estimate
         ``A R**-1 y``, the only unbiased linear one. A public total determines the sum of the errors of all rows and the
         missing count: it is shared by all prefixes in proportion to their covariances with it (least squares).
+
+        Args:
+            values: Released values, (..., size).
+            total: Public number of records; None: it is not public.
 
         Raises:
             ValueError: the values do not fit the distribution.
@@ -397,6 +419,12 @@ def _multiply_normalised_prefixes(points: int, bits: int, column_bits: int, dist
 
     In units of the variance of one value. Each is the sum, over all noises, of the products of their weights in both
     prefixes. Read-only.
+
+    Args:
+        points: Number of intervals.
+        bits: Binary digits of the weights.
+        column_bits: Binary digits of the columns' factors.
+        distance: Intervals between the ends of both prefixes.
     """
     padded = np.concatenate([np.zeros(points), inverse_weights(points, bits)])
     rescaling = 2.0**column_bits / column_weights(points, bits, column_bits)
@@ -415,6 +443,13 @@ def root_weights(points: int, bits: int) -> IntArray:
     """Return rounded coefficients of ``(1 - t) ** -1/2``: 1, 1/2, 3/8, ..., by the factors ``(2 k - 1) / (2 k)``.
 
     Computed with integers, so that they are equal on all machines.
+
+    Args:
+        points: Number of coefficients.
+        bits: Binary digits: results are in units of ``2**-bits``.
+
+    Returns:
+        Coefficients, (points,), read-only.
 
     >>> root_weights(4, 20).tolist()
     [1048576, 524288, 393216, 327680]
@@ -450,6 +485,10 @@ def prefix_kernel(points: int, bits: int) -> FloatArray:
 def inverse_weights(points: int, bits: int) -> FloatArray:
     """Return the first `points` coefficients of one over the series of `root_weights`, which turn noisy values into
     noisy intervals. The array is read-only.
+
+    Args:
+        points: Number of coefficients.
+        bits: Binary digits of `root_weights`.
     """
     weights = root_weights(points, bits) / 2.0**bits
     inverse = np.ones(1)
@@ -483,6 +522,12 @@ def _adjust_to_total(
 
     The difference between `total` and the sum of all estimates is shared in proportion to covariances with that sum,
     which is least squares.
+
+    Args:
+        distribution: Distribution of the released values.
+        prefixes: Estimated prefixes of each row.
+        missing: Noisy numbers of records without a value.
+        total: Public number of records.
     """
     variance = total_variance(distribution)
     residual = (total - prefixes[..., -1].sum(axis=-1) - missing) / (variance if variance > 0 else 1.0)

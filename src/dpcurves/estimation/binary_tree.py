@@ -182,7 +182,12 @@ class _LayoutBuilder:
         self.finest = nodes, begin, end
 
     def _add_nodes(self, begin: IntArray, end: IntArray) -> tuple[IntArray, IntArray, IntArray]:
-        """Add one node per interval of cells; return the indices of the new nodes, and `begin` and `end` unchanged."""
+        """Add one node per interval of cells; return the indices of the new nodes, and `begin` and `end` unchanged.
+
+        Args:
+            begin: First cell of each interval.
+            end: Cell after the last of each interval.
+        """
         self.begin.append(begin)
         self.end.append(end)
         self._size += len(begin)
@@ -311,6 +316,11 @@ def _halve_around_ends(level: Halving, size: int, width: IntArray) -> list[Halvi
     """Return halvings that split off the outermost cell from the first and from the last node of a level.
 
     The rest of these nodes is halved.
+
+    Args:
+        level: Halvings of the nodes of the level.
+        size: Leaves of the tree, a binary heap; numbers of its nodes are below ``2 * size``.
+        width: Number of cells of each node.
     """
     numbers = np.arange(2 * size)
     parent, left, right = (numbers[rows] for rows in level[:3])
@@ -398,11 +408,15 @@ class BoxTree:
 
 
 def _halve_boxes(lower: IntArray, upper: IntArray) -> tuple[IntArray, IntArray]:
-    """Return the boxes after each was halved along its longest side, both halves in turn; single cells stay.
+    """Return the boxes after each was halved along its longest side, the lower half before the upper one; single cells
+    stay.
 
     Arguments:
         lower: First cell of each box along each axis, (boxes, axes).
         upper: Cell behind the last one, of the same shape.
+
+    Returns:
+        First cells, and cells behind the last ones, (new boxes, axes) each.
     """
     sides = upper - lower
     is_divided = sides.max(axis=1) > 1

@@ -137,11 +137,19 @@ class KindwisePosterior:
 
 
 def kindwise_posterior(splits: NoisySplits) -> KindwisePosterior:
-    """Return the posterior under each kind.
+    """Return the posterior of each split's deviation under each kind of prior. A split divides the records of an
+    interval between its two halves; the deviation is how many more the left half holds than its expected share.
 
     *Smooth* kinds: the deviation is Gaussian around 0, with the binomial variance plus a roughness. *One-sided* kinds:
     one half holds all records but a leftover, which is 0 or half-normal with scale `LEFTOVER`. The noise is modelled as
     a mixture of two Gaussian distributions with its first six moments, if it is a sum of equal Laplace draws.
+
+    Args:
+        splits: Noisy splits, any number.
+
+    Returns:
+        Likelihoods, means and second moments, (splits, kinds) each; likelihoods are relative to the best kind of a
+        split.
     """
     shape = (3, KINDS, len(splits.deviation))
     likelihood, mean, second_moment = np.empty(shape)  # the splits of a kind are contiguous in memory
@@ -194,7 +202,13 @@ def prior_second_moment(splits: NoisySplits, weights: FloatArray, group: NDArray
 
 def prior_moment_growth(share: FloatArray, weights: FloatArray, group: NDArray[np.int8]) -> FloatArray:
     """Return the coefficient of ``splits.count**2`` in `prior_second_moment`: the part of the expected squared
-    deviation that grows with the squared count of the parent."""
+    deviation that grows with the squared count of the parent.
+
+    Args:
+        share: Share of the left child in the width of its parent, (splits,).
+        weights: Weights of the kinds of priors in each class, (classes, kinds).
+        group: Class of each split, (splits,).
+    """
     binomial = share * (1 - share)
     smooth = (weights[:, :SMOOTH] @ ROUGHNESS)[group] * (4 * binomial) ** 2
     return np.asarray(smooth + weights[:, SMOOTH:].sum(axis=1)[group] * binomial)
@@ -218,8 +232,15 @@ def even_split_moments(splits: NoisySplits, excess: float = 1.0) -> tuple[FloatA
 
 
 def fit_mixture_weights(likelihood: FloatArray, prior: FloatArray) -> FloatArray:
-    """Return the weights of the kinds, (kinds,), fitted by expectation maximisation to their likelihoods, (splits,
-    kinds)."""
+    """Return the weights of the kinds of a mixture, fitted to the splits by expectation maximisation.
+
+    Args:
+        likelihood: Likelihood of each split under each kind, (splits, kinds).
+        prior: Prior weights, (kinds,), which count as `Tuning.prior_splits` splits.
+
+    Returns:
+        Weights that add up to 1, (kinds,).
+    """
     weights = prior
     for _ in range(TUNING.rounds if len(likelihood) else 0):  # without splits the prior remains
         expected_counts = weights * (likelihood.T @ (1 / (likelihood @ weights)))
@@ -249,7 +270,17 @@ def _gaussian_parts(splits: NoisySplits) -> tuple[FloatArray, FloatArray]:
 def _smooth_moments(
     splits: NoisySplits, prior: FloatArray, variance: FloatArray, log_probability: FloatArray
 ) -> MeanAndSquares:
-    """Return moments of deviations that are Gaussian around 0 with variances `prior`, (kinds, splits)."""
+    """Return moments of deviations under Gaussian priors with mean 0, given the noisy deviations.
+
+    Args:
+        splits: Noisy splits.
+        prior: Prior variances in records², (kinds, splits).
+        variance: Variances of the Gaussian parts of the noise, (parts, splits).
+        log_probability: Log probabilities of these parts, (parts, splits).
+
+    Returns:
+        Log-likelihood, posterior mean and posterior second moment, (kinds, splits) each.
+    """
     noise_variance = variance[:, None]
     square = splits.deviation**2
     total_variance = prior + noise_variance
@@ -267,7 +298,17 @@ def _smooth_moments(
 
 
 def _one_sided_moments(splits: NoisySplits, variance: FloatArray, log_probability: FloatArray) -> list[MeanAndSquares]:
-    """Return moments without and with a leftover, (splits,) each; either half may hold the records."""
+    """Return moments of deviations if one half holds all records, or all but a leftover; either half may be the full
+    one.
+
+    Args:
+        splits: Noisy splits.
+        variance: Variances of the Gaussian parts of the noise, (parts, splits).
+        log_probability: Log probabilities of these parts, (parts, splits).
+
+    Returns:
+        Two triples, first without and then with a leftover: log-likelihood, mean and second moment, (splits,) each.
+    """
     log_weight = log_probability - log(2)
     prior = (LEFTOVER * splits.count) ** 2
     without_leftover = []
@@ -292,7 +333,18 @@ def _one_sided_moments(splits: NoisySplits, variance: FloatArray, log_probabilit
 def _half_normal_moments(
     leftover: FloatArray, noise_variance: FloatArray, prior: FloatArray, log_weight: FloatArray
 ) -> MeanAndSquares:
-    """Return moments of a leftover with a half-normal prior of variance `prior`, given a noisy leftover."""
+    """Return posterior moments of a leftover (records of the emptier half) with a half-normal prior, given its noisy
+    value.
+
+    Args:
+        leftover: Noisy leftovers in records, (splits,).
+        noise_variance: Variances of the Gaussian parts of the noise, (parts, splits).
+        prior: Prior second moments of the leftovers, (splits,).
+        log_weight: Log probabilities of the parts of the noise, (parts, splits).
+
+    Returns:
+        Log-likelihood, mean and second moment over all parts of the noise, (splits,) each.
+    """
     total_variance = prior + noise_variance
     shrinkage = prior / total_variance
     mean = leftover * shrinkage
@@ -304,7 +356,16 @@ def _half_normal_moments(
 
 
 def _mix_moments(log_likelihood: FloatArray, mean: FloatArray, second: FloatArray) -> MeanAndSquares:
-    """Return moments of a mixture of the distributions along the first axis, of one or two."""
+    """Return the moments of a mixture of one or two distributions, which lie along the first axis.
+
+    Args:
+        log_likelihood: Log of weight times likelihood of each distribution, (1 or 2, ...).
+        mean: Their means.
+        second: Their second moments.
+
+    Returns:
+        Log-likelihood, mean and second moment of the mixture, without the first axis.
+    """
     if len(log_likelihood) == 1:
         return log_likelihood[0], mean[0], second[0]
     one, other = log_likelihood
@@ -424,6 +485,9 @@ class TreeEstimate:
         From the root downwards: if one half exceeds `z` standard deviations of its split and the other does not, the
         nodes below the other are set to 0; if neither does, both are kept. So records that are significant together
         remain, though none of their cells is significant by itself.
+
+        Args:
+            z: Threshold in standard deviations of a split.
         """
         is_kept = np.ones(self.layout.nodes, dtype=np.bool_)
         for parent, left, right, _ in self.layout.halvings:
@@ -522,7 +586,12 @@ class LevelPosterior(NamedTuple):
         return cls(splits, informative, np.flatnonzero(~is_informative), kindwise_posterior(splits[informative]))
 
     def learn_weights(self, rough: NDArray[np.int8], prior: FloatArray) -> KindWeights:
-        """Return the weights of the kinds, fitted for each class, and for each split from the others."""
+        """Return the weights of the kinds, fitted for each class, and for each split from the others.
+
+        Args:
+            rough: Class of each parent, 1 if its own split was uneven, (splits,).
+            prior: Prior weights by class, (2, kinds).
+        """
         likelihood = self.posterior.likelihood
         rough = rough[self.informative]
         result = KindWeights(np.empty((2, KINDS)), np.empty_like(likelihood))
@@ -539,8 +608,13 @@ class LevelPosterior(NamedTuple):
         return result
 
     def split_moments(self, weights: KindWeights, rough: NDArray[np.int8]) -> SplitMoments:
-        """Return mean and expected square of all splits under these weights of the kinds; uninformative splits have
-        prior moments."""
+        """Return posterior mean and expected square of the deviations of all splits; splits without information have
+        prior moments.
+
+        Args:
+            weights: Mixture weights of the kinds.
+            rough: Class of each parent, 1 if its own split was uneven, (splits,).
+        """
         result = SplitMoments(np.zeros_like(self.splits.count), np.empty_like(self.splits.count))
         result.mean[self.informative], result.second_moment[self.informative] = self.posterior.mix_kinds(
             weights.by_split
@@ -553,11 +627,19 @@ class LevelPosterior(NamedTuple):
     def log_odds_of_distributions(
         self, distributions: Sequence[PriorDistribution], halving: Halving, weights: KindWeights
     ) -> FloatArray:
-        """Return log-likelihood ratios of binomial splits, and of each distribution, over the mixture, (1 +
-        distributions,).
+        """Return how much better each distribution explains the splits of a level than the fitted mixture prior does.
 
-        The mixture weights of a split are estimated from the others: prior weights would be less informed than a fitted
-        distribution.
+        The mixture weights of a split are estimated from the other splits: prior weights would be less informed than a
+        fitted distribution.
+
+        Args:
+            distributions: Distributions to compare, with the mass of every node.
+            halving: Indices of the nodes of this level.
+            weights: Fitted mixture weights of the splits.
+
+        Returns:
+            Log-likelihood ratios over the mixture, (1 + distributions,): first of even (binomial) splits, then of each
+            distribution.
         """
         likelihood = self.posterior.likelihood
         mixed = self.posterior.best_log_likelihood + np.log((weights.by_split * likelihood).sum(axis=1))
@@ -587,7 +669,13 @@ def least_squares_total(measurements: Measurements) -> tuple[float, float]:
 
 
 def reweighted_total(measurements: Measurements, estimate: TreeEstimate) -> float:
-    """Return the count of all records in which seemingly empty intervals add little noise: see `reestimate_tree`."""
+    """Return an estimate of the number of all records, in which seemingly empty intervals have little weight and so add
+    little noise.
+
+    Args:
+        measurements: Noisy counts of nodes.
+        estimate: Result of `estimate_tree` for these measurements.
+    """
     return float(
         run_upward_pass(measurements, lambda below, halving: _weight_halves(below, halving, estimate)).value[ROOT]
     )
@@ -625,10 +713,13 @@ def reestimate_tree(
 
     Arguments:
         measurements: Noisy counts of nodes.
-        total: See `estimate_tree`.
+        total: Number of records in the whole tree.
         estimate: Result of `estimate_tree` for the same measurements.
         shrinks_to_slope: Whether splits are shrunk towards the slope of the density between the neighbours, not towards
-            even splits: see `_predict_left_shares`.
+            even splits.
+
+    Returns:
+        Counts and variances of all nodes; halves add up to their parent.
     """
 
     def join_halves(below: UpwardEstimate, halving: Halving) -> UpwardEstimate:
@@ -686,7 +777,14 @@ def _run_downward_pass(
     layout: Layout, upward: UpwardEstimate, total: float, distributions: Sequence[PriorDistribution] = ()
 ) -> TreeEstimate:
     """Return the estimate of all counts from the upward pass: the mixture prior and even records, averaged by their
-    posterior probabilities."""
+    posterior probabilities.
+
+    Args:
+        layout: Binary tree of intervals of cells.
+        upward: Estimates of the nodes from the measurements below them.
+        total: Number of records.
+        distributions: Further densities that the records may have.
+    """
     uneven, evidence, (even_log_odds, *distribution_log_odds) = _estimate_by_mixture(
         layout, upward, total, distributions
     )
@@ -702,8 +800,17 @@ def _run_downward_pass(
 def _average_with_even_density(
     layout: Layout, upward: UpwardEstimate, total: float, uneven: DownwardPass, even_probability: float
 ) -> tuple[FloatArray, FloatArray]:
-    """Return counts and variances of nodes, (nodes,) each: those of an even density with its posterior probability,
-    those of the uneven one otherwise.
+    """Return counts and variances of all nodes, averaged over two models: an even density and an uneven one.
+
+    Args:
+        layout: Intervals along an axis, as a tree.
+        upward: Result of `run_upward_pass`.
+        total: Number of records.
+        uneven: Estimate under the uneven model.
+        even_probability: Posterior probability of the even density, 0 to 1.
+
+    Returns:
+        Counts and variances of splits, (nodes,) each. The variances include the difference of both models.
     """
     even = DownwardPass.from_total(layout, total)  # all splits are binomial
     for halving in layout.halvings:
@@ -726,11 +833,20 @@ def _estimate_by_mixture(
     *,
     shrinks_to_slope: bool = False,
 ) -> tuple[DownwardPass, float, FloatArray]:
-    """Return the estimate with the mixture prior, log-likelihood ratios of evenness, and log-likelihood ratios of
-    evenness and of distributions.
+    """Estimate all splits from the root down, with a mixture prior whose weights are learnt from the splits of each
+    level.
 
-    The first is over a mixture with prior weights, the others, (1 + distributions,), over one with weights from other
-    splits.
+    Args:
+        layout: Intervals along an axis, as a tree.
+        upward: Result of `run_upward_pass`.
+        total: Number of records.
+        distributions: Distributions whose fit is compared with the mixture.
+        shrinks_to_slope: Whether splits are shrunk towards the slope of the density, not towards even splits.
+
+    Returns:
+        The estimate; the log-likelihood ratio of even splits over the mixture with prior weights; and the
+        log-likelihood ratios of even splits and of each distribution, (1 + distributions,), over the mixture with
+        weights from other splits.
     """
     downward = DownwardPass.from_total(layout, total)
     evidence = 0.0
@@ -807,6 +923,11 @@ def _weight_halves(upward: UpwardEstimate, halving: Halving, splits: TreeEstimat
     If the left half has a share m of the parent plus an unknown shift of variance t, and the noise variances of the
     halves are u and v, the halves have the weights ``m * v + t`` and ``(1 - m) * u + t`` over ``m**2 * v +
     (1 - m)**2 * u + t`` (generalised least squares). Without knowledge t is infinite, and both weights are 1.
+
+    Args:
+        upward: Estimates of the nodes below, from their own subtrees.
+        halving: Indices of the parents and of their halves on one level.
+        splits: Estimate of the splits, with variances.
     """
     parent, left, right, _ = halving
     unweighted = _add_halves(upward, halving)
@@ -833,12 +954,17 @@ def _weight_halves(upward: UpwardEstimate, halving: Halving, splits: TreeEstimat
 
 
 def _predict_left_shares(layout: Layout, counts: FloatArray, halving: Halving) -> FloatArray:
-    """Return the expected share of the left half of each parent, (splits,), if densities are linear in it.
+    """Return the expected share of the left half of each parent, (splits,), if the density is linear within the parent.
 
     The slope is the mean of the differences from both neighbours of about its width, at most twice the smaller one;
     it is 0 at peaks and valleys (van Leer 1977, the monotonized central limiter). So no half is denser than the denser
     neighbour or emptier than the other one, a share of equal halves lies between 1/4 and 3/4, and an atom has little
     effect beside it.
+
+    Args:
+        layout: Intervals along an axis, as a tree.
+        counts: Estimated counts, (nodes,).
+        halving: Indices of the parents and of their halves on one level.
 
     >>> from dpcurves.estimation.binary_tree import DyadicLayout
     >>> layout = DyadicLayout.from_cells(8)
@@ -874,7 +1000,15 @@ def _compute_noisy_splits(
     *,
     shrinks_to_slope: bool = False,
 ) -> NoisySplits:
-    """Return the noisy splits of nodes with known counts. If neither half was measured, the variance is infinite."""
+    """Return the noisy splits of nodes with known counts. If neither half was measured, the variance is infinite.
+
+    Args:
+        layout: Intervals along an axis, as a tree.
+        upward: Estimates of nodes from their own subtrees.
+        downward: Estimate from the root down to the parents, whose counts are taken as known.
+        halving: Indices of the parents and of their halves on one level.
+        shrinks_to_slope: Whether the expected share of the left half follows the slope of the density; else its width.
+    """
     parent, left, right, _ = halving
     count = downward.counts[parent]
     if shrinks_to_slope:
@@ -907,6 +1041,16 @@ def _inflate_variances(
 
     An interval that seems nearly empty may hold more records, and their split is then unknown. That it may hold many
     times as many is ignored: with little loss to spend there would be too many intervals of this kind.
+
+    Args:
+        splits: Noisy splits of one level.
+        moments: Posterior mean and second moment of their deviations.
+        weights: Mixture weights of the kinds of prior, by class of the parent.
+        is_rough: Class of each parent, 1 if its own split was uneven, (splits,).
+        count_variance: Variances of the counts of the parents, (splits,).
+
+    Returns:
+        Variances in records², (splits,), at least the posterior ones.
     """
     variance = np.maximum(moments.second_moment - moments.mean**2, 0)
     prior_moment = prior_second_moment(splits, weights, is_rough)
@@ -918,7 +1062,15 @@ def _inflate_variances(
 def _set_halves(
     downward: DownwardPass, halving: Halving, splits: NoisySplits, mean: FloatArray, variance: FloatArray
 ) -> None:
-    """Set counts and variances of both halves, in place, from the mean deviations and the variances of the splits."""
+    """Set counts and variances of both halves of each parent, in place.
+
+    Args:
+        downward: Estimate that is changed.
+        halving: Indices of the parents and of their halves on one level.
+        splits: Noisy splits of the parents.
+        mean: Posterior mean deviation of the left half from its expected share, in records, (splits,).
+        variance: Posterior variance of this deviation, (splits,).
+    """
     parent, left, right, _ = halving
     downward.counts[left] = np.clip(splits.left_fraction * splits.count + mean, 0, splits.count)
     downward.counts[right] = splits.count - downward.counts[left]

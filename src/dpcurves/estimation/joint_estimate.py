@@ -84,7 +84,7 @@ def smooth_cells(
     Args:
         distribution: Distribution of the released values: sums over nested intervals.
         values: The released values, in the order of `distribution`.
-        total: Public number of records, or None: see `least_squares`.
+        total: Public number of records; None: it is private, and estimated from the counts.
         along_axis: Whether the cells are neighbours along an axis. Their density may then be smooth, and few cells are
             estimated by `estimate_cells`.
 
@@ -131,8 +131,8 @@ def shrink_estimate(
     Args:
         distribution: Distribution of the released values.
         values: The released values, in the order of `distribution`.
-        total: Public number of records, or None: see `least_squares`.
-        along_axis: See `smooth_cells`.
+        total: Public number of records; None: it is private, and estimated from the counts.
+        along_axis: Whether the cells are neighbours along an axis, so that their density may be smooth.
         scale: Amount that one record adds to a value. The estimate is divided by it.
 
     Returns:

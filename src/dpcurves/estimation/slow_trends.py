@@ -1,7 +1,8 @@
 """Estimate counts of nearly uniform records from noisy counts of intervals, as a uniform density plus a slow trend.
 
 Birthdays, times of day and identifiers are nearly uniform. No single interval differs much from its uniform share, but
-all together may follow a trend, which noise hides in each. `fit_slow_trend` estimates it.
+all together may follow a trend, which noise hides in each. `fit_slow_trend` takes the noisy counts
+(`CountedIntervals`), and returns the expected count of each cell with the evidence of the model (`TrendPosterior`).
 
 *Model.* The density on [0, 1] is a sum of cosine waves,
 
@@ -12,7 +13,8 @@ the multinomial scatter of uniform records and by the noise. The amplitude A is 
 weighted by their evidence, A = 0 (no trend) among them. If the expected density differs from the uniform one by more
 than `Tuning.largest_deviation` anywhere, the linear model does not hold and None is returned.
 
-Formal guarantees: post-processing, a function of released and public numbers.
+Formal guarantees: no records are read and no budget is spent, because a function of released and public numbers reveals
+nothing more than they do (post-processing).
 
 Reference: Rasmussen and Williams 2006, *Gaussian processes for machine learning*, chapter 2.
 
@@ -96,6 +98,9 @@ class TrendPosterior(NamedTuple):
     def node_distribution(self, layout: Layout) -> PriorDistribution:
         """Return the prior of the counts of a tree's nodes: multinomial, with the share of the expected density in each
         node.
+
+        Args:
+            layout: First cell and number of cells of each node.
         """
         shares = self.cumulative_shares
         return PriorDistribution(shares[layout.begin + layout.width] - shares[layout.begin], overdispersion=1.0)
@@ -109,12 +114,13 @@ def fit_slow_trend(intervals: CountedIntervals, cells: int, total: float) -> Tre
     Formal guarantees: a pure function of released and public numbers.
 
     Args:
-        intervals: Noisy counts of intervals.
+        intervals: Noisy counts of intervals of cells, in any order; intervals may be nested.
         cells: Number of cells.
         total: Number of records, above 0.
 
     Returns:
-        Expected counts and the evidence of the model, or None.
+        Expected counts in records, which add up to `total`, and the evidence of the model. None if the density differs
+        from a uniform one by more than `Tuning.largest_deviation`.
 
     >>> begin = np.arange(0, 64, 8)
     >>> counts = 1000 * (1 + 0.3 * ((2 * begin + 8) / 64 - 1))

@@ -321,7 +321,13 @@ def _build_basis(cells: int) -> _Basis:
 
 
 def _fit_overdispersion(scatter: FloatArray, variance: FloatArray, residual: FloatArray) -> float:
-    """Return the most likely of the candidate variance factors of records over multinomial variation."""
+    """Return the most likely of the candidate variance factors of records over multinomial variation.
+
+    Args:
+        scatter: Covariance of the counts by multinomial variation.
+        variance: Variance of the noise of each count.
+        residual: Counts minus their expectation.
+    """
 
     def log_likelihood(overdispersion: float) -> float:
         """Return the log-likelihood of the residuals under this variance factor, up to a constant."""
@@ -388,7 +394,7 @@ def estimate_cells(
 
     Arguments:
         measurements: Noisy counts of intervals along an axis.
-        total: See `estimate_tree`.
+        total: Number of records.
         again: Whether estimates from splits are improved by `reestimate_tree`, along slopes if cells are even.
         edges: Endpoints of uneven cells, (cells + 1,), between which the density is smooth in the logarithm of values.
             None: it is smooth along the cells.
@@ -434,7 +440,16 @@ def estimate_cells(
 
 
 def _fit_slow_trend(interval_counts: IntervalCounts, cells: int, total: float) -> TrendPosterior | None:
-    """Fit nearly even records; None if counts are few or exact, or nearly collinear."""
+    """Fit a slow trend, for records that lie nearly evenly.
+
+    Args:
+        interval_counts: Noisy counts of intervals, with their variances.
+        cells: Number of cells of the axis.
+        total: Number of records.
+
+    Returns:
+        Posterior of the trend; None if counts are few or exact, or nearly collinear.
+    """
     is_exact = interval_counts.variance.min(initial=np.inf) < TUNING.exact_variance
     if total <= 1 or len(interval_counts.value) < TUNING.fewest_counts or is_exact:
         return None

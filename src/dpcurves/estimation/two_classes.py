@@ -1,4 +1,4 @@
-"""Estimate counts of two classes by score from noisy counts, and smooth the share of positives for calibration plots.
+"""Estimates from noisy counts of two classes by score: counts for ROC curves, smoothed shares for calibration plots.
 
 *Counts* (`estimate_two_classes`). ROC curves of most models are nearly binormal: with u the rank of a score among all
 records, as a share, the log-odds of a positive are about a line in the normal score of u,
@@ -17,7 +17,8 @@ contradict the line, w is small and the unbiased counts are used.
 bends of covariance ``A**2 * exp(-(s - t)**2 / (2 * reach**2))``, with the most likely amplitude A. Shares scatter
 binomially about probabilities, and counts scatter by their noise. The posterior mean of the shares is returned.
 
-Formal guarantees: post-processing, functions of released and public numbers.
+Formal guarantees: no records are read and no budget is spent, because both are functions of released and public numbers
+(post-processing).
 
 References: Dorfman and Alf 1969 (the binormal curve); James and Stein 1961; Rasmussen and Williams 2006, chapter 2.
 
@@ -51,23 +52,6 @@ from ..summaries.two_classes import isotonic_projection
 from .joint_estimate import shrink_estimate
 
 
-def insert_levels(measurements: Sequence[LevelMeasurement]) -> Iterator[LevelMeasurement]:
-    """Yield measured levels from coarse to fine, with unmeasured levels between them where intervals have many
-    children.
-
-    No interval then has more than `Tuning.fan` children. A small shift over many neighbours shows in the inserted
-    levels, where it would be lost if each neighbour were shrunk alone.
-
-    Args:
-        measurements: Measured levels of a tree of intervals, from coarse to fine.
-    """
-    parent = measurements[0].bounds[[0, -1]]
-    for measurement in measurements:
-        yield from _join_siblings(parent, measurement)
-        yield measurement
-        parent = measurement.bounds
-
-
 @dataclass(frozen=True, slots=True)
 class Tuning:
     """Numbers that steer `smooth_shares`."""
@@ -90,43 +74,6 @@ class Tuning:
 
 
 TUNING = Tuning()
-
-
-def _join_siblings(parent: NDArray[np.int64], measurement: LevelMeasurement) -> Iterator[LevelMeasurement]:
-    """Yield unmeasured levels between a parent level and a measured one, from coarse to fine.
-
-    Their intervals join ..., 64, 16 and 4 siblings of the measured level.
-
-    Args:
-        parent: Bounds of the intervals of the next coarser level.
-        measurement: The measured level.
-    """
-    first = np.searchsorted(measurement.bounds, parent)
-    children = np.diff(first)
-    # Index of each child among its siblings.
-    child = np.arange(len(measurement.bounds) - 1) - np.repeat(first[:-1], children)
-    siblings = TUNING.fan
-    group_sizes = []
-    while siblings < children.max():
-        group_sizes.append(siblings)
-        siblings *= TUNING.fan
-    for group_size in reversed(group_sizes):
-        bounds = measurement.bounds[np.append(child % group_size == 0, True)]
-        yield LevelMeasurement(bounds, np.inf, np.zeros((*measurement.values.shape[:-1], len(bounds) - 1)))
-
-
-class Departures(NamedTuple):
-    """Departures of the noisy counts from the fitted line.
-
-    Attributes:
-        cells: Shrunk departures of each cell, shape (2, cells).
-        squares: Sum of the squares of all departures over their variances.
-        degrees_of_freedom: Number of these squares.
-    """
-
-    cells: FloatArray
-    squares: float
-    degrees_of_freedom: int
 
 
 def estimate_two_classes(distribution: NoisySums, values: Sequence[int], total: int | None) -> FloatArray:
@@ -167,112 +114,6 @@ def estimate_two_classes(distribution: NoisySums, values: Sequence[int], total: 
     departures = _measure_departures(nested, debiased, total, fit)
     weight = min(1.0, departures.degrees_of_freedom / 2 / max(departures.squares, TUNING.least_variance))
     return counts + weight * (fit + departures.cells - counts)
-
-
-def fit_logistic_line(distribution: IntervalSums, values: FloatArray, counts: FloatArray) -> FloatArray:
-    """Return the counts of both classes on the fitted line of `estimate_two_classes`, shape (2, cells).
-
-    Intercept and slope are fitted by least squares to all released values, weighted by the variances of their noise.
-
-    Args:
-        distribution: Distribution of the released values, sums over nested intervals.
-        values: The released values, in the order of `distribution`.
-        counts: Unbiased counts, shape (2, cells), whose sum over classes ranks the scores.
-    """
-    from scipy.optimize import least_squares as fit_least_squares
-    from scipy.special import expit, logit, ndtri
-
-    records = _project_monotone(counts.sum(axis=0))
-    size = max(records.sum(), 0.5)  # records of both classes together, so that shares have odds
-    score = ndtri(np.clip((np.cumsum(records) - records / 2) / size, TUNING.least_variance, 1 - TUNING.least_variance))
-    measurements, _ = split_by_level(distribution, values)
-
-    def cells_from_line(line: FloatArray) -> FloatArray:
-        """Return counts of negatives and positives, (2, cells), if the log-odds are this line (intercept, slope) in
-        the normal score."""
-        steepest = 30.0  # log odds; beyond, doubles would round a probability to 0 or 1
-        positive = expit(np.clip(line[0] + line[1] * score, -steepest, steepest))
-        return np.stack([records * (1 - positive), records * positive])
-
-    def weighted_residuals(line: FloatArray) -> FloatArray:
-        """Return the differences of fitted and released values, divided by the noise standard deviations."""
-        residuals = (
-            (_sum_intervals(cells_from_line(line), measurement) - measurement.values)
-            / np.sqrt(max(measurement.variance, TUNING.least_variance))
-            for measurement in measurements
-        )
-        return np.concatenate([np.ravel(level) for level in residuals])
-
-    start = float(logit(np.clip(counts[1].sum() / size, 1e-4, 1 - 1e-4)))
-    return cells_from_line(np.asarray(fit_least_squares(weighted_residuals, [start, 0.0]).x))
-
-
-def _measure_departures(
-    distribution: IntervalSums, values: FloatArray, total: int | None, fit: FloatArray
-) -> Departures:
-    """Return the shrunk departures of the released counts from the fit, and their size relative to noise."""
-    measurements, _ = split_by_level(distribution, values)
-    levels = list(
-        insert_levels(
-            [
-                measurement._replace(values=measurement.values - _sum_intervals(fit, measurement))
-                for measurement in measurements
-            ]
-        )
-    )
-    upward = run_upward_pass(levels)
-    totals, _ = adjust_rows_to_total(
-        distribution, upward, split_into_parts(distribution, values)[1], None if total is None else total - fit.sum()
-    )
-
-    # From coarse to fine: each family keeps a fraction of its departure, by its size over the noise.
-    counts = totals[..., None]
-    squares = 0.0
-    degrees_of_freedom = 0
-    for layer, estimate, sums, level in zip(*upward, levels, strict=True):
-        node = _sum_intervals(fit, level)
-        fraction = _fraction_of_parent(layer, node)
-        fitted = fraction * layer.repeat_for_children(counts)
-        departure = estimate + layer.residual_fraction * layer.repeat_for_children(counts - sums) - fitted
-        family_squares = layer.sum_children(departure**2 / layer.variance)
-        counts = (
-            fitted
-            + layer.repeat_for_children(_departure_fraction(layer, node * (1 - fraction), family_squares)) * departure
-        )
-        squares = squares + float(family_squares.sum())
-        degrees_of_freedom = degrees_of_freedom + len(fit) * int((layer.children - 1).sum())
-    return Departures(spread_over_cells(counts, upward.layers[-1].width), squares, degrees_of_freedom)
-
-
-def _departure_fraction(layer: Layer, binomial_variance: FloatArray, squares: FloatArray) -> FloatArray:
-    """Return the fraction of its departures that each family of siblings keeps.
-
-    It is the fraction of `shrinkage_factors`, which rises with the size of the departures, but at least the ratio of
-    binomial variance to total variance.
-    """
-    noise = layer.sum_children(layer.variance + np.zeros_like(binomial_variance))
-    binomial_variance = layer.sum_children(binomial_variance)
-    return np.maximum(shrinkage_factors(squares, layer.children - 1), binomial_variance / (binomial_variance + noise))
-
-
-def _fraction_of_parent(layer: Layer, node: FloatArray) -> FloatArray:
-    """Return the fitted share of each interval in its parent; by width if the parent has no fitted records."""
-    parent = layer.repeat_for_children(layer.sum_children(node))
-    fraction = np.asarray(layer.width_fraction + np.zeros_like(node))
-    return np.asarray(np.divide(node, parent, out=fraction, where=parent > 0))
-
-
-def _sum_intervals(cells: FloatArray, measurement: LevelMeasurement) -> FloatArray:
-    """Return the sum of the cells of each interval of a measured level, shape (..., intervals)."""
-    return np.asarray(np.add.reduceat(cells, measurement.bounds[:-1], axis=-1))
-
-
-def _project_monotone(cells: FloatArray) -> FloatArray:
-    """Return nonnegative cells with the same total whose cumulated counts are nearest in least squares."""
-    below = np.cumsum(cells)[:-1]
-    total = max(float(cells.sum()), 0.0)
-    inner = np.clip(isotonic_projection(below), 0, total) if len(below) else below
-    return np.diff(inner, prepend=0.0, append=total)
 
 
 def smooth_shares(scores: FloatArray, positive: FloatArray, negative: FloatArray, variance: float) -> FloatArray:
@@ -317,6 +158,196 @@ def smooth_shares(scores: FloatArray, positive: FloatArray, negative: FloatArray
         key=lambda candidate: _log_likelihood(shares - line, candidate),
     )
     return np.asarray(np.clip(shares - noise_covariance @ np.linalg.solve(covariance, shares - line), 0, 1))
+
+
+def insert_levels(measurements: Sequence[LevelMeasurement]) -> Iterator[LevelMeasurement]:
+    """Yield measured levels from coarse to fine, with unmeasured levels between them where intervals have many
+    children.
+
+    No interval then has more than `Tuning.fan` children. A small shift over many neighbours shows in the inserted
+    levels, where it would be lost if each neighbour were shrunk alone.
+
+    Args:
+        measurements: Noisy counts of the intervals of each level of a tree, from coarse to fine.
+    """
+    parent = measurements[0].bounds[[0, -1]]
+    for measurement in measurements:
+        yield from _join_siblings(parent, measurement)
+        yield measurement
+        parent = measurement.bounds
+
+
+def _join_siblings(parent: NDArray[np.int64], measurement: LevelMeasurement) -> Iterator[LevelMeasurement]:
+    """Yield unmeasured levels between a parent level and a measured one, from coarse to fine.
+
+    Their intervals join ..., 64, 16 and 4 siblings of the measured level.
+
+    Args:
+        parent: Bounds of the intervals of the next coarser level.
+        measurement: The measured level.
+    """
+    first = np.searchsorted(measurement.bounds, parent)
+    children = np.diff(first)
+    # Index of each child among its siblings.
+    child = np.arange(len(measurement.bounds) - 1) - np.repeat(first[:-1], children)
+    siblings = TUNING.fan
+    group_sizes = []
+    while siblings < children.max():
+        group_sizes.append(siblings)
+        siblings *= TUNING.fan
+    for group_size in reversed(group_sizes):
+        bounds = measurement.bounds[np.append(child % group_size == 0, True)]
+        yield LevelMeasurement(bounds, np.inf, np.zeros((*measurement.values.shape[:-1], len(bounds) - 1)))
+
+
+def fit_logistic_line(distribution: IntervalSums, values: FloatArray, counts: FloatArray) -> FloatArray:
+    """Return the counts of both classes on the fitted line of `estimate_two_classes`, shape (2, cells).
+
+    Intercept and slope are fitted by least squares to all released values, weighted by the variances of their noise.
+
+    Args:
+        distribution: Distribution of the released values, sums over nested intervals.
+        values: The released values, in the order of `distribution`.
+        counts: Unbiased counts, shape (2, cells), whose sum over classes ranks the scores.
+    """
+    from scipy.optimize import least_squares as fit_least_squares
+    from scipy.special import expit, logit, ndtri
+
+    records = _project_monotone(counts.sum(axis=0))
+    size = max(records.sum(), 0.5)  # records of both classes together, so that shares have odds
+    score = ndtri(np.clip((np.cumsum(records) - records / 2) / size, TUNING.least_variance, 1 - TUNING.least_variance))
+    measurements, _ = split_by_level(distribution, values)
+
+    def cells_from_line(line: FloatArray) -> FloatArray:
+        """Return counts of negatives and positives, (2, cells), if the log-odds are a line in the normal score.
+
+        Args:
+            line: Intercept and slope.
+        """
+        steepest = 30.0  # log odds; beyond, doubles would round a probability to 0 or 1
+        positive = expit(np.clip(line[0] + line[1] * score, -steepest, steepest))
+        return np.stack([records * (1 - positive), records * positive])
+
+    def weighted_residuals(line: FloatArray) -> FloatArray:
+        """Return the differences of fitted and released values, divided by the noise standard deviations, as a flat
+        array.
+
+        Args:
+            line: Intercept and slope.
+        """
+        residuals = (
+            (_sum_intervals(cells_from_line(line), measurement) - measurement.values)
+            / np.sqrt(max(measurement.variance, TUNING.least_variance))
+            for measurement in measurements
+        )
+        return np.concatenate([np.ravel(level) for level in residuals])
+
+    start = float(logit(np.clip(counts[1].sum() / size, 1e-4, 1 - 1e-4)))
+    return cells_from_line(np.asarray(fit_least_squares(weighted_residuals, [start, 0.0]).x))
+
+
+class Departures(NamedTuple):
+    """Departures of the noisy counts from the fitted line.
+
+    Attributes:
+        cells: Shrunk departures of each cell, shape (2, cells).
+        squares: Sum of the squares of all departures over their variances.
+        degrees_of_freedom: Number of these squares.
+    """
+
+    cells: FloatArray
+    squares: float
+    degrees_of_freedom: int
+
+
+def _measure_departures(
+    distribution: IntervalSums, values: FloatArray, total: int | None, fit: FloatArray
+) -> Departures:
+    """Return the shrunk departures of the released counts from the fit, and their size relative to noise.
+
+    Args:
+        distribution: Distribution of the released values, sums over nested intervals.
+        values: The released values, in the order of `distribution`.
+        total: Public number of records; None: it is private.
+        fit: Fitted counts of both classes, shape (2, cells).
+    """
+    measurements, _ = split_by_level(distribution, values)
+    levels = list(
+        insert_levels(
+            [
+                measurement._replace(values=measurement.values - _sum_intervals(fit, measurement))
+                for measurement in measurements
+            ]
+        )
+    )
+    upward = run_upward_pass(levels)
+    totals, _ = adjust_rows_to_total(
+        distribution, upward, split_into_parts(distribution, values)[1], None if total is None else total - fit.sum()
+    )
+
+    # From coarse to fine: each family keeps a fraction of its departure, by its size over the noise.
+    counts = totals[..., None]
+    squares = 0.0
+    degrees_of_freedom = 0
+    for layer, estimate, sums, level in zip(*upward, levels, strict=True):
+        node = _sum_intervals(fit, level)
+        fraction = _fraction_of_parent(layer, node)
+        fitted = fraction * layer.repeat_for_children(counts)
+        departure = estimate + layer.residual_fraction * layer.repeat_for_children(counts - sums) - fitted
+        family_squares = layer.sum_children(departure**2 / layer.variance)
+        counts = (
+            fitted
+            + layer.repeat_for_children(_departure_fraction(layer, node * (1 - fraction), family_squares)) * departure
+        )
+        squares = squares + float(family_squares.sum())
+        degrees_of_freedom = degrees_of_freedom + len(fit) * int((layer.children - 1).sum())
+    return Departures(spread_over_cells(counts, upward.layers[-1].width), squares, degrees_of_freedom)
+
+
+def _departure_fraction(layer: Layer, binomial_variance: FloatArray, squares: FloatArray) -> FloatArray:
+    """Return how much of its departures each family of sibling intervals keeps, as a fraction between 0 and 1.
+
+    It is the fraction of `shrinkage_factors`, which rises with the size of the departures, but at least the ratio of
+    binomial variance to total variance.
+
+    Args:
+        layer: Intervals of one level of a tree, with their parents.
+        binomial_variance: Variance of each interval's count given its parent's, (2, intervals), in squared records.
+        squares: Sum of the squared departures over their variances, of each family.
+    """
+    noise = layer.sum_children(layer.variance + np.zeros_like(binomial_variance))
+    binomial_variance = layer.sum_children(binomial_variance)
+    return np.maximum(shrinkage_factors(squares, layer.children - 1), binomial_variance / (binomial_variance + noise))
+
+
+def _fraction_of_parent(layer: Layer, node: FloatArray) -> FloatArray:
+    """Return the fitted share of each interval in its parent; by width if the parent has no fitted records.
+
+    Args:
+        layer: Intervals of a level, with their parents.
+        node: Fitted count of each interval, (2, intervals).
+    """
+    parent = layer.repeat_for_children(layer.sum_children(node))
+    fraction = np.asarray(layer.width_fraction + np.zeros_like(node))
+    return np.asarray(np.divide(node, parent, out=fraction, where=parent > 0))
+
+
+def _sum_intervals(cells: FloatArray, measurement: LevelMeasurement) -> FloatArray:
+    """Return the sum of the cells of each interval of a level, shape (..., intervals).
+
+    Args:
+        cells: Counts of cells, shape (..., cells).
+        measurement: Level whose bounds are used.
+    """
+    return np.asarray(np.add.reduceat(cells, measurement.bounds[:-1], axis=-1))
+
+
+def _project_monotone(cells: FloatArray) -> FloatArray:
+    """Return nonnegative cells with the same total whose cumulated counts are nearest in least squares."""
+    below = np.cumsum(cells)[:-1]
+    total = max(float(cells.sum()), 0.0)
+    inner = np.clip(isotonic_projection(below), 0, total) if len(below) else below
+    return np.diff(inner, prepend=0.0, append=total)
 
 
 def _log_likelihood(values: FloatArray, covariance: FloatArray) -> float:

@@ -1,8 +1,11 @@
-"""Expressions built in Python, such as `col("wage") / col("hours")`; questions accept them wherever they accept SQL
-text.
+"""Build filters and derived columns in Python, such as ``col("wage") / col("hours")``, instead of SQL text.
 
-`col` names a column, `when` makes a CASE expression, and Python's operators combine them: ``+ - * /``, comparisons, and
-``& | ~`` for AND, OR and NOT. An `Expression` holds the text of SQL; building one touches no records.
+    col(name)               a column
+    when(condition, a, b)   a CASE expression
+    + - * /  < <= == != > >=  & | ~      operators of an `Expression`; the last three are AND, OR and NOT
+
+Each of them returns an `Expression`, whose ``str`` is SQL text. Questions accept it wherever they accept SQL text.
+Building an expression touches no records.
 
 >>> print(((col("age") >= 65) & col("sex").is_in(["F"])))
 age >= 65 AND sex IN ('F')
@@ -45,6 +48,14 @@ class Expression:
     __hash__ = None  # type: ignore[assignment]
 
     def __init__(self, node: Node) -> None:
+        """Store the syntax tree of the expression.
+
+        Args:
+            node: The syntax tree.
+
+        Raises:
+            InvalidArgument: the tree is too large, or has a literal that cannot be stored.
+        """
         require_bounded(node, "expression")
         self.node = node
 
@@ -57,7 +68,11 @@ class Expression:
         return f"Expression({str(self)!r})"
 
     def __bool__(self) -> NoReturn:
-        """Raise `TypeError`: Python would ask this of conditions joined by `and` or `or`."""
+        """Refuse use as a truth value: Python would ask for it if conditions were joined by `and` or `or`.
+
+        Raises:
+            TypeError: always. The message shows how to write the condition.
+        """
         raise WrongArgumentType(
             "expression",
             "and, or and not do not work here; write &, | and ~, with brackets around each condition, as in (a > "
@@ -167,7 +182,14 @@ class Expression:
         return _call("is_not_null", self)
 
     def is_in(self, values: Iterable[Operand]) -> Expression:
-        """Return an expression that is true where the value equals one of `values`."""
+        """Return an expression that is true where the value equals one of `values`.
+
+        Args:
+            values: Literals or expressions; any iterable but a text.
+
+        Raises:
+            TypeError: `values` is a text.
+        """
         if isinstance(values, str | bytes):
             raise WrongArgumentType("values", "a list of values is needed, as in ['north', 'south']")
         return _call("in", self, *values)
@@ -181,10 +203,10 @@ class Expression:
 
         Args:
             function: Name of the function.
-            arguments: Further arguments of the function.
+            arguments: Further arguments of the function, after this expression.
 
         Raises:
-            ValueError: the language has no function of this name.
+            ValueError: the language has no function of this name. The message lists the names.
         """
         from .syntax import CALLS, CASTS
 
@@ -203,6 +225,13 @@ class Expression:
 
 def col(name: str) -> Expression:
     """Return the column of this name as an expression.
+
+    Args:
+        name: Exact name of the column. Whether a table has it is checked when a question is planned.
+
+    Raises:
+        TypeError: `name` is no text.
+        ValueError: `name` is empty.
 
     >>> print(col("wage") / col("hours"))
     wage / hours
@@ -228,7 +257,16 @@ def when(condition: Expression, value: Operand, otherwise: Operand = None) -> Ex
 
 
 def _call(function: str, *operands: object) -> Expression:
-    """Return the expression that applies this SQL function or operator to operands, which may be Python literals."""
+    """Return the expression that applies an SQL function or operator to operands.
+
+    Args:
+        function: Name of the function, as in `syntax.FUNCTION_NAMES`.
+        operands: Expressions or Python literals. The negative of a number is one literal.
+
+    Raises:
+        WrongArgumentType: an operand is neither.
+        InvalidArgument: the expression becomes too large, or a literal cannot be stored.
+    """
     nodes = tuple(map(_to_node, operands))
     if function == "neg" and isinstance(nodes[0], Literal) and isinstance(nodes[0].value, float):
         return Expression(Literal(-nodes[0].value))
@@ -236,7 +274,15 @@ def _call(function: str, *operands: object) -> Expression:
 
 
 def _to_node(operand: object) -> Node:
-    """Return the syntax node of an expression, or of a Python literal."""
+    """Return the syntax node of an expression, or of a Python or NumPy scalar.
+
+    Args:
+        operand: An `Expression`, or a number, text, truth value, date or None.
+
+    Raises:
+        WrongArgumentType: the operand is something else.
+        InvalidArgument: the operand is a date with a time, or a whole number that no double equals.
+    """
     if isinstance(operand, Expression):
         return operand.node
     if getattr(operand, "ndim", None) == 0:

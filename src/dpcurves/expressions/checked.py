@@ -119,7 +119,16 @@ def check_expression(
 
 
 def _refuse_transcendental(checked: Checked, node: Node, argument: str) -> None:
-    """Refuse logarithms and exponentials, which rows are not computed with."""
+    """Refuse logarithms and exponentials, which rows are not computed with.
+
+    Args:
+        checked: Without effect.
+        node: Expression that is searched.
+        argument: Name of the argument that is blamed.
+
+    Raises:
+        InvalidArgument: names the logarithm or exponential, and what to compare instead.
+    """
     for part in walk_nodes(node):
         if isinstance(part, Call) and part.function in TRANSCENDENTAL:
             rule = (
@@ -194,7 +203,15 @@ class _TypeChecker:
         return special(node, expected)
 
     def _check_literal(self, node: Literal, expected: ValueType | None) -> Checked:
-        """Return a literal with its type; a text is a date where a date is expected."""
+        """Return a literal with its type; a text is a date where a date is expected.
+
+        Args:
+            node: The literal.
+            expected: Type that is expected; None: any.
+
+        Raises:
+            InvalidArgument: a date is expected, and the text is none.
+        """
         value = node.value
         if value is None:
             return Checked("literal", expected or TEXT, value=None)
@@ -242,7 +259,13 @@ class _TypeChecker:
                 self._refuse(node, "whole numbers from 1 are needed, as in substr(code, 1, 3)")
 
     def _common_type(self, node: Node, arguments: Sequence[Node], expected: ValueType | None) -> ValueType | None:
-        """Return the type that several values share; None if none declares one."""
+        """Return the type that several values share; None if none declares one.
+
+        Args:
+            node: Expression that the values are compared in, for the message of an error.
+            arguments: The values.
+            expected: Type if no value declares one; None: the type is open.
+        """
         types: set[ValueType] = set()
         texts = True
         for argument in arguments:
@@ -279,7 +302,16 @@ class _TypeChecker:
         return node.arguments
 
     def _check_alike(self, node: Call, expected: ValueType | None) -> Checked:
-        """Return a checked call of a function whose arguments share one type, such as a comparison or IN."""
+        """Return a checked call of a function whose arguments share one type, such as a comparison or IN.
+
+        Args:
+            node: The call.
+            expected: Type of the result that is expected; None: any.
+
+        Raises:
+            InvalidArgument: arguments are missing, have different types, or have a type that the function does not
+                take.
+        """
         name, arguments = node.function, node.arguments
         is_comparison = name in COMPARISONS or name in {"in", "between"}
         least_arguments = {"in": 2, "between": 3, "coalesce": 1, "least": 1, "greatest": 1}.get(name, 2)
@@ -305,7 +337,15 @@ class _TypeChecker:
                 self._refuse(node, "IN takes a list of values, as in region IN ('north', 'south')")
 
     def _check_case(self, node: Call, expected: ValueType | None) -> Checked:
-        """Return CASE with conditions that are true or false, and values of one type."""
+        """Return CASE with conditions that are true or false, and values of one type.
+
+        Args:
+            node: The CASE expression: conditions and values in turn, then the default.
+            expected: Type of the values that is expected; None: any.
+
+        Raises:
+            InvalidArgument: WHEN or THEN is missing, or the values have different types.
+        """
         if len(node.arguments) < 3:
             self._refuse(node, "CASE needs WHEN and THEN, as in CASE WHEN age < 18 THEN 0 ELSE 1 END")
         common = self._common_type(node, self._values_of(node), expected) or TEXT
@@ -364,11 +404,17 @@ def _suggest(kind: ValueType, expected: ValueType) -> str:
 
 
 def find_monotone_chain(node: Node) -> tuple[tuple[tuple[str, float], ...], Node]:
-    """Return the increasing functions around a column that end in a logarithm or exponential, and what they are applied
-    to.
+    """Split an expression into increasing functions, the innermost of which is a logarithm or an exponential, and what
+    they are applied to.
 
     Functions are pairs of a name and a number, from the outermost in. The chain is empty if the expression has no
     logarithm or exponential outside of other functions; rows are then computed as they are.
+
+    Args:
+        node: Syntax tree of the expression.
+
+    Returns:
+        The functions and the inner expression.
 
     >>> chain, inner = find_monotone_chain(Call("mul", (Literal(2.0), Call("ln", (ColumnName("wage"),)))))
     >>> chain, inner

@@ -1,15 +1,21 @@
-"""SQL of DuckDB for expressions, with values equal to those of `evaluation` to the last bit.
+"""Compile checked expressions to DuckDB SQL whose values equal those of the Python `evaluation` to the last bit.
 
-An expression is lowered (`lowering`), then written as nested projections, so that each part is computed once for a row.
-A part that is used again is a named column of an inner SELECT; the rest is written in place (`layers`).
+`build_duckdb_sql` takes a FROM clause and expressions by column name, and returns a FROM clause with a column for each
+expression. An expression is first lowered to a few operations (`lowering`), then written as nested SELECTs, so that
+each part is computed once for a row. A part that is used again is a named column of an inner SELECT; the rest is
+written in place (`layers`):
 
     (SELECT *, <expressions> FROM (SELECT *, <parts> FROM rows))
 
-Operations that might fail are guarded: a quotient or root that is not finite is NULL, and a text that is no number is
-NULL.
+Formal guarantees: no operation raises an error for any row or reads another row, because operations that might fail are
+guarded: a quotient or root that is not finite is NULL, and a text that is no number is NULL. An error for one row would
+reveal that row. Values equal those of `evaluation` bit by bit, so the engine that counts does not matter.
 
-Formal guarantees: no operation raises an error for any row or reads another row. Values equal those of `evaluation` bit
-by bit, so the engine that counts does not matter.
+>>> from dpcurves.expressions import parse_expression
+>>> from dpcurves.expressions.checked import check_expression
+>>> older = check_expression(parse_expression("age + 1"), {"age": ValueType.NUMBER})
+>>> build_duckdb_sql("people", [("older", older)], lambda name, kind: name).count("SELECT")
+3
 """
 
 from __future__ import annotations
@@ -27,7 +33,7 @@ SQL_TYPES = MappingProxyType({
     ValueType.NUMBER: "DOUBLE", ValueType.DATE: "DOUBLE", ValueType.TEXT: "VARCHAR", ValueType.TRUTH: "BOOLEAN",
     ValueType.MOMENT: "BIGINT",
 })  # fmt: skip
-"""Types of values: dates are days since 1970-01-01, timestamps microseconds."""
+"""DuckDB types by type of value: dates are days since 1970-01-01, timestamps microseconds."""
 
 
 def build_duckdb_sql(
@@ -40,8 +46,11 @@ def build_duckdb_sql(
 
     Args:
         rows: FROM clause of the rows.
-        expressions: Column names and expressions.
+        expressions: Column names, as quoted SQL, and expressions.
         read_column: Function of a column name and a type that returns the SQL of the value in `rows`: NULL if missing.
+
+    Returns:
+        A subquery in parentheses.
     """
     compiler = _DuckDBCompiler(read_column)
     results = [(name, compiler.compile(lower_expression(checked))) for name, checked in expressions]
@@ -58,7 +67,12 @@ class _DuckDBCompiler(LayeredCompiler):
         return _literal(checked)
 
     def write_operation(self, checked: Checked, arguments: Sequence[str]) -> str:
-        """Return the DuckDB SQL of one operation, whose arguments are SQL texts."""
+        """Return the DuckDB SQL of one operation.
+
+        Args:
+            checked: The operation, after lowering.
+            arguments: SQL of its arguments.
+        """
         name = checked.function
         if name in NUMERIC:
             value = NUMERIC[name].format(*arguments)
@@ -102,7 +116,7 @@ TEMPLATES: Mapping[str, str] = MappingProxyType({
 
 
 def _literal(checked: Checked) -> str:
-    """Return the SQL of a public value."""
+    """Return the SQL of a public value: NULL, a truth value, a text or a number, which is written as DOUBLE."""
     value = checked.value
     if value is None:
         return f"CAST(NULL AS {SQL_TYPES[checked.type]})"

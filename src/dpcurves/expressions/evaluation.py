@@ -57,7 +57,8 @@ def evaluate_expression(node: Node, table: Mapping[str, Any], expected: ValueTyp
         expected: The type of the result; None: the type of the expression.
 
     Returns:
-        One value per row; see `Array`.
+        One value per row: doubles (NaN: missing; truth values are 1 and 0, dates are days since 1970), texts as objects
+            (None: missing), or timestamps as integers.
 
     Raises:
         ValueError: a column is missing, or a type does not fit.
@@ -161,7 +162,14 @@ def _fold_literals(checked: Checked) -> Checked:
 
 
 def _encode_column(values: Any) -> tuple[ValueType, Array]:
-    """Return the type of a column by its array type, and its values; lists are fields if they hold texts."""
+    """Return the type of a column by its array type, and its values; lists are fields if they hold texts.
+
+    Args:
+        values: NumPy array or list.
+
+    Returns:
+        Type, and values as an evaluation needs them.
+    """
     array = np.asarray(values)
     if array.dtype.kind == "b":
         return ValueType.TRUTH, array.astype(np.float64)
@@ -195,7 +203,11 @@ class _Evaluation:
         return self.columns[str(checked.value)]
 
     def _evaluate(self, checked: Checked) -> Array:
-        """Compute the value of a node in each row."""
+        """Return the value of a node of the syntax tree in each row.
+
+        Args:
+            checked: The node with its type.
+        """
         if checked.function == "column":
             return self.read_column(checked)
         if checked.function == "literal":
@@ -211,7 +223,11 @@ class _Evaluation:
         return ALIKE[checked.function](arguments, kind if checked.function != "case" else checked.type)
 
     def _fill(self, checked: Checked) -> Array:
-        """Return an array that repeats a literal in each row."""
+        """Return an array that repeats a literal in each row.
+
+        Args:
+            checked: The literal with its type.
+        """
         value = checked.value
         if checked.type is ValueType.TEXT:
             filled = np.empty(self.rows, dtype=object)
@@ -230,7 +246,14 @@ class _FieldEvaluation(_Evaluation):
         self._fields = fields
 
     def read_column(self, checked: Checked) -> Array:
-        """Return the value of a field, read as the type that the expression needs."""
+        """Return the value of a field, read as the type that the expression needs.
+
+        Args:
+            checked: The column with the type that is needed.
+
+        Returns:
+            Array of one value; missing if the field is absent or cannot be read.
+        """
         try:
             value = FIELD_READERS[checked.type](self._fields.get(str(checked.value)))
         except Exception:  # an object of the caller may raise anything, and its message may quote a value
@@ -379,7 +402,13 @@ def _parse_days(text: str) -> float:
 
 
 def _substr(values: Array, start: Any, length: Any = None) -> Array:
-    """Return parts of texts, counted in code points from 1."""
+    """Return parts of texts, counted in code points from 1.
+
+    Args:
+        values: Texts, one for each row.
+        start: Number of the first code point.
+        length: Number of code points; None: up to the end.
+    """
     first = int(start) - 1
     last = None if length is None else first + int(length)
     return _map_texts(values, lambda text: text[first:last])
@@ -405,7 +434,15 @@ _COMPARE: Mapping[str, Callable[[Any, Any], Any]] = MappingProxyType({
 
 
 def _compare(name: str, left: Array, right: Array) -> Array:
-    """Compare two columns row by row: 1, 0, or NULL where a value is missing."""
+    """Compare two columns row by row: 1, 0, or NULL where a value is missing.
+
+    Args:
+        name: Name of the comparison, such as ``lt``.
+        left, right: Values, (rows,) each.
+
+    Returns:
+        1.0, 0.0 or NaN (NULL), (rows,).
+    """
     missing = _is_null(left) | _is_null(right)
     if left.dtype == object:  # code points are ordered as bytes of UTF-8 are
         answers = [
@@ -417,7 +454,12 @@ def _compare(name: str, left: Array, right: Array) -> Array:
 
 
 def _in(arguments: Sequence[Array], kind: ValueType) -> Array:
-    """Return 1 where the first argument equals another argument, else 0 or, by three-valued logic, NULL."""
+    """Return 1 where the first argument equals another argument, else 0 or, by three-valued logic, NULL.
+
+    Args:
+        arguments: The value, and those that it is compared with, one array of rows each.
+        kind: Without effect.
+    """
     value, *listed = arguments
     answer = _compare("eq", value, listed[0])
     for other in listed[1:]:
@@ -432,7 +474,12 @@ def _between(arguments: Sequence[Array], kind: ValueType) -> Array:
 
 
 def _coalesce(arguments: Sequence[Array], kind: ValueType) -> Array:
-    """Return the first value that is not missing."""
+    """Return the first value that is not missing.
+
+    Args:
+        arguments: Values, one array of rows each, in the order of preference.
+        kind: Without effect.
+    """
     chosen = arguments[0]
     for other in arguments[1:]:
         chosen = np.where(_is_null(chosen), other, chosen)
@@ -446,7 +493,12 @@ def _nullif(arguments: Sequence[Array], kind: ValueType) -> Array:
 
 
 def _case(arguments: Sequence[Array], kind: ValueType) -> Array:
-    """Return the value of the first condition that is true, else the last value."""
+    """Return the value of the first condition that is true, else the last value.
+
+    Args:
+        arguments: Conditions and values in turn, then the last value; one array of rows each.
+        kind: Without effect.
+    """
     chosen = arguments[-1]
     for condition, value in reversed(list(zip(arguments[0:-1:2], arguments[1:-1:2], strict=True))):
         chosen = np.where(condition == 1, value, chosen)

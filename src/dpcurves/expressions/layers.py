@@ -1,11 +1,13 @@
-"""Compilation of expressions to SQL in layers: a part that is used again is a column of a subquery, computed once.
+"""Compile expressions to nested SQL queries with common subexpression elimination: each repeated part is computed once.
 
     layer 0    columns of the table
     layer 1    parts that are used again, computed from layer 0
     layer 2    parts that are used again, computed from layers 0 and 1; and so on
 
-A part that is used once is written in its place. So the SQL grows with the expression, not with the number of uses.
-Dialects subclass `LayeredCompiler` to write literals and operations. Compiling touches no records.
+A part that is used again becomes a named column of a subquery; a part that is used once is written in its place. So the
+SQL grows with the expression, not with the number of uses. `LayeredCompiler.compile` returns the SQL of an expression,
+and `layers` lists the named columns. Dialects subclass it to write literals and operations. Compiling touches no
+records.
 """
 
 from __future__ import annotations
@@ -18,20 +20,6 @@ from typing import NamedTuple, final
 
 from .checked import Checked, ValueType
 from .syntax import COMPARISONS
-
-
-class _Part(NamedTuple):
-    """SQL of a part of an expression.
-
-    Attributes:
-        sql: Its name, its literal, or its operation.
-        layer: First layer that can use it.
-        nesting: Number of operations inside each other; 0 for a name or a literal.
-    """
-
-    sql: str
-    layer: int
-    nesting: int = 0
 
 
 class LayeredCompiler(ABC):
@@ -47,7 +35,7 @@ class LayeredCompiler(ABC):
         most_nested: Number of operations that are written inside each other; the next one gets a name.
 
     Attributes:
-        layers: Names and SQL of the parts, from the innermost subquery out.
+        layers: Name and SQL of each named part, as a list for each subquery, from the innermost subquery out.
     """
 
     def __init__(self, read_column: Callable[[str, ValueType], str], most_nested: int = 6) -> None:
@@ -60,7 +48,7 @@ class LayeredCompiler(ABC):
 
     @abstractmethod
     def write_literal(self, checked: Checked) -> str:
-        """Return the SQL of a public value."""
+        """Return the SQL of a public value, whose type is ``checked.type``; a value of None is NULL."""
 
     @abstractmethod
     def write_operation(self, checked: Checked, arguments: Sequence[str]) -> str:
@@ -73,12 +61,21 @@ class LayeredCompiler(ABC):
 
     @final
     def compile(self, checked: Checked) -> str:
-        """Return the SQL of an expression: the name of a computed column, or a literal."""
+        """Return the SQL of an expression: the name of a computed column, or a literal.
+
+        Args:
+            checked: The expression, lowered and checked. Its repeated parts are one object.
+        """
         self._count_uses(checked, set())
         return self._name_part(self._compile(checked)).sql
 
     def _count_uses(self, checked: Checked, seen: set[int]) -> None:
-        """Count how often each part below `checked` is an argument."""
+        """Count in `_uses` how often each part of an expression is an argument.
+
+        Args:
+            checked: The expression.
+            seen: Identities of the parts that were counted; each part is visited once.
+        """
         if id(checked) not in seen:
             seen.add(id(checked))
             self._uses.update(map(id, checked.arguments))
@@ -93,8 +90,14 @@ class LayeredCompiler(ABC):
         return self._compiled[id(checked)][1]
 
     def _nest(self, checked: Checked) -> _Part:
-        """Return the SQL of an operation; arguments with one use are nested up to a limit, others become named
+        """Return the SQL of an operation with its arguments inside, as far as `most_nested` allows; others become named
         columns.
+
+        An argument that the SQL of the operation repeats, as in ``CASE WHEN x > 0 THEN x END``, becomes a named column,
+        too.
+
+        Args:
+            checked: An operation or a column; its arguments are compiled here.
         """
         arguments = [self._compile(argument) for argument in checked.arguments]
         slots = [f"argument{index}_" for index in range(len(arguments))]
@@ -112,7 +115,12 @@ class LayeredCompiler(ABC):
         return _Part(self._name(part.layer, part.sql), part.layer + 1) if part.nesting else part
 
     def _name(self, layer: int, sql: str) -> str:
-        """Return the SQL alias of an expression in a layer of the query; equal expressions share one alias."""
+        """Return the SQL alias of an operation in a layer; equal operations of one layer share an alias.
+
+        Args:
+            layer: Index of the layer, which is added if it does not exist.
+            sql: The operation.
+        """
         if (layer, sql) not in self._names:
             while len(self.layers) <= layer:
                 self.layers.append([])
@@ -121,7 +129,12 @@ class LayeredCompiler(ABC):
         return self._names[layer, sql]
 
     def _write(self, checked: Checked, arguments: list[str]) -> str:
-        """Return the SQL of one operation, whose arguments are SQL texts."""
+        """Return the SQL of one operation: here if all dialects write it alike, otherwise by `write_operation`.
+
+        Args:
+            checked: The operation.
+            arguments: SQL of its arguments: names, literals, or operations in brackets.
+        """
         name = checked.function
         if name == "column":
             return self.read_column(str(checked.value), checked.type)
@@ -138,6 +151,20 @@ class LayeredCompiler(ABC):
         if name in SHARED:  # of one argument the value is that argument, and Spark has no function of it
             return f"{name}({', '.join(arguments)})" if len(arguments) > 1 else arguments[0]
         return self.write_operation(checked, arguments)
+
+
+class _Part(NamedTuple):
+    """SQL of a part of an expression.
+
+    Attributes:
+        sql: Its name, its literal, or its operation.
+        layer: First layer that can use it.
+        nesting: Number of operations inside each other; 0 for a name or a literal.
+    """
+
+    sql: str
+    layer: int
+    nesting: int = 0
 
 
 SYMBOLS: Mapping[str, str] = MappingProxyType({**COMPARISONS, "whole_add": "+", "whole_sub": "-", "whole_mul": "*"})

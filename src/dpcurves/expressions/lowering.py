@@ -1,15 +1,16 @@
-"""Lowering: calendar functions become arithmetic of whole numbers, which all engines compute alike.
+"""Rewrite calendar functions of expressions as integer arithmetic, which all SQL engines compute alike (lowering).
 
 DuckDB, PostgreSQL and Spark have calendars that differ at the ends of their ranges, so they are never called. A date is
-the number of days since 1970-01-01, in the proleptic Gregorian calendar without limits of years:
+the number of days since 1970-01-01, in the proleptic Gregorian calendar without limits of years. `lower_expression`
+returns an equal expression without the functions on the left:
 
     year, month, day      `_civil_from_days`: eras of 400 years (146,097 days), years that begin in March
     trunc_month, ...      first day of the period: `_days_from_civil`
     diff_month, ...       difference of the numbers of the periods
     isodow                (days + 3) mod 7 + 1, because 1970-01-01 was a Thursday
 
-Formal guarantees: the replaced expression is a function of the same row. Whole numbers stay below 2**53, so arithmetic
-of doubles is exact.
+Formal guarantees: the new expression is a function of the same row, so it reads no other record. Whole numbers stay
+below 2**53, so arithmetic of doubles is exact.
 
 Reference: Hinnant 2013, *chrono-compatible low-level date algorithms*.
 
@@ -42,6 +43,9 @@ def lower_expression(checked: Checked) -> Checked:
     Parts that several functions need are the same object, so that an engine computes them once. The arithmetic of days
     (``whole_add`` and its like) is of whole numbers below ``2**53``: exact, always finite, and so without a check of
     its result.
+
+    Args:
+        checked: A checked expression. It is not changed.
     """
     return _Lowering().lower(checked)
 
@@ -55,13 +59,15 @@ class _Lowering:
         self.civil: dict[int, tuple[Checked, tuple[Checked, Checked, Checked]]] = {}
 
     def lower(self, checked: Checked) -> Checked:
-        """Return a node rewritten in simpler operations, computed once per node."""
+        """Return an equal expression in simpler operations. Each node is rewritten once, so repeated parts stay one
+        object.
+        """
         if id(checked) not in self.lowered:
             self.lowered[id(checked)] = checked, self._lower(checked)
         return self.lowered[id(checked)][1]
 
     def _lower(self, checked: Checked) -> Checked:  # noqa: PLR0911
-        """Rewrite a node in simpler operations."""
+        """Return a node rewritten in simpler operations; `lower` calls this once for each node."""
         name, value = checked.function, checked.value
         if name == "literal" and isinstance(value, date):
             return _number((value - EPOCH).days)
@@ -88,7 +94,12 @@ class _Lowering:
         return Checked(name, kind, arguments, value)
 
     def _count_periods(self, unit: str, time: Checked) -> Checked:
-        """Return an expression for the number of the period of length `unit` that contains a time."""
+        """Return an expression for the number of the period that contains a time.
+
+        Args:
+            unit: Length of a period: second, minute, hour, day, week, month, quarter or year.
+            time: A timestamp for the first three, else a number of days since 1970-01-01.
+        """
         if unit in {"second", "minute", "hour"}:
             return _periods(unit, time)
         if unit == "day":
@@ -102,7 +113,12 @@ class _Lowering:
         return months if unit == "month" else _floor_div(_add(months, -1), 3)
 
     def _truncate(self, unit: str, day: Checked) -> Checked:
-        """Return the first day of the period."""
+        """Return an expression for the first day of the period that contains a day, in days since 1970-01-01.
+
+        Args:
+            unit: Length of a period: day, week, month, quarter or year.
+            day: Number of days since 1970-01-01.
+        """
         if unit == "day":
             return day
         if unit == "week":
@@ -115,14 +131,22 @@ class _Lowering:
         return _days_from_civil(year, month)
 
     def _civil(self, day: Checked) -> tuple[Checked, Checked, Checked]:
-        """Return year, month and day of the month of a number of days."""
+        """Return expressions for year, month (1 to 12) and day of the month (1 to 31) of a day, computed once for each
+        node.
+        """
         if id(day) not in self.civil:
             self.civil[id(day)] = day, _civil_from_days(day)
         return self.civil[id(day)][1]
 
 
 def _civil_from_days(day: Checked) -> tuple[Checked, Checked, Checked]:
-    """Return year, month and day of the month. Years begin in March, so that leap days are last."""
+    """Return expressions for year, month (1 to 12) and day of the month (1 to 31) of a day.
+
+    Years are taken to begin in March, so that leap days are last.
+
+    Args:
+        day: Number of days since 1970-01-01.
+    """
     shifted = _shift(day, 719_468)  # days since 0000-03-01
     era = _floor_div(shifted, 146_097)  # days of 400 years
     day_of_era = _sub(shifted, _mul(era, 146_097))
@@ -144,7 +168,12 @@ def _civil_from_days(day: Checked) -> tuple[Checked, Checked, Checked]:
 
 
 def _days_from_civil(year: Checked, month: Checked) -> Checked:
-    """Return the number of days of the first day of a month."""
+    """Return an expression for the first day of a month, in days since 1970-01-01.
+
+    Args:
+        year: Whole number.
+        month: Whole number from 1 to 12.
+    """
     is_late = Checked("gt", TRUTH, (month, _number(2)))
     year = _case(is_late, year, _add(year, -1))
     era = _floor_div(year, 400)
@@ -157,17 +186,20 @@ def _days_from_civil(year: Checked, month: Checked) -> Checked:
 
 
 def _number(value: float) -> Checked:
-    """Return a typed numeric literal with this value."""
+    """Return a public number as an expression."""
     return Checked("literal", NUMBER, value=float(value))
 
 
 def _shift(day: Checked, number: float) -> Checked:
-    """Return the sum of a day and a public number: NULL for an infinite date, so that all that follows is finite."""
+    """Return an expression for the sum of a day and the public number `number`.
+
+    An infinite date gives NULL, so that all later arithmetic is finite.
+    """
     return Checked("add", NUMBER, (day, _number(number)))
 
 
 def _add_nodes(left: Checked, right: Checked) -> Checked:
-    """Return a sum of two whole numbers."""
+    """Return an expression for the sum of two whole numbers."""
     return Checked("whole_add", NUMBER, (left, right))
 
 
@@ -177,33 +209,38 @@ def _add(left: Checked, number: float) -> Checked:
 
 
 def _sub(left: Checked, right: Checked) -> Checked:
-    """Return a difference of two whole numbers."""
+    """Return an expression for the difference of two whole numbers."""
     return Checked("whole_sub", NUMBER, (left, right))
 
 
 def _mul(left: Checked, number: float) -> Checked:
-    """Return the product of a whole number and a public one."""
+    """Return an expression for the product of a whole number and the public number `number`."""
     return Checked("whole_mul", NUMBER, (left, _number(number)))
 
 
 def _floor_div(left: Checked, number: float) -> Checked:
-    """Return the whole quotient, exactly: numerators are below ``2**45``, so no quotient rounds up to a whole one."""
+    """Return an expression for a whole number divided by the public number `number`, rounded down.
+
+    The quotient is exact: numerators are below ``2**45``, so no quotient rounds up to a whole one.
+    """
     return Checked("whole_div", NUMBER, (left, _number(number)))
 
 
 def _modulo(left: Checked, number: float) -> Checked:
-    """Return the remainder of the whole quotient, from 0 up."""
+    """Return an expression for the remainder of a whole number divided by `number`, from 0 to ``number - 1``."""
     return _sub(left, _mul(_floor_div(left, number), number))
 
 
 def _case(condition: Checked, value: Checked, other: Checked) -> Checked:
-    """Return the value where a condition is true, else the other."""
+    """Return an expression that is `value` where a condition is true, and `other` elsewhere."""
     return Checked("case", NUMBER, (condition, value, other))
 
 
 def _periods(unit: str, moment: Checked) -> Checked:
-    """Return the expression for the index, since 1970 and rounded down, of the second, minute or hour of a timestamp.
+    """Return an expression for the index, since 1970 and rounded down, of the period that contains a timestamp.
 
-    `unit` names which of them; the index is missing where the timestamp is.
+    Args:
+        unit: Length of a period: second, minute, hour or day.
+        moment: Timestamp in microseconds since 1970-01-01; the index is missing where it is.
     """
     return Checked("count_periods", NUMBER, (moment,), value=float(MICROSECONDS[unit]))

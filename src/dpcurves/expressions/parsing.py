@@ -113,7 +113,13 @@ def parse_expression(text: str, argument: str = "expression") -> Node:
 
 
 def split_words(text: str) -> list[Word]:
-    """Split the text of an expression into tokens, each with its position."""
+    """Return the tokens of an expression in order, each with its kind and position.
+
+    Splitting stops at the first character that begins no token; the last token then ends before the end of the text.
+
+    Args:
+        text: Expression in SQL.
+    """
     words = []
     position = 0
     text = text.rstrip()
@@ -178,8 +184,13 @@ class _Parser:
         return None
 
     def _expect(self, *texts: str) -> str:
-        """Consume the next word and return it in upper case. Raises `InvalidArgument` unless `texts` contains the
-        word.
+        """Consume the next token and return it in upper case.
+
+        Args:
+            texts: Tokens that are allowed here, in upper case.
+
+        Raises:
+            InvalidArgument: the next token is another one; the message names its position and what is needed.
         """
         taken = self._take(*texts)
         if taken is None:
@@ -188,8 +199,13 @@ class _Parser:
         return taken
 
     def _deeper(self, parse: Callable[[], Node]) -> Node:
-        """Return the result of `parse`, called one nesting level deeper. Raises `InvalidArgument` at the nesting
-        limit.
+        """Return the result of a parsing function, called one nesting level deeper.
+
+        Args:
+            parse: Function that parses from the current position.
+
+        Raises:
+            InvalidArgument: more than `MOST_NESTED_CALLS` levels are nested.
         """
         self.depth += 1
         if self.depth > MOST_NESTED_CALLS:
@@ -297,7 +313,14 @@ class _Parser:
         return node
 
     def _cast(self, node: Node) -> Node:
-        """Parse the name of a type and return the cast of a value to this type."""
+        """Parse the name of a type after ``::`` or AS, and return the cast of a value to this type.
+
+        Args:
+            node: The value.
+
+        Raises:
+            InvalidArgument: the next word names no type of the language.
+        """
         word = self._next
         name = CASTS_BY_TYPE.get(word.text.upper()) if word.kind == "word" else None
         if name is None:
@@ -308,7 +331,15 @@ class _Parser:
         return Call(name, (node,))
 
     def _parse_day(self, word: Word, text: str) -> Node:
-        """Return the literal of a date."""
+        """Return the literal of a date.
+
+        Args:
+            word: Token that the message names.
+            text: Text such as ``2024-01-31``.
+
+        Raises:
+            InvalidArgument: the text is no date.
+        """
         day = parse_day(text)
         if day is None:
             self._refuse(word, "a date is needed, as in DATE '2024-01-31'")
@@ -361,7 +392,14 @@ class _Parser:
         return ColumnName(word.text)
 
     def _parse_call(self, word: Word) -> Node:
-        """Parse the call of a function of the language, and return its node."""
+        """Parse the arguments of a function in brackets, and return the call.
+
+        Args:
+            word: Token with the function's name, which is the next one.
+
+        Raises:
+            InvalidArgument: there is no such function, or the number of arguments does not fit it.
+        """
         name = ALIASES.get(word.text.lower(), word.text.lower())
         if name not in CALLS:
             known = INSTEAD.get(word.text.lower())
@@ -381,7 +419,9 @@ class _Parser:
         return Call(name, tuple(arguments))
 
     def _parse_case(self) -> Node:
-        """Parse a CASE expression after its word CASE."""
+        """Parse a CASE expression after its word CASE, and return it as a call: conditions and values in turn, then the
+        default (NULL without ELSE).
+        """
         compared = None if self._next.text.upper() == "WHEN" else self._parse_or()
         arguments: list[Node] = []
         self._expect("WHEN")

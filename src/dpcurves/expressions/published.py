@@ -1,8 +1,12 @@
-"""Filters as canonical text, and notes on texts in them that look like names of people.
+"""Check the filters of a question before it is charged: their canonical text, and names of people in them.
 
-A filter is part of the privacy statement, so it is published with its result. `parse_filter` returns its canonical
-text. `describe_published_names` returns a note, before anything is charged, on a text that looks like an address, a
-number of a person, or the name of a person beside a column of people. Only the filter is read, no records.
+A filter (a WHERE condition) is part of the privacy statement, so it is published with its result.
+
+    parse_filter                SQL text or `Expression` -> canonical text, or None
+    rename_columns              text, new names -> text
+    describe_published_names    texts -> a note for each text that looks like an address, a number or a name of a person
+
+Only the text of the filter is read, no records.
 
 >>> parse_filter("where", "age>=65 and sex='F'")
 "age >= 65 AND sex = 'F'"
@@ -22,7 +26,7 @@ from .syntax import Call, ColumnName, Literal, Node, find_column_names, find_tex
 
 
 def parse_filter(argument: str, where: object) -> str | None:
-    """Return the canonical text of a filter; None if there is none.
+    """Return the canonical text of a filter, that is with standard spaces and capitals; None if there is none.
 
     Args:
         argument: Name of the argument, for messages.
@@ -55,7 +59,7 @@ def rename_columns(text: str, names: Mapping[str, str]) -> str:
     """
 
     def rename(node: Node) -> Node:
-        """Return a node with other names of columns."""
+        """Return a syntax tree in which columns have their new names."""
         match node:
             case ColumnName():
                 return ColumnName(names.get(node.name, node.name))
@@ -93,6 +97,12 @@ def describe_published_names(expressions: Iterable[str]) -> tuple[str, ...]:
 
     Args:
         expressions: Texts of the filters.
+
+    Returns:
+        One note for each such text, each text once; empty if there is none.
+
+    Raises:
+        ValueError: a text is no expression.
 
     >>> describe_published_names(["patient = 'Ada Lovelace'"])[0][:52]
     "'Ada Lovelace' is published with the result: a filte"

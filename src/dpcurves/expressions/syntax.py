@@ -1,10 +1,11 @@
-"""Syntax trees of expressions, their size limits, and their canonical SQL text.
+"""Syntax trees of filters and derived columns, their canonical SQL text, and limits on their size.
 
     Node = Literal | ColumnName | Call(function, arguments)
 
 `format_expression` writes a tree as canonical text: equal trees have equal texts, and parsing a text gives an equal
-tree. The ledger and the fingerprint of a question rely on that. `require_bounded` limits the number of parts, the
-nesting and the length of texts, so that no expression takes long to check or to compute. This file touches no records.
+tree. The ledger, which answers an equal question only once, relies on that. `require_bounded` limits the number of
+parts, the nesting and the length of texts, so that no expression takes long to check or to compute. `walk_nodes`,
+`find_column_names` and `find_texts` list the parts of a tree. This file touches no records.
 
 >>> format_expression(Call("gt", (Call("div", (ColumnName("wage"), ColumnName("hours"))), Literal(20.5))))
 'wage / hours > 20.5'
@@ -64,6 +65,7 @@ class Call:
 
 
 Node: TypeAlias = Literal | ColumnName | Call
+"""An expression: a literal, a column, or a call with expressions as arguments."""
 
 COMPARISONS = MappingProxyType({"eq": "=", "ne": "<>", "lt": "<", "le": "<=", "gt": ">", "ge": ">="})
 """SQL of comparisons, by the names of their nodes."""
@@ -95,6 +97,9 @@ FUNCTION_NAMES = frozenset({
 
 def format_expression(node: Node) -> str:  # noqa: PLR0911
     """Return the canonical SQL text of an expression; parsing that text gives an equal tree.
+
+    Args:
+        node: The expression. Names that need it are quoted, and brackets are written only where precedence needs them.
 
     >>> format_expression(Call("gt", (Call("div", (ColumnName("wage"), ColumnName("hours"))), Literal(20.5))))
     'wage / hours > 20.5'
@@ -129,7 +134,7 @@ RESERVED = frozenset({
 
 
 def _format_literal(value: float | str | bool | date | None) -> str:
-    """Return the SQL of a literal."""
+    """Return the SQL of a literal: NULL, TRUE, a quoted text, a date, or a number that parses to the same double."""
     if value is None:
         return "NULL"
     if isinstance(value, bool):
@@ -142,7 +147,12 @@ def _format_literal(value: float | str | bool | date | None) -> str:
 
 
 def _format_operator(node: Call, texts: list[str]) -> str:
-    """Return the SQL of an operator, with brackets around operands that bind less closely."""
+    """Return the SQL of an operator, with brackets around operands that bind less closely.
+
+    Args:
+        node: Call of an operator of `PRECEDENCE`.
+        texts: SQL of its operands, in order.
+    """
     name = node.function
     level = PRECEDENCE[node.function]
     operands = [
@@ -164,14 +174,14 @@ def _format_operator(node: Call, texts: list[str]) -> str:
 
 
 def _level(node: Node) -> int:
-    """Return the precedence of a node; a negative number binds like a minus sign."""
+    """Return the precedence of a node, from 1 for OR to 9 for names, literals and functions; higher binds closer."""
     if isinstance(node, Literal) and isinstance(node.value, float) and node.value < 0:
         return PRECEDENCE["neg"]
     return PRECEDENCE.get(node.function, 9) if isinstance(node, Call) else 9
 
 
 def walk_nodes(node: Node) -> Iterator[Node]:
-    """Yield a node and its descendants, each parent before its children."""
+    """Yield a node and all of its descendants, each parent before its children, arguments in order."""
     yield node
     if isinstance(node, Call):
         for argument in node.arguments:
@@ -258,7 +268,12 @@ def require_bounded(node: Node, argument: str) -> None:
 
 
 def _measure_depth(node: Node, most: int) -> int:
-    """Return the number of nested calls, or `most` if there are as many or more."""
+    """Return the number of calls inside each other, 0 for a name or a literal.
+
+    Args:
+        node: The expression.
+        most: Largest number that is returned; the recursion ends there.
+    """
     if not isinstance(node, Call) or most == 0:
         return 0
     return 1 + max((_measure_depth(argument, most - 1) for argument in node.arguments), default=0)

@@ -1,10 +1,12 @@
-"""Words of the expression language besides those of `syntax`: synonyms, and what to write instead of refused words.
+"""Names that the parser of filters knows besides the standard ones: synonyms, and advice for SQL that is not supported.
 
-    FUNCTIONS, ALIASES      the functions that a message lists, and other names of them
-    SIGNS, CASTS_BY_TYPE    comparisons by sign, conversions by SQL type
-    INSTEAD, LIST           advice for what SQL users try: aggregates, windows, the current time, powers
+    ALIASES                 synonyms of functions, such as ``ceiling`` for ``ceil``
+    SIGNS, CASTS_BY_TYPE    comparisons by their signs, conversions by SQL type
+    FUNCTIONS               text that lists all functions, for messages
+    INSTEAD, LIST           what to write instead of aggregates, window functions, the current time, powers and others
 
-The parser uses them; they touch no records.
+Features are refused if they read other rows, differ between engines, or can be written with simpler ones. The tables
+hold names alone, and touch no records.
 
 >>> ALIASES["ceiling"], SIGNS["!="]
 ('ceil', 'ne')
@@ -32,12 +34,19 @@ SIGNS = MappingProxyType({
 })  # fmt: skip
 """Comparisons by their signs."""
 _OTHER_ROWS = "aggregates read other rows, and an expression reads a single row: leave this out"
+"""Advice for aggregates."""
 _WINDOW = "window functions read other rows, and an expression reads a single row: leave this out"
+"""Advice for window functions."""
 _QUERY = "queries inside an expression are not allowed: make a view of the query, and name its column"
+"""Advice for subqueries."""
 _RANDOM = "random functions are not allowed, because an expression is a function of its row: leave this out"
+"""Advice for random functions."""
 _TIME = "the current time is not allowed; write a date, as in DATE '2024-01-31'"
+"""Advice for the current time."""
 _POWER = "powers differ in their last bits between engines; write products, as in x * x"
+"""Advice for powers."""
 _COMMENT = "comments are not allowed"
+"""Advice for comments."""
 LIST = (
     "an expression has one value; declare categories once, beside the name of a column, or compare with several values,"
     " as in region IN ('a', 'b')"
@@ -62,4 +71,6 @@ INSTEAD = MappingProxyType({
     **dict.fromkeys(("now", "today", "current_date", "current_timestamp", "current_time", "localtime"), _TIME),
     **dict.fromkeys(("--", "/*"), _COMMENT),
 })  # fmt: skip
-"""Rules for words that people try."""
+"""End of the message about a word or sign that SQL users try and the language does not have, by the word in small
+letters.
+"""

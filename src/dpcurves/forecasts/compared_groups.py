@@ -46,6 +46,30 @@ PAIR = Categories("group", (0, 1))
 """Made-up column of two groups, 0 and 1, in the question whose errors are simulated."""
 
 
+def describe_column_plan(
+    question: CdfQuestion, loss: PrivacyLoss, adjacency: Neighbours, records: int
+) -> tuple[str, ...]:
+    """Return a line for the plan of a question that recommends another number of grid cells for comparisons of groups.
+
+    Args:
+        question: A distribution function of a column, by groups.
+        loss: Privacy budget of the question.
+        adjacency: Kind of the neighbouring relation.
+        records: Number of records in all groups.
+
+    Returns:
+        One line; empty if no other number of cells is clearly better, or if none can be forecast.
+    """
+    compared = count_compared_records(question, records)
+    if compared is None:
+        return ()
+    half_widths = forecast_larger_value(question, loss, adjacency, compared)
+    if question.grid.cells not in half_widths:
+        return ()
+    number = "the probability that a value of one exceeds a value of the other"
+    return recommend_cells(question.grid, half_widths, TUNING.gain, number)
+
+
 def count_compared_records(question: Any, records: int) -> int | None:
     """Return the expected number of records in two groups of a question together, if all groups have equal sizes.
 
@@ -71,7 +95,10 @@ def recommend_cells(grid: Grid, half_widths: dict[int, float], gain: float, numb
         grid: The grid of the question.
         half_widths: Forecast half width by number of cells, with the number of the grid among them.
         gain: Ratio of half widths from which other cells are recommended.
-        number: The number whose interval is forecast.
+        number: The number whose interval is forecast, as text.
+
+    Returns:
+        One line, or an empty tuple.
     """
     best = min(half_widths, key=lambda cells: half_widths[cells])
     ratio = half_widths[grid.cells] / half_widths[best]
@@ -118,7 +145,7 @@ def forecast_larger_value(
 
 
 def _half_width_of_larger_value(counts: FloatArray, noise: FloatArray) -> float:
-    """Return half the width of the interval of the probability that a value of one group is larger.
+    """Return half the width of the interval of the probability that a value of one group is larger, from 0 to 1/2.
 
     Args:
         counts: Expected records of either group, (cells,).
@@ -127,18 +154,3 @@ def _half_width_of_larger_value(counts: FloatArray, noise: FloatArray) -> float:
     errors = mann_whitney_statistic(counts + noise[:, 0], counts + noise[:, 1]) - 1 / 2
     ties = float(((counts / counts.sum()) ** 2).sum())
     return min(float(np.quantile(np.abs(errors), LEVEL)) + ties / 2, 1 / 2)
-
-
-def describe_column_plan(
-    question: CdfQuestion, loss: PrivacyLoss, adjacency: Neighbours, records: int
-) -> tuple[str, ...]:
-    """Return a line for the plan of a column by groups, if another number of cells compares two of them clearly
-    better."""
-    compared = count_compared_records(question, records)
-    if compared is None:
-        return ()
-    half_widths = forecast_larger_value(question, loss, adjacency, compared)
-    if question.grid.cells not in half_widths:
-        return ()
-    number = "the probability that a value of one exceeds a value of the other"
-    return recommend_cells(question.grid, half_widths, TUNING.gain, number)

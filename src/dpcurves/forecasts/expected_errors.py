@@ -168,7 +168,12 @@ def _fill_bar_column(question: curves.BarChartQuestion, places: FloatArray) -> T
 
 
 def _fill_point_columns(question: curves.Histogram2DQuestion, sample: tuple[FloatArray, FloatArray]) -> Table:
-    """Return both columns of a histogram in the plane, filled with values at positions from 0 to 1 along its grids."""
+    """Return both columns of a histogram in the plane, filled with values at positions from 0 to 1 along its grids.
+
+    Args:
+        question: Names both columns and their grids.
+        sample: Positions from 0 to 1 along x and along y, (records,) each.
+    """
     across, upwards = sample
     return {
         question.x: interpolate_grid(question.x_grid, across),
@@ -915,7 +920,22 @@ def _average_traces(traces: Sequence[Traced]) -> ExpectedCurve:
 def _choose_distributions(
     question: Any, kind: ForecastKind, records: int | None, like: Any
 ) -> tuple[int, Mapping[str, RecordDistribution]]:
-    """Return the number of records, and the distributions from which records are simulated, by name."""
+    """Return the number of records, and the distributions from which records are simulated, by name.
+
+    Args:
+        question: The question to forecast.
+        kind: Its kind, with the default distributions.
+        records: Number of records to simulate; None: that of `like`.
+        like: Public records (columns by name), a released curve, a function that draws records, or None for the default
+            distributions.
+
+    Returns:
+        Number of records, at most `MOST_SIMULATED_RECORDS` unless public records are given; and functions of a random
+        generator and a size that draw records, by a name for the report.
+
+    Raises:
+        InvalidArgument: `records` is missing or given twice.
+    """
     if isinstance(like, Mapping):
         if records is not None:
             raise InvalidArgument(
@@ -946,7 +966,13 @@ def _choose_distributions(
 def _build_distribution(
     question: Any, kind: ForecastKind, distribution: Callable[[np.random.Generator, int], Any]
 ) -> RecordDistribution:
-    """Return a function that draws the columns of a question from a distribution of positions."""
+    """Return a function that draws the columns of a question from a distribution of positions.
+
+    Args:
+        question: The question.
+        kind: How its columns are filled from the draws.
+        distribution: Function of random numbers and a number of records that returns draws, one for each record.
+    """
     return lambda draw, size: kind.fill_columns(question, distribution(draw, size))
 
 
@@ -960,7 +986,14 @@ def _summarise_errors(name: str, results: FloatArray) -> ExpectedError:
 
 
 def _require_size(table: Mapping[str, Any]) -> int:
-    """Return the number of records. Raises `InvalidArgument` unless all columns have one length of at least 1."""
+    """Return the number of records of a table.
+
+    Args:
+        table: Columns by name.
+
+    Raises:
+        InvalidArgument: columns have different lengths or no records.
+    """
     sizes = {len(column) if hasattr(column, "__len__") else 0 for column in table.values()}
     if len(sizes) != 1 or 0 in sizes:
         raise InvalidArgument(
@@ -970,7 +1003,14 @@ def _require_size(table: Mapping[str, Any]) -> int:
 
 
 def _require_positive(records: int | None) -> int:
-    """Return the number of records. Raises `InvalidArgument` unless it is a positive integer."""
+    """Return the number of records unchanged if it is a positive integer.
+
+    Args:
+        records: Number of records; None is refused, too.
+
+    Raises:
+        InvalidArgument: it is not.
+    """
     number = require_integer("records", records)
     if number < 1:
         raise InvalidArgument("records", f"at least 1 record is needed, as in 10000, got {number}")

@@ -35,7 +35,9 @@ NEEDS_SHARE = (
     "the question has a filter: give the share of the rows that you think pass it, as in 0.1; nothing is read from the "
     "table"
 )
+"""Rule in the error for a filter without a stated share."""
 EVALUATED = "leave it out: the filter is evaluated on the public records of like"
+"""Rule in the error for a share that is stated although the filter is evaluated."""
 
 
 class RowShare(NamedTuple):
@@ -52,6 +54,7 @@ class RowShare(NamedTuple):
     is_filtered: bool
 
     def __str__(self) -> str:
+        """Return the numbers in words, such as "100 of 1,000 records"."""
         of_all = f" of {self.total:,}" if self.is_filtered else ""
         return f"{self.passing:,}{of_all} records"
 
@@ -122,16 +125,19 @@ def stand_for_filter(question: Any, row_share: RowShare) -> Any:
 def filter_public_records(
     question: Any, table: Mapping[str, Any], loss: PrivacyLoss, neighbours: Neighbours
 ) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return two tables of public records: all of them, and the ones that pass the question's filter.
+    """Evaluate a question's filter on public records, and return all records and those that pass.
 
-    Both have further columns for the expressions of the question, such as ``wage / hours``, under the text of the
-    expression. Without a filter both tables are the same object.
+    Both tables have further columns for the expressions of the question, such as ``wage / hours``, under the text of
+    the expression.
 
     Args:
         question: The question, with its filter.
         table: Public records: arrays of equal length by column name.
         loss: Loss of the question, for planning.
         neighbours: Add-remove or replace-one.
+
+    Returns:
+        Two tables, all records and those that pass; the same object twice if the question has no filter.
 
     Raises:
         ValueError: a column is missing, or no record passes.

@@ -1,5 +1,8 @@
 """Simultaneous confidence intervals of a noisy histogram with many cells, without simulation of the noise.
 
+`find_intervals` takes a `Histogram`, computed from simulated or public records, and returns interval endpoints in
+records, (cells, 2). A forecast uses them to state the expected error of a question before any budget is spent.
+
 Let e_i be the error of the noisy count of cell i, and s_i its standard deviation. Intervals that cover all cells with
 probability `level` reach about ``c * s_i`` to both sides of each count, with the least c such that
 
@@ -9,10 +12,6 @@ probability `level` reach about ``c * s_i`` to both sides of each count, with th
 errors is small. Each factor is computed from tail probabilities of a known distribution. Cells with similar counts
 share one factor, so the time hardly grows with the number of cells. `Histogram.intervals`, which a release uses,
 simulates the noise of every cell a thousand times instead.
-
-`find_intervals` takes a `Histogram`, computed from simulated or public records, and returns interval endpoints in
-records, (cells, 2). Its user is a forecast, that is the expected error of a question before any budget is spent: a
-forecast needs only the widths.
 
 Formal guarantees: no confidential record is read, and no budget is spent.
 """
@@ -54,7 +53,10 @@ def has_many_independent_cells(histogram: curves.Histogram, tuning: Tuning = TUN
     """Return True if `find_intervals` applies: at least `tuning.least_cells` cells, each counted separately with noise
     of one party.
 
-    False if noise is a sum of draws of several parties, or if counts are sums over intervals with correlated errors.
+    Args:
+        histogram: The histogram. False is returned if its noise is a sum of draws of several parties, or if its counts
+            are sums over intervals, whose errors are correlated.
+        tuning: The least number of cells.
     """
     noise = histogram.evidence.sums.cell_noise
     return len(histogram.count) >= tuning.least_cells and noise is not None and noise.parties == 1
@@ -124,7 +126,7 @@ def make_tail(noise: Noise) -> Tail:
     if noise.family is Family.LAPLACE:
         # with r = exp(-1 / scale), the noise exceeds k >= -1 with probability r**(k + 1) / (1 + r), and is symmetric
         def laplace_tail(numbers: FloatArray) -> FloatArray:
-            """Return the tail probabilities of the discrete Laplace distribution."""
+            """Return the probabilities P(noise > x) of discrete Laplace noise for an array of x, of the same shape."""
             steps = np.floor(numbers) + 1
             one_sided = np.exp(-np.maximum(steps, 1 - steps) / parameter) / (1 + np.exp(-1 / parameter))
             return np.asarray(np.where(steps >= 0.5, one_sided, 1 - one_sided), dtype=np.float64)
@@ -164,11 +166,11 @@ def find_critical_value(log_probability: Callable[[float], float], level: float,
 def _log_inside(tail: Tail, limit: FloatArray, values: FloatArray, probabilities: FloatArray) -> float:
     """Return the logarithm of the probability that noise plus a sampling error lies between ``-limit`` and `limit`.
 
-    Arguments:
+    Args:
         tail: The tail of the noise, whose distribution is symmetric.
-        limit: The limit, as an array of one number.
-        values: Values of the sampling error.
-        probabilities: Their probabilities, of sum 1.
+        limit: The limit in records, as an array of one number.
+        values: Values of the sampling error in records, (values,).
+        probabilities: Their probabilities, of sum 1, (values,).
     """
     rounding = 1e-9  # records: an error that equals the limit is inside, whatever its last bit
     outside = tail(limit + rounding - values) + tail(limit + rounding + values)
@@ -176,8 +178,18 @@ def _log_inside(tail: Tail, limit: FloatArray, values: FloatArray, probabilities
 
 
 def _group_counts(likely: FloatArray, tuning: Tuning) -> list[tuple[float, int]]:
-    """Return mean counts of groups of cells, each with the number of its cells. Groups are equally wide in the square
-    root of the count, twice which has the standard deviation 1 in a sample."""
+    """Group cells with similar counts, so that the cells of a group can share one computation.
+
+    Groups are equally wide in the square root of the count. *Why*: twice that root has the standard deviation 1 in a
+    sample, whatever the count.
+
+    Args:
+        likely: Estimated counts, at least 0, in records, (cells,).
+        tuning: Number of groups per standard deviation.
+
+    Returns:
+        Pairs of the mean count of a group and the number of its cells, in the order of counts.
+    """
     groups = np.rint(2 * tuning.groups_per_deviation * np.sqrt(likely)).astype(np.int64)
     _, members, numbers = np.unique(groups, return_inverse=True, return_counts=True)
     means = np.bincount(members, weights=likely) / numbers
@@ -185,10 +197,17 @@ def _group_counts(likely: FloatArray, tuning: Tuning) -> list[tuple[float, int]]
 
 
 def _sampling_distribution(count: float, records: float, tuning: Tuning) -> tuple[FloatArray, FloatArray]:
-    """Return values and probabilities of the sampling error of a count, two arrays of one shape (nodes,).
+    """Return the distribution of the sampling error of a count: values and probabilities, two arrays of shape (nodes,).
 
-    The sampled count is binomial: `records` trials with mean `count`. The error is the sampled count minus `count`, in
-    records. Only up to `tuning.most_nodes` evenly spaced values are returned; their probabilities add up to 1.
+    The sampled count is binomial: `records` trials with mean `count`. The error is the sampled count minus `count`.
+
+    Args:
+        count: Expected count, in records, at least 0.
+        records: Number of records in the sample.
+        tuning: Largest number of values, and their range.
+
+    Returns:
+        Errors in records, evenly spaced and increasing, and their probabilities, which add up to 1.
     """
     from scipy.special import gammaln, xlog1py, xlogy
 

@@ -98,6 +98,11 @@ def _weight_share_below(question: WeightedCurveQuestion, edges: FloatArray, reco
     """Return the exact share of the total weight that lies below each edge, (edges,), without noise.
 
     Records without a value are left out. Values outside the grid are clipped into its first or last cell.
+
+    Args:
+        question: Names the columns of values and weights, and the grid.
+        edges: Edges in units of the column, (edges,).
+        records: Public or simulated records by column.
     """
     grid = question.grid
     values = np.asarray(records[question.column], dtype=np.float64)
@@ -111,7 +116,12 @@ def _weight_share_below(question: WeightedCurveQuestion, edges: FloatArray, reco
 
 
 def _fill_weighted_columns(question: WeightedCurveQuestion, places: FloatArray) -> Table:
-    """Return the column of values, at positions from 0 to 1 along the grid, and a column of made-up survey weights."""
+    """Return the column of values, at positions from 0 to 1 along the grid, and a column of made-up survey weights.
+
+    Args:
+        question: The question, with its grid and columns.
+        places: Position of each record's value.
+    """
     return {
         question.column: interpolate_grid(question.grid, places),
         question.weight: synthesise_weights(question, len(places)),
@@ -125,6 +135,11 @@ def _weighted_error(
 
     Curve: the root mean square, over its edges, of (released - exact share below). Quantiles: the mean over the
     requested probabilities p of |exact share below the estimate - p|.
+
+    Args:
+        question: The question.
+        result: Its simulated answer.
+        records: Made-up records, by column.
     """
     if isinstance(result, curves.Quantiles):
         edges = np.unique(np.concatenate([result.cells.ravel(), result.x]))
@@ -161,7 +176,13 @@ def _weighted_bins_error(
     result: curves.WeightedHistogram,
     records: rehearsals.Columns,
 ) -> float:
-    """Return the root mean square over cells of (released - exact share of the total weight in the cell)."""
+    """Return the root mean square over cells of (released - exact share of the total weight in the cell).
+
+    Args:
+        question: The question.
+        result: Its simulated answer.
+        records: Made-up records, by column.
+    """
     values = np.asarray(records[question.column], dtype=np.float64)
     steps = weight_steps(question, records)
     is_present = ~np.isnan(values)
@@ -183,7 +204,12 @@ WEIGHTED_HISTOGRAM = WEIGHTED._replace(
 
 def _fill_summed_columns(question: curves.WeightedSummaryQuestion, places: FloatArray) -> Table:
     """Return the column of values, at positions from 0 to 1 between the bounds, and a column of made-up survey
-    weights."""
+    weights.
+
+    Args:
+        question: The question, with its bounds and columns.
+        places: Position of each record's value.
+    """
     bounds = Grid(question.lower, question.upper, cells=1)
     return {
         question.column: interpolate_grid(bounds, places),
@@ -197,6 +223,11 @@ def _weighted_number_error(
     """Return the absolute error of a weighted count, sum or mean, in the unit of the statistic.
 
     If the released number is unknown (NaN), half the width of its interval at level 0.95 is returned.
+
+    Args:
+        question: The question.
+        result: Its simulated answer.
+        records: Made-up records, by column.
     """
     values = np.asarray(records[question.column], dtype=np.float64)
     steps = weight_steps(question, records)
@@ -278,7 +309,12 @@ UNBOUNDED = ForecastKind(
 
 
 def _fill_unbounded_weighted_columns(question: AutoRangeWeightedQuestion, places: FloatArray) -> Table:
-    """Return the column of values from 1 to 1000, for positions from 0 to 1, and a column of made-up survey weights."""
+    """Return the column of values from 1 to 1000, for positions from 0 to 1, and a column of made-up survey weights.
+
+    Args:
+        question: The question, with its columns.
+        places: Position of each record's value.
+    """
     return {
         question.column: 1 + VALUE_RANGE * places,
         question.weight: synthesise_weights(question, len(places)),
@@ -290,7 +326,13 @@ def _weighted_rank_error(
 ) -> float:
     """Return the mean absolute rank error of the requested quantiles, or of a curve's deciles, in shares of the weight.
 
-    The rank error is that of `_rank_error`, with the weight of the records below the estimate in place of their number.
+    The rank error of an estimate is the distance between the requested share and the shares of the weight below the
+    estimate, and at or below it.
+
+    Args:
+        question: Names the columns of values and weights.
+        result: Forecast curve or quantiles.
+        records: Public or simulated records by column.
     """
     values = np.asarray(records[question.column], dtype=np.float64)
     steps = weight_steps(question, records)

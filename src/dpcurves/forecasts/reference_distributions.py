@@ -107,7 +107,11 @@ def _class_sampler(positive: float, apart: float, steps: int = 0) -> ClassesAndS
     """
 
     def sample_classes(draw: Generator, size: int) -> tuple[Bits, FloatArray]:
-        """Draw classes, and as scores their probabilities given a hidden normal variable."""
+        """Draw classes, and as scores their probabilities given a hidden normal variable.
+
+        Returns:
+            Classes 0 or 1, (size,), and scores between 0 and 1, (size,).
+        """
         from scipy.special import expit, logit
 
         bits = (draw.random(size) < positive).astype(np.int64)
@@ -129,7 +133,15 @@ CLASSES = MappingProxyType(
 
 
 def _sample_blobs(draw: Generator, size: int) -> tuple[FloatArray, FloatArray]:
-    """Draw points of the unit square from six normal blobs with random centres."""
+    """Return random points of the unit square, from six normal distributions with random centres.
+
+    Args:
+        draw: Random numbers.
+        size: Number of points.
+
+    Returns:
+        Coordinates x and y, (size,) each.
+    """
     centres = draw.random((6, 2))
     widths = draw.uniform(0.02, 0.1, 6)
     blob = draw.integers(0, 6, size)
@@ -261,6 +273,9 @@ def distribution_from_curve(question: Any, curve: object, needed: str) -> tuple[
         curve: A released curve of the question's columns.
         needed: What is needed, for the message about an object of another type.
 
+    Returns:
+        Function that samples records, and the (noisy) number of records.
+
     Raises:
         TypeError: the curve does not describe the distribution of records.
         ValueError: the curve describes other columns than the question.
@@ -330,7 +345,16 @@ def _column_distribution(column: str, weights: FloatArray, grid: Grid) -> Record
 
 
 def _class_distribution(question: Any, counts: FloatArray, grid: Grid) -> tuple[RecordDistribution, float]:
-    """Return the distribution of classes and scores; scores outside the grid are placed at its ends."""
+    """Return the distribution of classes and scores; scores outside the grid are placed at its ends.
+
+    Args:
+        question: Question with the columns of labels and scores.
+        counts: Records by class (negative, positive) and cell, (2, cells).
+        grid: Grid of the score.
+
+    Returns:
+        Function that samples records, and their number.
+    """
     names = np.array(parse_class_labels(question.label, question.pos_label, question.neg_label).values)
     slots = counts.shape[1]
     chances = normalise_weights(counts)
@@ -348,8 +372,10 @@ def _class_distribution(question: Any, counts: FloatArray, grid: Grid) -> tuple[
 
 
 def _pair_distribution(question: curves.ContingencyQuestion, curve: curves.Contingency) -> RecordDistribution:
-    """Return the distribution of pairs of categories of a released table. Raises `InvalidArgument` if its shape is
-    another one.
+    """Return the distribution of pairs of categories in a released table.
+
+    Raises:
+        InvalidArgument: the table has another number of rows or columns than the question.
     """
     sides = (question.rows, question.columns)
     chances = normalise_weights(curve.unbiased_counts)
@@ -370,8 +396,14 @@ def _pair_distribution(question: curves.ContingencyQuestion, curve: curves.Conti
 
 
 def _bar_distribution(question: curves.BarChartQuestion, curve: curves.BarChart) -> tuple[RecordDistribution, float]:
-    """Return the distribution of the listed categories by a released bar chart, and the number of its records. Raises
-    `InvalidArgument` if it lacks one of them."""
+    """Return the distribution of the listed categories by a released bar chart, and the number of its records.
+
+    Returns:
+        Function that samples records, and the noisy number of records.
+
+    Raises:
+        InvalidArgument: the chart lacks a category of the question.
+    """
     counts = dict(zip(curve.category, curve.unbiased_counts.tolist(), strict=True))
     names = list(map(str, question.by.values))
     values = np.array(question.by.values)
@@ -387,7 +419,15 @@ def _bar_distribution(question: curves.BarChartQuestion, curve: curves.BarChart)
 
 
 def _point_distribution(question: curves.Histogram2DQuestion, curve: curves.Histogram2D) -> RecordDistribution:
-    """Return the distribution of points of a released plane, uniform within cells."""
+    """Return the distribution of points of a released plane, uniform within cells.
+
+    Args:
+        question: Names both columns.
+        curve: Released counts of the plane.
+
+    Returns:
+        Function of random numbers and a size that returns both columns.
+    """
     chances = normalise_weights(curve.count)
     across = curve.count.shape[1]
 

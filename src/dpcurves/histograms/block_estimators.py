@@ -44,7 +44,13 @@ class CellEstimator:
     """Count each cell with noise, in one round: the baseline (Dwork, McSherry, Nissim and Smith 2006)."""
 
     def estimate_table(self, axes: tables.Axes, setting: Setting, budget_fraction: Fraction) -> tables.Conversation:
-        """Count all cells; return the released counts."""
+        """Count all cells; return the released counts.
+
+        Args:
+            axes: Axes of the table.
+            setting: Ignored.
+            budget_fraction: Fraction of the loss to spend.
+        """
         extent = tables.Extent.from_axes(axes)
         estimate = yield from tables.count_regions(
             axes, extent, [np.arange(extent.cells)], CountUse.CELLS, budget_fraction
@@ -104,7 +110,13 @@ class HierarchyEstimator:
     """
 
     def estimate_table(self, axes: tables.Axes, setting: Setting, budget_fraction: Fraction) -> tables.Conversation:
-        """Count blocks of all sizes; return their least-squares estimate of every cell."""
+        """Count blocks of all sizes; return their least-squares estimate of every cell.
+
+        Args:
+            axes: Axes of the table.
+            setting: Without effect here.
+            budget_fraction: Fraction of the loss for all counts together.
+        """
         extent = tables.Extent.from_axes(axes)
         if extent.shape.count(1) >= len(extent.shape) - 1:
             return (
@@ -173,7 +185,16 @@ class PriveletEstimator:
     """
 
     def estimate_table(self, axes: tables.Axes, setting: Setting, budget_fraction: Fraction) -> tables.Conversation:
-        """Release all Haar coefficients with noise; return the estimates of the cells computed from them."""
+        """Release all Haar coefficients with noise; return the estimates of the cells computed from them.
+
+        Args:
+            axes: Axes of the table.
+            setting: Without effect here.
+            budget_fraction: Fraction of the loss for all coefficients together.
+
+        Returns:
+            Estimated counts of cells, outside and missing records, and the release.
+        """
         extent = tables.Extent.from_axes(axes)
         release = yield Step(WaveletQuery(axes, tuple(extent.inside.tolist()), extent.shape), budget_fraction)
         estimate = estimate_table(
@@ -220,8 +241,16 @@ class AdaptiveGridEstimator:
     """
 
     def estimate_table(self, axes: tables.Axes, setting: Setting, budget_fraction: Fraction) -> tables.Conversation:
-        """Count all records if their number is private, then coarse blocks, then their parts; return their
-        least-squares estimate of every cell."""
+        """Count coarse blocks of a plane, then their parts, more where the first counts are large; return the
+        least-squares estimate of every cell.
+
+        If the number of records is private, it is counted first.
+
+        Args:
+            axes: Axes of the table.
+            setting: Loss and adjacency of the question.
+            budget_fraction: Fraction of the loss for all counts together.
+        """
         extent = tables.Extent.from_axes(axes)
         records, remaining, releases = yield from tables.estimate_record_count(
             axes, extent, setting, budget_fraction, ADAPTIVE.counting_fraction
@@ -351,7 +380,14 @@ class RefinedGridEstimator:
     """
 
     def estimate_table(self, axes: tables.Axes, setting: Setting, budget_fraction: Fraction) -> tables.Conversation:
-        """Count blocks in up to three rounds, each with smaller blocks; return the joint estimate of every cell."""
+        """Count blocks of a plane in up to three rounds, each with smaller blocks where the earlier counts vary; return
+        the joint estimate of every cell.
+
+        Args:
+            axes: Axes of the table.
+            setting: Loss and adjacency of the question.
+            budget_fraction: Fraction of the loss for all counts together.
+        """
         plane = _BoxTreeTable.from_axes(axes)
         if plane.extent.cells < REFINED.min_cells or setting.loss.rho == 0:
             return plane.estimate_table(
@@ -412,7 +448,13 @@ class _BoxTreeTable:
 
     def choose_blocks(self, splits: TreeEstimate, full_noise: Noise, budget_fraction: Fraction) -> IntArray:
         """Return the first cells of blocks that are not worth dividing if they are counted with this budget
-        fraction; the first blocks if there is only one."""
+        fraction; the first blocks if there is only one.
+
+        Args:
+            splits: Estimates of the nodes of the tree from the rounds before.
+            full_noise: Noise of a count with the whole loss.
+            budget_fraction: Fraction of the loss for the count of blocks.
+        """
         noise = Noise(full_noise.family, full_noise.parameter / budget_fraction).variance / 2
         risk = subtree_maxima(splits.layout, splits.variance)
         starts = first_cells_of_nodes(splits.layout, find_leaves(splits.layout, risk > REFINED.tolerance * noise))

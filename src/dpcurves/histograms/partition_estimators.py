@@ -1,14 +1,15 @@
-"""Table estimators on partitions that are chosen privately: AHP, DAWA, PrivTree and MWEM.
+"""Histograms on private partitions (data-dependent algorithms): the table estimators AHP, DAWA, PrivTree and MWEM.
 
 Cells with similar counts are merged into regions, and regions are counted, which takes less noise than single cells:
 
-    AHP         noisy cells, sorted by count and merged greedily into clusters; clusters are counted
-    DAWA        intervals of similar counts, along a Hilbert curve in a plane; intervals are counted
-    PrivTree    boxes are divided while they seem to hold many records; leaves are counted
-    MWEM        each round selects the box whose expected count is worst, counts it, and fits the table to all counts
+    AhpEstimator         noisy cells, sorted by count and merged greedily into clusters; clusters are counted
+    DawaEstimator        intervals of similar counts, along a Hilbert curve in a plane; intervals are counted
+    PrivTreeEstimator    boxes are divided while they seem to hold many records; leaves are counted
+    MwemEstimator        each round selects the box whose expected count is worst, counts it, and fits the table to all
 
-The first three have two rounds: a partition with a fraction of the loss, and counts of its regions, spread evenly over
-their cells, with the rest. An AHP cluster of m cells costs its squared distances plus ``variance / m``.
+`estimate_table` of each takes the axes of the table and a budget fraction, asks its queries round by round, and returns
+an `EstimatedTable` with a count for each cell. The first three have two rounds: a partition with a fraction of the
+loss, and counts of its regions, spread evenly over their cells, with the rest.
 
 Formal guarantees: the fractions of the rounds add up to the granted loss, and rounds compose adaptively. Partitions are
 released by their mechanisms, or computed from noisy counts.
@@ -41,6 +42,60 @@ from ..queries import Box, Boxes, CountUse, IntervalPartitionQuery, SplitRule, T
 from . import table_estimator as tables
 
 
+@dataclass(frozen=True, slots=True)
+class AhpEstimator:
+    """AHP: cluster cells by their noisy counts, then count the clusters, in two rounds (Zhang, Chen, Xu, Meng and Xie
+    2014).
+
+    Noisy counts of cells below ``0.35 * log(cells) / epsilon`` are set to 0. Then the cells are sorted by count, and
+    neighbours in that order are merged while that lowers the expected squared error. Clusters are not intervals, so
+    sums over intervals are biased, which makes this a poor choice for distribution functions.
+
+    Attributes:
+        scan_fraction: Budget fraction of the first round, which finds the clusters.
+
+    Raises:
+        ValueError: `scan_fraction` is not between 0 and 1.
+    """
+
+    scan_fraction: Fraction = Fraction(17, 20)
+
+    def __post_init__(self) -> None:
+        """Check the budget fraction of the first round.
+
+        Raises:
+            InvalidArgument: `scan_fraction` is not between 0 and 1.
+        """
+        if not 0 < self.scan_fraction < 1:
+            raise InvalidArgument(
+                "scan_fraction", f"a fraction between 0 and 1 is needed, as in Fraction(1, 4), got {self.scan_fraction}"
+            )
+
+    def estimate_table(self, axes: tables.Axes, setting: Setting, budget_fraction: Fraction) -> tables.Conversation:
+        """Count all cells, then clusters of them; return the counts of clusters spread evenly over their cells.
+
+        Args:
+            axes: The axes of the table.
+            setting: Loss and adjacency.
+            budget_fraction: Budget fraction of both rounds together.
+        """
+        extent = tables.Extent.from_axes(axes)
+        pilot = yield from tables.count_regions(
+            axes, extent, [np.arange(extent.cells)], CountUse.CELLS, budget_fraction * self.scan_fraction
+        )
+        epsilon = tables.epsilon_per_record(setting, budget_fraction * self.scan_fraction)
+        noisy = pilot.cells.ravel()
+        counts = np.where(noisy <= 0.35 * log(extent.cells) / epsilon, 0.0, noisy)  # the threshold of the paper
+        order = np.argsort(counts, kind="stable")
+        remaining = budget_fraction * (1 - self.scan_fraction)
+        labels = np.empty(extent.cells, dtype=np.int64)
+        labels[order] = cluster_counts(counts[order], 2 / tables.epsilon_per_record(setting, remaining) ** 2)
+        estimate = yield from tables.count_regions(axes, extent, [labels], CountUse.CELLS, remaining, round_number=1)
+        return tables.EstimatedTable(
+            estimate.cells, estimate.outside, estimate.missing, (*pilot.releases, *estimate.releases)
+        )
+
+
 def cluster_counts(rising: FloatArray, variance: float) -> NDArray[np.int64]:
     """Return the cluster number of each value by greedy clustering (Zhang, Chen, Xu, Meng and Xie 2014).
 
@@ -50,6 +105,9 @@ def cluster_counts(rising: FloatArray, variance: float) -> NDArray[np.int64]:
     Args:
         rising: Non-decreasing values, of shape ``(n,)``.
         variance: The variance of the noise of one count.
+
+    Returns:
+        Cluster numbers from 0, non-decreasing, of shape ``(n,)``.
 
     >>> cluster_counts(np.array([0.0, 0.1, 9.0, 9.2, 9.3]), 2.0).tolist()
     [0, 0, 1, 1, 1]
@@ -67,8 +125,12 @@ def _cluster_greedily(
 ) -> NDArray[np.int64]:
     """Return the cluster number, from 0, of each of the n values of `rising`, by the rule in `cluster_counts`.
 
-    `sums` and `squares` are prefix sums of the values and of their squares, (n + 1,), and begin with 0. `last_equal`,
-    (n,), is the index of the last value that equals each. `variance` is the noise variance of one count.
+    Args:
+        rising: Non-decreasing values, (n,).
+        sums: Prefix sums of the values, which begin with 0, (n + 1,).
+        squares: Prefix sums of their squares, which begin with 0, (n + 1,).
+        last_equal: Index of the last value that equals each, (n,).
+        variance: Noise variance of one count.
     """
     count = len(rising)
     labels = np.zeros(count, dtype=np.int64)
@@ -96,49 +158,6 @@ def _cluster_greedily(
 
 
 @dataclass(frozen=True, slots=True)
-class AhpEstimator:
-    """AHP: cluster cells by their noisy counts, then count the clusters, in two rounds (Zhang, Chen, Xu, Meng and Xie
-    2014).
-
-    Noisy counts of cells below ``0.35 * log(cells) / epsilon`` are set to 0. Then the cells are sorted by count, and
-    neighbours in that order are merged while that lowers the expected squared error. Clusters are not intervals, so
-    sums over intervals are biased, which makes this a poor choice for distribution functions.
-
-    Attributes:
-        scan_fraction: Budget fraction of the first round, which finds the clusters.
-
-    Raises:
-        ValueError: `scan_fraction` is not between 0 and 1.
-    """
-
-    scan_fraction: Fraction = Fraction(17, 20)
-
-    def __post_init__(self) -> None:
-        if not 0 < self.scan_fraction < 1:
-            raise InvalidArgument(
-                "scan_fraction", f"a fraction between 0 and 1 is needed, as in Fraction(1, 4), got {self.scan_fraction}"
-            )
-
-    def estimate_table(self, axes: tables.Axes, setting: Setting, budget_fraction: Fraction) -> tables.Conversation:
-        """Count all cells, then clusters of them; return the counts of clusters spread evenly over their cells."""
-        extent = tables.Extent.from_axes(axes)
-        pilot = yield from tables.count_regions(
-            axes, extent, [np.arange(extent.cells)], CountUse.CELLS, budget_fraction * self.scan_fraction
-        )
-        epsilon = tables.epsilon_per_record(setting, budget_fraction * self.scan_fraction)
-        noisy = pilot.cells.ravel()
-        counts = np.where(noisy <= 0.35 * log(extent.cells) / epsilon, 0.0, noisy)  # the threshold of the paper
-        order = np.argsort(counts, kind="stable")
-        remaining = budget_fraction * (1 - self.scan_fraction)
-        labels = np.empty(extent.cells, dtype=np.int64)
-        labels[order] = cluster_counts(counts[order], 2 / tables.epsilon_per_record(setting, remaining) ** 2)
-        estimate = yield from tables.count_regions(axes, extent, [labels], CountUse.CELLS, remaining, round_number=1)
-        return tables.EstimatedTable(
-            estimate.cells, estimate.outside, estimate.missing, (*pilot.releases, *estimate.releases)
-        )
-
-
-@dataclass(frozen=True, slots=True)
 class DawaEstimator:
     """DAWA: choose intervals of similar counts privately, then count them, in two rounds (Li, Hay, Miklau and Wang
     2014).
@@ -159,6 +178,11 @@ class DawaEstimator:
     partition_fraction: Fraction | None = None
 
     def __post_init__(self) -> None:
+        """Check the budget fraction of the partition.
+
+        Raises:
+            InvalidArgument: `partition_fraction` is not between 0 and 1.
+        """
         if self.partition_fraction is not None and not 0 < self.partition_fraction < 1:
             raise InvalidArgument(
                 "partition_fraction",
@@ -166,7 +190,13 @@ class DawaEstimator:
             )
 
     def estimate_table(self, axes: tables.Axes, setting: Setting, budget_fraction: Fraction) -> tables.Conversation:
-        """Choose a partition, then count its intervals; return their counts spread evenly over cells."""
+        """Choose a partition, then count its intervals; return their counts spread evenly over cells.
+
+        Args:
+            axes: The axes of the table.
+            setting: Loss and adjacency.
+            budget_fraction: Budget fraction of both rounds together.
+        """
         extent = tables.Extent.from_axes(axes)
         order = tables.order_by_proximity(extent.shape)
         query = IntervalPartitionQuery(axes, tuple(extent.inside[order].tolist()))
@@ -206,6 +236,11 @@ class PrivTreeEstimator:
     partition_fraction: Fraction = Fraction(1, 5)  # budget fraction of the partition
 
     def __post_init__(self) -> None:
+        """Check the branching factor, the threshold and the budget fraction.
+
+        Raises:
+            InvalidArgument: one of them is out of range.
+        """
         if self.branching_factor < 2:
             raise InvalidArgument(
                 "branching_factor", f"must be at least 2 parts along an axis, as in 4, got {self.branching_factor}"
@@ -219,7 +254,13 @@ class PrivTreeEstimator:
             )
 
     def estimate_table(self, axes: tables.Axes, setting: Setting, budget_fraction: Fraction) -> tables.Conversation:
-        """Choose a partition, then count its leaves; return their counts spread evenly over cells."""
+        """Choose a partition, then count its leaves; return their counts spread evenly over cells.
+
+        Args:
+            axes: The axes of the table.
+            setting: Loss and adjacency.
+            budget_fraction: Budget fraction of both rounds together.
+        """
         extent = tables.Extent.from_axes(axes)
         query = TreePartitionQuery(axes, (self.branching_factor,) * len(axes), self.threshold)
         partition = yield Step(query, budget_fraction * self.partition_fraction)
@@ -235,8 +276,15 @@ class PrivTreeEstimator:
 
 
 def number_leaves(leaves: Boxes, shape: tuple[int, ...]) -> IntArray:
-    """Return for each cell of a flat table the number of the box that holds it; numbers increase with the first
-    cells of the boxes."""
+    """Return for each cell of a table the number of the box that holds it.
+
+    Args:
+        leaves: Boxes that partition the table.
+        shape: Number of cells along each axis.
+
+    Returns:
+        Numbers from 0, which increase with the first cells of the boxes, for the flat table, (cells,).
+    """
     number = np.empty(shape, dtype=np.int64)
     order = np.lexsort(leaves.lower.T[::-1])
     for rank, (lower, upper) in enumerate(zip(leaves.lower[order].tolist(), leaves.upper[order].tolist(), strict=True)):
@@ -271,12 +319,25 @@ class MwemEstimator:
     rounds: int = 10
 
     def __post_init__(self) -> None:
+        """Check the number of rounds.
+
+        Raises:
+            InvalidArgument: `rounds` is below 1.
+        """
         if self.rounds < 1:
             raise InvalidArgument("rounds", f"at least 1 round is needed, as in 5, got {self.rounds}")
 
     def estimate_table(self, axes: tables.Axes, setting: Setting, budget_fraction: Fraction) -> tables.Conversation:
-        """Count all records if their number is private; then, in each round, select a box and count it; return the
-        table that agrees with all box counts."""
+        """Count all records if their number is private; then, in each round, select a box and count it.
+
+        Args:
+            axes: The axes of the table.
+            setting: Loss and adjacency.
+            budget_fraction: Budget fraction of all rounds together.
+
+        Returns:
+            The table that agrees with all box counts.
+        """
         extent = tables.Extent.from_axes(axes)
         total, remaining, releases = yield from tables.estimate_record_count(axes, extent, setting, budget_fraction)
         boxes = list_candidate_boxes(extent.shape)
@@ -307,8 +368,13 @@ class MwemEstimator:
 
 
 def list_candidate_boxes(shape: tuple[int, ...]) -> list[Box]:
-    """Return the boxes that may be counted, all from the first cell, at most 4,096; without the box of all cells
-    unless it is the only one.
+    """Return the boxes that may be counted, all from the first cell, at most 4,096.
+
+    Args:
+        shape: Number of cells along each axis.
+
+    Returns:
+        The boxes without that of all cells, unless it is the only one.
 
     >>> list_candidate_boxes((3,))
     [((0, 1),), ((0, 2),)]
@@ -330,16 +396,23 @@ def box_slices(box: Box) -> tuple[slice, ...]:
 
 
 def _shift_box(box: Box, shifts: Sequence[int]) -> Box:
-    """Return a box whose bounds on each axis are moved by the shift of that axis."""
+    """Return a box whose bounds on each axis are moved by the shift of that axis, in cells."""
     return tuple((low + shift, high + shift) for (low, high), shift in zip(box, shifts, strict=True))
 
 
 def fit_box_counts(estimate: FloatArray, box_counts: Sequence[BoxCount]) -> FloatArray:
-    """Return the table closest to the estimate in relative entropy that agrees with all box counts, after 100
-    sweeps of proportional fitting.
+    """Return the table closest to the estimate in relative entropy that agrees with all box counts.
 
-    The paper moves part of the way to the last count; here each count is met (Deming and Stephan 1940), which does not
-    depend on the number of records. The count inside a box is averaged with the total minus the count outside it.
+    It is computed by 100 sweeps of iterative proportional fitting. The paper moves part of the way to the last count;
+    here each count is met (Deming and Stephan 1940), which does not depend on the number of records. The count inside a
+    box is averaged with the total minus the count outside it.
+
+    Args:
+        estimate: Positive table to start from, of the shape of the histogram.
+        box_counts: The boxes that were counted, at least one.
+
+    Returns:
+        A positive table of the same shape.
     """
     total = max(float(np.mean([count.inside_count + count.outside_count for count in box_counts])), 1.0)
     minimum = 1e-9 * total  # the smallest expected share inside, and outside, a counted box avoids a division by 0

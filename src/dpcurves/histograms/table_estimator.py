@@ -1,16 +1,17 @@
-"""Base of table estimators: regions of a table are counted in one round and combined by least squares.
+"""Count regions of a histogram, of one or several columns, and estimate each cell by least squares.
 
-An estimator gives each cell of a table a label; cells with one label are a region. Several labelings, each a refinement
-of the one before, are nested tilings:
+This is the common base of table estimators (hierarchical and adaptive grids, DAWA, MWEM and others). An estimator gives
+each cell a label; cells with one label are a region. Several labelings, each a refinement of the one before, are nested
+partitions (tilings) of the cells:
 
-    1. `count_regions` asks for a noisy count of every region of every tiling, in one query (`RegionQuery`);
-    2. `estimate_regions` combines them by least squares, and spreads each finest region evenly over its cells.
+    count_regions       one query for a noisy count of every region of every tiling -> `EstimatedTable`
+    estimate_regions    noisy counts -> least squares, each finest region spread evenly over its cells
+    nested_blocks, equal_blocks, order_by_proximity      labels and orders of cells from public facts
 
-Cells outside the grids are one more region. Labels come from public facts (`nested_blocks`, `equal_blocks`, in an order
-along Hilbert's curve) or from earlier answers.
+Cells outside the grids are one more region.
 
-Formal guarantees: a record lies in one region of each tiling, so a query loses its fraction for any labels. Estimates
-are post-processing.
+Formal guarantees: a record lies in one region of each tiling, whatever the labels are, so a query loses its fraction of
+the budget. Estimates are functions of released counts, so they lose nothing more (post-processing).
 
 Reference: Hay, Rastogi, Miklau and Suciu 2010 (least squares on nested counts).
 
@@ -78,6 +79,12 @@ def order_by_proximity(shape: tuple[int, ...]) -> IntArray:
     For a plane that is not a square with a side of a power of two, it is the curve of the next larger square of this
     kind, restricted to the existing cells.
 
+    Args:
+        shape: Number of cells along each axis.
+
+    Returns:
+        Positions in the flat table, in the order of the curve, (cells,).
+
     >>> order_by_proximity((2, 2)).tolist()
     [0, 1, 3, 2]
     """
@@ -91,9 +98,12 @@ def hilbert_index(row: IntArray, column: IntArray, *, side: int) -> IntArray:
     """Return the position of each cell along the Hilbert curve through a square (Hilbert 1891).
 
     Args:
-        row: Row of each cell.
+        row: Row of each cell, from 0.
         column: Column of each cell, of the same shape.
         side: Number of cells of a side, a power of two.
+
+    Returns:
+        Positions from 0 to ``side**2 - 1``, of the same shape.
     """
     x = row.copy()
     y = column.copy()
@@ -116,6 +126,13 @@ def nested_blocks(shape: tuple[int, ...], parts: int) -> IntArray:
 
     The blocks for a multiple of `parts` are nested in these.
 
+    Args:
+        shape: Number of cells along each axis.
+        parts: Number of parts of an axis; an axis of fewer cells has one part for each.
+
+    Returns:
+        Numbers from 0, for the cells of the flat table, (cells,).
+
     >>> nested_blocks((5,), 2).tolist(), nested_blocks((2,), 7).tolist()
     ([0, 0, 0, 1, 1], [0, 1])
     """
@@ -127,6 +144,13 @@ def equal_blocks(shape: tuple[int, ...], parts: int) -> IntArray:
 
     The remainder at the end of an axis is a part, too.
 
+    Args:
+        shape: Number of cells along each axis.
+        parts: Least number of parts of an axis; an axis of fewer cells has one part for each.
+
+    Returns:
+        Numbers from 0, for the cells of the flat table, (cells,).
+
     >>> equal_blocks((5,), 2).tolist()
     [0, 0, 1, 1, 2]
     """
@@ -134,7 +158,12 @@ def equal_blocks(shape: tuple[int, ...], parts: int) -> IntArray:
 
 
 def _number_blocks(shape: tuple[int, ...], parts: list[IntArray]) -> IntArray:
-    """Return the block number of each cell of a flat table, from the part numbers of the cells along each axis."""
+    """Return the block number of each cell of a flat table.
+
+    Args:
+        shape: Number of cells along each axis.
+        parts: For each axis, the part number of each cell along it, not decreasing from 0.
+    """
     labels = np.zeros((), dtype=np.int64)
     for part in parts:
         labels = np.add.outer(labels * (int(part[-1]) + 1), part)
@@ -152,6 +181,7 @@ def _inside_mask(axis: Axis | Categories) -> NDArray[np.bool_]:
 __all__ = ["Axes", "Conversation", "EstimatedTable", "TableEstimator", "epsilon_per_record"]
 
 Conversation: TypeAlias = Strategy[EstimatedTable]
+"""Queries of an estimator, round by round, which end in an `EstimatedTable`."""
 
 
 def epsilon_per_record(setting: Setting, budget_fraction: Fraction) -> float:
@@ -175,6 +205,7 @@ def epsilon_per_record(setting: Setting, budget_fraction: Fraction) -> float:
 
 
 Releases = tuple[Release, ...]
+"""Releases of an estimator, in the order of its rounds."""
 
 TOTAL_FRACTION = Fraction(1, 20)
 """Budget fraction of a count of all records, if an estimator needs their number and it is private."""
@@ -209,7 +240,15 @@ def count_regions(
 def build_region_query(
     axes: Axes, extent: Extent, labels: Sequence[IntArray], use: CountUse, *, round_number: int
 ) -> RegionQuery:
-    """Return the query that `count_regions` asks; arguments as there."""
+    """Return the query for the counts of the regions of nested tilings, without asking it.
+
+    Args:
+        axes: The axes of the table.
+        extent: Which cells lie inside all grids.
+        labels: Labels of the inside cells for each tiling, from coarse to fine; each tiling refines the previous one.
+        use: What will be read: cells or prefixes.
+        round_number: Number of the round.
+    """
     order = np.lexsort(labels[::-1])
     first = np.zeros(extent.cells, dtype=np.bool_)
     first[0] = True
@@ -242,7 +281,11 @@ def estimate_regions(query: RegionQuery, extent: Extent, evidence: Evidence, rel
 def join_tilings(first: Release, second: Release) -> Evidence:
     """Return two releases of nested tilings as one piece of evidence, the coarse one first.
 
-    Both have the cells in the same order. The second count of missing records is kept.
+    The second count of missing records is kept.
+
+    Args:
+        first: Release of the coarse tilings.
+        second: Release of finer tilings, whose query has the cells in the same order.
     """
     coarse = Evidence.from_release(first)
     fine = Evidence.from_release(second)
@@ -257,10 +300,10 @@ def estimate_record_count(
     budget_fraction: Fraction,
     counting_fraction: Fraction = TOTAL_FRACTION,
 ) -> Generator[Step, Release, tuple[float, Fraction, Releases]]:
-    """Return the approximate number of records, the remaining budget fraction, and the releases so far.
+    """Return the approximate number of records, asking one count for it if the number is private.
 
-    A public number costs nothing, and includes records that are outside the grids or missing. Otherwise one count of
-    the records inside is asked for.
+    A public number costs nothing, and includes records that are outside the grids or missing. A private one is counted
+    inside the grids.
 
     Args:
         axes: The axes of the table.
@@ -268,6 +311,9 @@ def estimate_record_count(
         setting: Loss and adjacency.
         budget_fraction: Budget fraction of the estimator.
         counting_fraction: Fraction of this that the count gets.
+
+    Returns:
+        The number of records, the budget fraction that remains, and the releases so far: none, or the count.
     """
     if setting.adjacency.public_record_count is not None:
         return float(setting.adjacency.public_record_count), budget_fraction, ()

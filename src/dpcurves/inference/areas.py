@@ -1,18 +1,18 @@
-"""Confidence intervals of the area under a ROC curve, from noisy counts of two classes.
+"""Confidence interval of the area under a ROC curve (AUC, concordance, c statistic), from noisy counts of two classes.
 
 The area is the share of pairs of a positive and a negative record in which the positive scores higher (ties count one
-half): ``a = C / T``, with C concordant pairs of T. Both are products of noisy counts, so the interval inverts a test
-(Fieller 1954). The upper end is the largest a for which
+half). `area_interval` takes noisy counts in cells of increasing scores, with simulated noise (`RankedClassCounts`), and
+returns both endpoints. With C concordant pairs of T, the area is ``C / T``, a ratio of products of noisy counts, so the
+interval inverts a test (Fieller 1954). The upper endpoint is the largest a for which
 
     C - a * T  >=  lower quantile of its noise, simulated at the estimated counts
 
 where C counts all pairs within a cell as concordant, because their order was not counted, or half of them if all scores
-of the cell are equal; the lower end exchanges the classes. For the population, sampling has the variance of DeLong,
-DeLong and Clarke-Pearson (1988): over the positives, the variance of the share of negatives below, and the same with
-classes exchanged, each a fraction of ``a * (1 - a)`` that is estimated from the cells. Also called AUC, concordance, or
-c statistic.
+of the cell are equal. The lower endpoint exchanges the classes. For the population, sampling has the variance of
+DeLong, DeLong and Clarke-Pearson (1988), `estimate_area_spread`.
 
-Formal guarantees: post-processing of released counts and simulation from public numbers.
+Formal guarantees: no records are read and no budget is spent, because a function of released counts and of random
+numbers reveals nothing more than the counts (post-processing).
 
 References: Hanley and McNeil 1982; DeLong, DeLong and Clarke-Pearson 1988; Birnbaum and Klose 1957 (the largest
 variance); Imbens and Manski 2004, Stoye 2009 (numbers known up to an interval).
@@ -36,6 +36,71 @@ from ..summaries.two_classes import LEAST_MASS, auc, auc_of_counts
 from .bands import end_level, upper_quantile, upper_quantiles
 
 WonOfAll = tuple[FloatArray, FloatArray]
+"""Number of concordant pairs, and number of all pairs; or draws of the effects of noise on both, (draws,) each."""
+
+
+@dataclass(frozen=True, slots=True)
+class Tuning:
+    """Numbers that steer intervals of an area under a ROC curve."""
+
+    least_class: float = 2.0
+    """Records; smaller classes count as this many when sampling variance is estimated."""
+    untied_share: float = 0.1
+    """Share of the error probability of an interval that is spent on the number of scores that are not tied."""
+    pair_tolerance: float = 1e-9
+    """Fraction of all pairs; tolerance for rounding of doubles where both sides are equal."""
+
+
+TUNING = Tuning()
+
+
+def area_interval(
+    class_counts: RankedClassCounts, level: float, *, sampling: np.random.Generator | None = None
+) -> tuple[float, float]:
+    """Return the confidence interval, at `level`, of the area under the ROC curve of exact scores.
+
+    The interval inverts a test for each endpoint (Fieller 1954). Let a be the true area, and count all pairs within a
+    cell as concordant. Without noise, the concordant pairs minus a times all pairs are then at least 0. An area a is
+    accepted by the test of the upper endpoint unless this difference is so far below 0 that noise explains it with less
+    than the error probability of one endpoint; the lower endpoint is found likewise. The error probability of one
+    endpoint is half of the total, or up to all of it if undecided pairs keep the endpoints apart: see `_end_level`. The
+    method needs no distribution of a ratio of noisy numbers, so the interval holds for small classes. The number of
+    pairs is a product of two counts, so the effect of noise depends on the counts. It is simulated at the estimated
+    counts: the unbiased counts contain noise, which would then count twice.
+
+    If some scores in tied cells may differ from the score of their cell, a part of the error probability is spent on
+    their number; each of their pairs in a cell then counts as concordant, and as discordant.
+
+    Args:
+        class_counts: Noisy counts of both classes.
+        level: The coverage probability.
+        sampling: Generator of samples of the population, whose spread is `estimate_area_spread`. None: the interval is
+            for these records.
+
+    Returns:
+        Lower and upper endpoint, between 0 and 1; (0, 1) if noise alone explains the count of a class, because the area
+        may then be undefined.
+
+    Raises:
+        ValueError: `level` is not between 0 and 1, or needs more draws.
+    """
+    if class_counts.may_lack_a_class(level):
+        return 0.0, 1.0
+    pair_bounds = Pairs.from_counts(class_counts.counts[0], class_counts.counts[1], class_counts.is_tied)
+    if class_counts.bound_untied is not None:
+        untied_error = (1 - level) * TUNING.untied_share
+        pair_bounds, level = _add_untied_pairs(pair_bounds, class_counts, untied_error), level + untied_error
+    noise_effects = simulate_pair_noise(class_counts.likely_counts, class_counts.noise, class_counts.is_tied)
+    low, high = _area_ends(pair_bounds, noise_effects, None, level)
+    if sampling is None:
+        return low, high
+    lower, upper = _area_ends(
+        pair_bounds,
+        noise_effects,
+        estimate_area_spread(class_counts.likely_counts, sampling.normal(size=len(noise_effects.concordant))),
+        level,
+    )
+    return min(low, lower), max(high, upper)  # Monte Carlo error may shrink the second
 
 
 class Pairs(NamedTuple):
@@ -114,78 +179,22 @@ class RankedClassCounts(NamedTuple):
         return self.shares * np.maximum(self.class_sizes, LEAST_MASS)[:, None]
 
     def may_lack_a_class(self, level: float) -> bool:
-        """Return True if an empty class could explain a count this small, with probability above
-        ``(1 - level) / 2``.
+        """Return True if an empty class could explain a count this small, with probability above ``(1 - level) / 2``.
+
+        Args:
+            level: Confidence level of the interval that is then (0, 1).
         """
         noise = np.concatenate([chunk.sum(axis=-1) for chunk in self.noise])
         return bool((self.class_sizes < LEAST_MASS + upper_quantiles(noise, (1 + level) / 2)).any())
 
 
-@dataclass(frozen=True, slots=True)
-class Tuning:
-    """Numbers that steer intervals of an area under a ROC curve."""
-
-    least_class: float = 2.0
-    """Records; smaller classes count as this many when sampling variance is estimated."""
-    untied_share: float = 0.1
-    """Share of the error probability of an interval that is spent on the number of scores that are not tied."""
-    pair_tolerance: float = 1e-9
-    """Fraction of all pairs; tolerance for rounding of doubles where both sides are equal."""
-
-
-TUNING = Tuning()
-
-
-def area_interval(
-    class_counts: RankedClassCounts, level: float, *, sampling: np.random.Generator | None = None
-) -> tuple[float, float]:
-    """Return the confidence interval, at `level`, of the area under the ROC curve of exact scores.
-
-    The interval inverts a test for each endpoint (Fieller 1954). Let a be the true area, and count all pairs within a
-    cell as concordant. Without noise, the concordant pairs minus a times all pairs are then at least 0. An area a is
-    accepted by the test of the upper endpoint unless this difference is so far below 0 that noise explains it with less
-    than the error probability of one endpoint; the lower endpoint is found likewise. The error probability of one
-    endpoint is half of the total, or up to all of it if undecided pairs keep the endpoints apart: see `_end_level`. The
-    method needs no distribution of a ratio of noisy numbers, so the interval holds for small classes. The number of
-    pairs is a product of two counts, so the effect of noise depends on the counts. It is simulated at the estimated
-    counts: the unbiased counts contain noise, which would then count twice.
-
-    If some scores in tied cells may differ from the score of their cell, a part of the error probability is spent on
-    their number; each of their pairs in a cell then counts as concordant, and as discordant.
-
-    The interval is (0, 1) if noise alone explains the count of a class, because the area may then be undefined.
+def _add_untied_pairs(pair_bounds: Pairs, class_counts: RankedClassCounts, error_probability: float) -> Pairs:
+    """Return the bounds of pairs, widened by half of the pairs in tied cells whose scores may differ from their cell's.
 
     Args:
-        class_counts: Noisy counts of both classes.
-        level: The coverage probability.
-        sampling: Generator of samples of the population, whose spread is `estimate_area_spread`. None: the interval is
-            for these records.
-
-    Raises:
-        ValueError: `level` is not between 0 and 1, or needs more draws.
-    """
-    if class_counts.may_lack_a_class(level):
-        return 0.0, 1.0
-    pair_bounds = Pairs.from_counts(class_counts.counts[0], class_counts.counts[1], class_counts.is_tied)
-    if class_counts.bound_untied is not None:
-        untied_error = (1 - level) * TUNING.untied_share
-        pair_bounds, level = _add_untied_pairs(pair_bounds, class_counts, untied_error), level + untied_error
-    noise_effects = simulate_pair_noise(class_counts.likely_counts, class_counts.noise, class_counts.is_tied)
-    low, high = _area_ends(pair_bounds, noise_effects, None, level)
-    if sampling is None:
-        return low, high
-    lower, upper = _area_ends(
-        pair_bounds,
-        noise_effects,
-        estimate_area_spread(class_counts.likely_counts, sampling.normal(size=len(noise_effects.concordant))),
-        level,
-    )
-    return min(low, lower), max(high, upper)  # Monte Carlo error may shrink the second
-
-
-def _add_untied_pairs(pair_bounds: Pairs, class_counts: RankedClassCounts, error_probability: float) -> Pairs:
-    """Return the bounds of pairs, widened by half of the pairs in tied cells whose scores may differ from their
-    cell's.
+        pair_bounds: Bounds if all scores of a tied cell were equal.
+        class_counts: Noisy counts, with the bound on scores that are not tied. Without it, nothing is widened.
+        error_probability: Probability with which the bound may fail.
     """
     if class_counts.bound_untied is None or class_counts.is_tied is None:
         return pair_bounds
@@ -241,7 +250,14 @@ def expected_width(class_counts: RankedClassCounts, level: float) -> float:
 def _area_ends(
     pair_bounds: Pairs, noise_effects: Pairs, spread: AreaSpread | None, level: float
 ) -> tuple[float, float]:
-    """Return the smallest and the largest accepted area in [0, 1]."""
+    """Return the smallest and the largest accepted area in [0, 1].
+
+    Args:
+        pair_bounds: Released numbers of pairs.
+        noise_effects: Draws of the effects of noise on them, (draws,) each.
+        spread: Sampling spread; None: for these records.
+        level: Probability that the interval holds the area.
+    """
     one_sided_level = _end_level(pair_bounds, noise_effects, spread, level)
     upper = _largest_accepted_area(
         (pair_bounds.concordant, pair_bounds.total),
@@ -262,6 +278,12 @@ def _end_level(pair_bounds: Pairs, noise_effects: Pairs, spread: AreaSpread | No
 
     Undecided pairs keep the endpoints apart, which allows a lower one-sided level: see `end_level`. Their number is
     noisy, so two standard deviations of its noise are subtracted, and a small number has no effect (Stoye 2009).
+
+    Args:
+        pair_bounds: Released numbers of pairs.
+        noise_effects: Draws of the effects of noise on them, (draws,) each.
+        spread: Sampling spread; None: for these records.
+        level: Probability that the interval holds the area.
     """
     pairs = max(float(pair_bounds.total), 1.0)
     tied = noise_effects.concordant + noise_effects.discordant - noise_effects.total
@@ -322,8 +344,18 @@ def estimate_area_spread(cells: FloatArray, normal: FloatArray) -> AreaSpread:
 
 
 def _variance_fraction(counts: FloatArray, opposite: FloatArray) -> float:
-    """Return the variance, over one class, of the share of the other class below a record, divided by its maximum a
-    (1 - a) for area a; 1 if a class is too small."""
+    """Return the variance of the area by the sampling of one class, as a fraction of its largest possible value.
+
+    That variance is the one, over the class, of the share of the other class below a record; at most a (1 - a) for area
+    a.
+
+    Args:
+        counts: Counts of the class in cells of increasing scores, at least 0, (cells,).
+        opposite: Counts of the other class, (cells,).
+
+    Returns:
+        A fraction from 0 to 1; 1 if a class is too small, or the area too close to 0 or 1.
+    """
     if min(counts.sum(), opposite.sum()) < TUNING.least_class:
         return 1.0
     weight = counts / counts.sum()
@@ -337,13 +369,19 @@ def _variance_fraction(counts: FloatArray, opposite: FloatArray) -> float:
 def _largest_accepted_area(
     pair_bound: WonOfAll, noise_effects: WonOfAll, spread: AreaSpread | None, one_sided_level: float
 ) -> float:
-    """Return the largest area in [0, 1] that the one-sided test accepts, from (concordant, all) pairs: the released
-    numbers, and draws of the effects of noise."""
+    """Return the largest area in [0, 1] that the one-sided test accepts, found on a grid of candidates and by
+    bisection.
+
+    Args:
+        pair_bound: Released numbers of concordant and of all pairs.
+        noise_effects: Draws of the effects of noise on both, (draws,) each.
+        spread: Sampling spread; None: for these records.
+        one_sided_level: Probability that noise, and sampling, stay within their quantile.
+    """
     concordant, total = pair_bound
 
     def is_accepted(area: float) -> bool:
-        """Return whether noise, and sampling, explain that the concordant pairs are fewer than `area` times all
-        pairs."""
+        """Return whether noise, and sampling, explain that fewer pairs are concordant than `area` times all pairs."""
         shortfall = area * noise_effects[1] - noise_effects[0]
         if spread is not None:
             shortfall = shortfall + spread.normal_draws * spread.scale * np.sqrt(area * (1 - area))
@@ -388,7 +426,12 @@ def combine_areas(curve: tuple[FloatArray, FloatArray], cells: FloatArray, class
 
 
 def area_error(class_counts: RankedClassCounts, area: float) -> float:
-    """Return the standard deviation, by noise, of the area of the unbiased counts, if the area is about `area`."""
+    """Return the standard deviation, by noise, of the area of the unbiased counts.
+
+    Args:
+        class_counts: Noisy counts of both classes.
+        area: Approximate area, between 0 and 1.
+    """
     likely = class_counts.likely_counts
     noise_effects = simulate_pair_noise(likely, class_counts.noise)
     concordant = (noise_effects.concordant + noise_effects.total - noise_effects.discordant) / 2

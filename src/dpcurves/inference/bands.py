@@ -153,7 +153,12 @@ def is_noisy(scale: RealArray) -> BoolArray:
 
 
 def estimate_scales(chunks: Iterator[FloatArray]) -> tuple[FloatArray, Iterator[FloatArray]]:
-    """Return the standard deviations of the points, of shape ``(points,)``, and the chunks that count for quantiles."""
+    """Return the standard deviations of the points, of shape ``(points,)``, and the chunks that count for quantiles.
+    These are the chunks that were not read here; if a single one was read, it counts, too.
+
+    Args:
+        chunks: Blocks of draws, (draws, points).
+    """
     squares = np.zeros(1)
     draws = 0
     remaining_chunks = chunks
@@ -361,7 +366,13 @@ def simultaneous_mean_ends(  # noqa: PLR0917
 
 
 def wilson_ends(counts: FloatArray, spread: FloatArray, squared: float, size: float) -> Band:
-    """Return the lowest and the highest m with ``(counted - m)^2 <= squared (spread + m (1 - m / size))``.
+    """Return the lowest and the highest m with ``(counts - m)^2 <= squared (spread + m (1 - m / size))``.
+
+    Args:
+        counts: Noisy counts.
+        spread: Variance of their noise, of the same shape.
+        squared: Square of the number of standard deviations.
+        size: Size of the sample.
 
     >>> [round(float(end), 2) for end in wilson_ends(np.array(0.0), np.array(0.0), 4.0, 100.0)]
     [0.0, 3.85]
@@ -411,7 +422,11 @@ class Sample(NamedTuple):
     variance_factors: FloatArray | None = None
 
     def simulate_sampling_errors(self, draws: int) -> FloatArray:
-        """Return simulated sampling errors of the shares, as Brownian bridges: (draws, points)."""
+        """Return simulated sampling errors of the shares, as Brownian bridges: (draws, points).
+
+        Args:
+            draws: Number of draws.
+        """
         cell_shares = np.diff(self.likely, prepend=0.0, append=1.0)
         if self.variance_factors is not None:
             cell_shares = cell_shares * self.variance_factors
@@ -461,7 +476,8 @@ def population_band(
         deviations: Its simulated noise at the known points, in chunks of (draws, known points).
         level: The coverage probability over noise and sampling.
         sample: The sampling model at the known points.
-        known: See `simultaneous_band`.
+        known: True where the curve was measured, (points,); None: everywhere. Elsewhere the band follows from
+            monotonicity.
 
     Raises:
         ValueError: the level is not between 0 and 1, or needs more draws.

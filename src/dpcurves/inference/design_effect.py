@@ -1,14 +1,15 @@
-"""The design effect of survey weights, from noisy sums of weights and of their squares.
+"""Kish's design effect of survey weights, from noisy sums of weights and of squared weights.
 
 Unequal weights make a weighted count less precise than a count. With n weights w up to a cap C,
 
-    Kish's design effect     n * sum(w**2) / sum(w)**2                at least 1; 1 if all weights are equal
-    weight ratio             sum(w**2) / (C * sum(w))                 at most 1; 1 if all weights are the cap
+    kish_design_effect         n * sum(w**2) / sum(w)**2        at least 1; 1 if all weights are equal
+    estimate_weight_ratios     sum(w**2) / (C * sum(w))         at most 1; 1 if all weights are the cap
 
 The sampling variance of a weighted count is about sum(w**2), that is the weight ratio times its variance if all weights
-were the cap. `estimate_weight_ratios` estimates the ratio of all records and of each group.
+were the cap. `estimate_weight_ratios` returns the ratio of all records and of each group.
 
-Formal guarantees: post-processing of released sums.
+Formal guarantees: no records are read and no budget is spent, because a function of released sums reveals nothing more
+than the sums (post-processing).
 
 Reference: Kish 1965, *Survey sampling*, section 11.7.
 

@@ -1,18 +1,19 @@
-"""Tests and statistics of groups under noise: Hosmer-Lemeshow, chi-squared independence, and mean residuals.
+"""Statistics of groups and tables under noise: Hosmer-Lemeshow test, chi-squared test of independence, mean residuals.
 
 With O positives, n records, E the sum of predictions and ``m = E / n`` in each group, and V the variance of the noise
-of ``O - E``, or of a cell, the statistics are
+of ``O - E``, or of a cell:
 
-    Hosmer-Lemeshow        sum (O - E)**2 / (n * m * (1 - m) + V)              over groups
-    independence           sum (count - expected)**2 / (expected + V)          over cells of a table
-    mean residual          (O - E) / n                                         of each group
+    hosmer_lemeshow        sum (O - E)**2 / (n * m * (1 - m) + V)              over groups
+    chi_squared            sum (count - expected)**2 / (expected + V)          over cells of a table
+    mean_residuals         (O - E) / n                                         of each group
 
 Without noise the first two are the statistics of Hosmer and Lemeshow (1980) and of Pearson (1900). V keeps groups with
 almost no expected positives from dominating. Under noise they do not have chi-squared distributions. So
 `simulated_p_value` and `independence_p_value` draw records from the null hypothesis, add noise, and compute the same
 statistic (a parametric bootstrap): p-values account for sampling and noise.
 
-Formal guarantees: post-processing of released counts and simulation from public numbers.
+Formal guarantees: no records are read and no budget is spent, because a function of released counts and of random
+numbers reveals nothing more than the counts (post-processing).
 
 References: Hosmer and Lemeshow 1980; Pearson 1900; Gaboardi, Lim, Rogers and Vadhan 2016, section 5.
 
@@ -31,16 +32,6 @@ import numpy as np
 
 from ..arrays import FloatArray
 from .simulation import monte_carlo_p_value, sample_multinomial, whole_records
-
-
-def mean_residuals(groups: GroupCounts) -> FloatArray:
-    """Return the mean of label minus prediction in each group, of shape ``(..., groups)``.
-
-    The mean is clipped to [-upper, 1 - lower], the range that predictions of the group allow. Noisy counts below one
-    record count as one.
-    """
-    residuals = groups.residual_sum / np.maximum(groups.count, 1.0)
-    return np.asarray(np.clip(residuals, -groups.upper, 1 - groups.lower))
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,6 +105,19 @@ class GroupNoise(NamedTuple):
     def residual_sum(self, middle: FloatArray) -> FloatArray:
         """Return the noise of positives minus expected positives, for groups with these middles."""
         return self.positive - middle * (self.positive + self.negative) - self.centred_sum
+
+
+def mean_residuals(groups: GroupCounts) -> FloatArray:
+    """Return the mean of label minus prediction in each group, of shape ``(..., groups)``.
+
+    The mean is clipped to [-upper, 1 - lower], the range that predictions of the group allow. Noisy counts below one
+    record count as one.
+
+    Args:
+        groups: Released counts and sums of the groups.
+    """
+    residuals = groups.residual_sum / np.maximum(groups.count, 1.0)
+    return np.asarray(np.clip(residuals, -groups.upper, 1 - groups.lower))
 
 
 def hosmer_lemeshow(groups: GroupCounts, noise_variance: FloatArray) -> FloatArray:
@@ -208,12 +212,15 @@ def independence_p_value(cells: FloatArray, noise: FloatArray, generator: np.ran
     """Return the p-value of `chi_squared`, for the null hypothesis that rows and columns are independent.
 
     It is a parametric bootstrap. Tables with the estimated number of records and the estimated margins are drawn, noise
-    is added, and the statistic is computed as for the released table. The smallest p-value is ``1 / (draws + 1)``.
+    is added, and the statistic is computed as for the released table.
 
     Args:
         cells: Unbiased released counts, of shape ``(rows, columns)``.
         noise: Simulated noise, of shape ``(draws, rows, columns)``.
         generator: For sampling of records; over public numbers alone.
+
+    Returns:
+        A multiple of ``1 / (draws + 1)``, never 0.
     """
     expected = expected_counts(cells)
     variance = noise.var(axis=0)

@@ -1,11 +1,16 @@
-"""The rule that decides whether a released number is known; all results use it.
+"""Suppression of uninformative estimates: the rule that decides whether a released number is shown or "not known".
 
-A number is *not known* if its 95 % interval for these records covers its whole range. It is then NaN, "not known" in
-texts, an empty cell in tables, null in JSON, and absent from pictures; its interval at any level is the whole range. If
-noise alone explains a denominator, a class or a treatment group, the interval is the whole range, so the rule covers
-these cases, too. The level is fixed, so that the level that a reader requests does not change which numbers are known.
+A number is *not known* if its 95 % interval for these records covers all values that it may have. It is then NaN, "not
+known" in texts, an empty cell in tables, null in JSON, and absent from pictures; its interval at any level is the whole
+range. This covers denominators, classes and treatment groups that noise alone explains, because their intervals are the
+whole range. The level is fixed, so that the level that a reader requests does not change which numbers are known.
 
-Formal guarantees: post-processing of released numbers.
+    known_number, known_values    number or array, with its interval -> NaN where not known
+    known_curve                   points of a curve with a band -> all points, or NaN where the band says nothing
+    may_be_zero                   noisy counts -> whether an empty cell explains them
+
+Formal guarantees: no records are read and no budget is spent, because a function of released numbers reveals nothing
+more than they do (post-processing).
 """
 
 from __future__ import annotations
@@ -24,6 +29,7 @@ KNOWN_LEVEL = 0.95
 value, the number is NaN."""
 
 Ends = tuple[float, float]
+"""Lower and upper endpoint of an interval."""
 
 
 def is_uninformative(lower: ArrayLike, upper: ArrayLike, least: ArrayLike, most: ArrayLike) -> BoolArray:
@@ -34,6 +40,9 @@ def is_uninformative(lower: ArrayLike, upper: ArrayLike, least: ArrayLike, most:
         upper: Upper endpoints, of the same shape.
         least: Least possible value of each number.
         most: Largest possible value of each number.
+
+    Returns:
+        An array of truth values, of the common shape.
 
     >>> is_uninformative([0.0, 0.1, np.nan], [1.0, 1.0, 1.0], 0.0, 1.0).tolist()
     [True, False, True]
@@ -60,6 +69,12 @@ def known_values(values: ArrayLike, ends: Any, least: ArrayLike = 0.0, most: Arr
 
 def known_number(value: float, ends: Ends, least: float, most: float) -> float:
     """Return the value, or NaN if its interval covers the range from `least` to `most`.
+
+    Args:
+        value: A released number.
+        ends: Lower and upper endpoint of its interval; NaN: unbounded.
+        least: Least possible value.
+        most: Largest possible value; if it equals `least`, the value is returned.
 
     >>> known_number(1.0, (0.0, 1.0), 0.0, 1.0), known_number(1.0, (0.2, 1.0), 0.0, 1.0)
     (nan, 1.0)
@@ -95,8 +110,11 @@ def may_be_zero(counts: ArrayLike, noise: FloatArray, level: float = KNOWN_LEVEL
     The test allows for half a record in the cell.
 
     Args:
-        counts: Unbiased counts, of shape ``(counts,)``.
-        noise: Simulated noise of the counts, of shape ``(draws, counts)``.
+        counts: Unbiased counts in records, of shape ``(counts,)``.
+        noise: Simulated noise of the counts in records, of shape ``(draws, counts)``.
         level: Confidence level of the interval that is then unbounded.
+
+    Returns:
+        An array of truth values, of shape ``(counts,)``.
     """
     return np.asarray(np.asarray(counts) < LEAST_MASS + upper_quantiles(noise, (1 + level) / 2))

@@ -86,9 +86,16 @@ def invert_contrast_test(  # noqa: PLR0917
 
 
 def _search_end(excess: Excess, inside: FloatArray, end: FloatArray) -> FloatArray:
-    """Return the first rejected point on the way from an accepted point to a bound, (...); the bound if it is accepted.
+    """Return where a test stops to accept, on the way from an accepted point to a bound, by 24 bisections.
 
-    By 24 bisections, so to 2**-24 of the distance.
+    Args:
+        excess: Function of points that is at most 0 where the test accepts.
+        inside: Accepted points, (...).
+        end: Bounds, (...).
+
+    Returns:
+        A rejected point within 2**-24 of the distance from the last accepted one; the bound if it is accepted itself,
+        (...).
     """
     near, far = inside, end
     # bisection steps
@@ -124,10 +131,11 @@ def share_intervals(groups: GroupCounts, noise: GroupNoise, normal: FloatArray |
     """Return confidence intervals for the share of positives of each group, each at confidence `level`: (groups, 2),
     in [0, 1].
 
-    The contrast of a share s is ``(1 - s) * positives - s * negatives``: see `invert_contrast_test`. The coverage
-    therefore holds in small groups as in large ones; a group that may be empty has the interval from 0 to 1. For the
-    population, sampling moves the contrast as well: for n records by a binomial distribution, whose quantiles are
-    computed from `normal` with a correction for its skewness (Cornish and Fisher 1938).
+    The contrast of a share s is ``(1 - s) * positives - s * negatives``, which is 0 at the true share; the interval has
+    all shares whose contrast noise explains. The coverage therefore holds in small groups as in large ones; a group
+    that may be empty has the interval from 0 to 1. For the population, sampling moves the contrast as well: for n
+    records by a binomial distribution, whose quantiles are computed from `normal` with a correction for its skewness
+    (Cornish and Fisher 1938).
 
     Counts below zero are clipped to zero, which never moves the contrast away from 0.
 
@@ -395,15 +403,19 @@ class ReleasedMoments(NamedTuple):
     def mean_ends(self, level: float, student: FloatArray | None) -> Ends:
         """Return the endpoints of the mean, between -1 and 1.
 
-        The contrast of a mean m is ``value - m * count``: see `invert_contrast_test`. For the population, sampling
-        moves it as well: by the root of count times variance, times a draw of Student's distribution. The variance is
-        the upper end of a one-sided interval, for which a fraction of the error probability is spent; if squares were
-        not released, it is ``1 - m**2``, the largest variance of values between -1 and 1 with this mean (Bhatia and
-        Davis 2000). The sampling distribution assumes many records: for few, very skewed records the coverage is lower.
+        The contrast of a mean m is ``value - m * count``, which is 0 at the true mean; the interval has all means whose
+        contrast the errors explain. For the population, sampling moves it as well: by the root of count times variance,
+        times a draw of Student's distribution. The variance is the upper end of a one-sided interval, for which a
+        fraction of the error probability is spent; if squares were not released, it is ``1 - m**2``, the largest
+        variance of values between -1 and 1 with this mean (Bhatia and Davis 2000). The sampling distribution assumes
+        many records: for few, very skewed records the coverage is lower.
 
         Args:
             level: The coverage probability.
             student: Draws of Student's distribution for sampling, (draws,); None: for these records.
+
+        Returns:
+            Lower and upper end; (-1, 1) if there may be no records.
         """
         if not self.has_records(level):
             return -1.0, 1.0
@@ -504,6 +516,13 @@ class ReleasedMoments(NamedTuple):
 
         A tenth of the error probability is spent on the limit, so the remaining level is higher than `level`. For these
         records (`student` None), or if squares were not released: `level` and infinity.
+
+        Args:
+            level: Coverage probability of the interval.
+            student: Draws of Student's distribution for sampling; None: for these records.
+
+        Returns:
+            Level, and upper limit of the variance.
         """
         if student is None or self.released_moments.sum_of_squares is None:
             return level, np.inf
@@ -675,7 +694,15 @@ def _search_first(holds: Callable[[float], bool]) -> float:
 
 
 def _noise_tail(integers: IntArray, noise: Noise) -> FloatArray:
-    """Return the probability that the noise is at least each of these integers."""
+    """Return the probability that the noise is at least each of these integers.
+
+    Args:
+        integers: Integers in units of the noise, (...).
+        noise: Discrete Laplace noise, or discrete Gaussian noise.
+
+    Returns:
+        Probabilities, (...).
+    """
     from scipy.special import ndtr
 
     values = np.asarray(integers, dtype=np.float64)
@@ -783,6 +810,9 @@ def largest_absolute_interval(estimates: FloatArray, errors: FloatArray, level: 
         estimates: The noisy numbers, (numbers,).
         errors: Simulated errors, (draws, numbers).
         level: The coverage probability.
+
+    Returns:
+        Lower end, at least 0, and upper end.
 
     >>> from dpcurves.inference import public_generator
     >>> chance = public_generator(None)

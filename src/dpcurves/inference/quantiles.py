@@ -122,7 +122,7 @@ def choose_shown_values(cells: FloatArray, interpolated: FloatArray) -> FloatArr
 
 
 def find_heaped_cells(shares: FloatArray) -> NDArray[np.bool_]:
-    """Return a mask of the inner cells that hold far more records than both neighbours, of shape ``(cells,)``.
+    """Return True for the inner cells that hold far more records than both neighbours, of shape ``(cells,)``.
 
     The limit is `Tuning.heap_ratio` times the records of each neighbour.
 
@@ -282,9 +282,18 @@ def _count_exceeding_draws(  # noqa: PLR0917
     units: float,
     spread: FloatArray,
 ) -> tuple[IntArray, IntArray, int]:
-    """Return how many draws of the error are above, and how many below, each excess, and the number of all draws.
+    """Compare each excess (noisy count below a boundary minus the share p of all records) with simulated errors.
 
-    Both counts have the shape ``(quantiles, points)``; arguments are as in `find_ends_by_tests`.
+    Args:
+        excess: Excesses in records, (quantiles, points).
+        noise: Simulated noise of the counts, in chunks of (draws, points).
+        p: Levels of the quantiles in [0, 1], (quantiles,).
+        generator: Random numbers for samples of a population; None: noise alone.
+        units: Number of sampled units.
+        spread: Variance of the sampled excess, relative to unweighted records, (quantiles,).
+
+    Returns:
+        Number of draws above each excess, number of draws below, (quantiles, points) each, and the number of all draws.
     """
     # a relative error of doubles
     sampling_variance = units * p * (1 - p) * spread
@@ -317,6 +326,11 @@ def _mark_undecided(excess: FloatArray, chunk: FloatArray, sampled: FloatArray) 
     deviations.
 
     Standard deviations come from the first chunk, which may have few draws: the mean over all points stabilises them.
+
+    Args:
+        excess: Released excess of each point over each level, (levels, points).
+        chunk: First simulated draws of the noise, (draws, points).
+        sampled: Variance of sampling of each level, (levels,).
     """
     squares = np.maximum(np.mean(chunk**2, axis=0), np.mean(chunk**2)) + np.mean(chunk[:, -1] ** 2)
     decided_z = 20.0  # standard deviations beyond which a test is decided without comparing draws
@@ -534,7 +548,16 @@ class PathQuantile:
         return self.counts[self.distribution.cells]
 
     def _build_comparison(self, side: int, margin: Callable[[int], float]) -> Callable[[int], bool | None]:
-        """Return the test that `bisect_bracket` asks at each threshold, for one side (see `_bisect`)."""
+        """Return the test by which a bisection decides at each threshold, for one end of the interval.
+
+        Args:
+            side: -1 for the lower end, 1 for the upper end, 0 for the estimate itself.
+            margin: Function of a threshold that returns the margin of the error, in records.
+
+        Returns:
+            Function of a threshold: whether the quantile's rank, plus `side` times the margin, is reached; None if its
+            count was not asked.
+        """
 
         def is_reached(threshold: int) -> bool | None:
             """Return True if the records up to a threshold reach the quantile's rank plus `side` times the margin; None
@@ -567,7 +590,12 @@ class PathQuantile:
         return tail_bound(self._excess_noises(threshold), error / steps)
 
     def _excess_noises(self, threshold: int) -> tuple[WeightedNoise, ...]:
-        """Return the independent noises that add up to the noise of an excess."""
+        """Return the independent noises that add up to the noise of an excess: count below a threshold minus p times
+        all records.
+
+        Args:
+            threshold: Number of cells below the threshold.
+        """
         noise, levels = self.distribution.noise, self.distribution.levels
         if self.total is not None and self.distribution.missing is not None:
             return WeightedNoise(levels, 1.0, noise), WeightedNoise(1, self.p, self.distribution.missing)

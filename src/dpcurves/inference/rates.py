@@ -257,7 +257,13 @@ class SimulatedCounts:
         cls, counts: ClassCounts, *, population: bool, generator: np.random.Generator | None
     ) -> SimulatedCounts:
         """Return the counts above each threshold from counts in cells of increasing scores, for these records or for
-        the population."""
+        the population.
+
+        Args:
+            counts: Counts of both classes with their noise.
+            population: Whether sampling errors are simulated as well.
+            generator: Random numbers of the simulation; None: a fixed public seed.
+        """
         noise = cumulate_from_top(counts.simulate_errors(population=False, generator=generator))
         errors = cumulate_from_top(counts.simulate_errors(population=True, generator=generator)) if population else None
         return cls(cumulate_from_top(counts.unbiased_counts), cumulate_from_top(counts.likely_counts), noise, errors)
@@ -319,7 +325,14 @@ class _Contrast:
 
     @classmethod
     def from_ratio(cls, ratio: Ratio, counts: SimulatedCounts, errors: FloatArray | None = None) -> _Contrast:
-        """Return the contrast of a ratio with its simulated errors: noise, or for the population `errors`."""
+        """Return the contrast of a ratio (numerator minus ratio times whole), with its variance and its simulated
+        errors.
+
+        Args:
+            ratio: Which counts are divided by which.
+            counts: Released counts and draws of their noise.
+            errors: Draws of noise and sampling together, for the population; None: noise alone, for these records.
+        """
         numerator_noise, whole_noise = ratio.numerator_and_whole(counts.noise)
         moments = [np.einsum("ij,ij->j", first, second) / len(numerator_noise) for first, second in
                 combinations_with_replacement((numerator_noise, whole_noise), 2)]  # fmt: skip
@@ -384,6 +397,12 @@ class RocBand(NamedTuple):
     def tpr_at(self, fpr: ArrayLike) -> tuple[FloatArray, FloatArray]:
         """Return the lower and upper true positive rates of the curve at these false positive rates.
 
+        Args:
+            fpr: False positive rates from 0 to 1, (...).
+
+        Returns:
+            Lower bounds and upper bounds, (...) each.
+
         >>> band = RocBand(*(np.array(ends) for ends in ([0, 0.1, 1], [0, 0.3, 1], [0, 0.5, 1], [0, 0.7, 1])))
         >>> [ends.tolist() for ends in band.tpr_at([0.0, 0.2, 0.5])]
         [[0.0, 0.0, 0.5], [0.7, 1.0, 1.0]]
@@ -418,7 +437,18 @@ def roc_band(counts: FloatArray, noise: FloatArray, rates: FloatArray, level: fl
 
 
 def _bands_of_records(counts: FloatArray, noise: FloatArray, rates: FloatArray, level: float) -> list[Band]:
-    """Return the band of the false and of the true positive rates of these records; arguments as in `roc_band`."""
+    """Return bands of the false and of the true positive rates of these records, simultaneous over both.
+
+    Args:
+        counts: Noisy counts above each threshold of negatives and positives, (2, thresholds); the last is the class
+            size.
+        noise: Draws of their noise, (draws, 2, thresholds).
+        rates: Estimated rates, (2, thresholds).
+        level: Probability that both bands hold at all thresholds.
+
+    Returns:
+        The band of false positive rates, then that of true positive rates.
+    """
     contrasts = (
         class_noise - rate * class_noise[:, -1:] for class_noise, rate in zip(noise.swapaxes(0, 1), rates, strict=True)
     )
@@ -438,9 +468,10 @@ def population_roc_band(
     where this matters, noise outweighs sampling. No box is smaller than the box for these records.
 
     Args:
-        counts: See `roc_band`.
-        noise: See `roc_band`.
-        rates: See `roc_band`.
+        counts: Noisy counts above each threshold of negatives and positives, (2, thresholds); the last is the class
+            size.
+        noise: Draws of their noise, (draws, 2, thresholds).
+        rates: Estimated rates, (2, thresholds).
         level: The coverage probability.
         generator: For sampling, independent of the generator of the noise.
 
@@ -474,6 +505,12 @@ def _rates_within(counts: FloatArray, noise: FloatArray, most: float, size: floa
     The errors are noise and, if the class is a sample of some size, ``size * (r (1 - r) + v)`` with
     `levelling_variance` v. If the total is within as many standard deviations of its noise of zero, every rate is
     possible.
+
+    Args:
+        counts: Counts of the class below each point; the last is its total, (points,).
+        noise: Simulated noise of these counts, (draws, points).
+        most: Standard deviations.
+        size: Size of the sample; 0: the class is no sample.
     """
     total_noise = noise[:, -1]
     total = float(counts[-1])

@@ -1,15 +1,16 @@
-"""Simulation over public numbers: random generators with public seeds, and a parametric bootstrap of released counts.
+"""Random generators with public seeds, and the parametric bootstrap of released counts: noise, samples and p-values.
 
 A released count has noise of a known distribution and, for a population, the error of sampling. Both are simulated:
 
-    noise          draws from the distribution of the release (`simulate_cell_noise`)
-    sampling       multinomial draws from the estimated counts, minus their expectation (`simulate_sampling_errors`)
-    p-value        (1 + number of draws at least as large as the statistic) / (1 + draws)
+    simulate_cell_noise         draws of noise from the distribution of the release
+    simulate_sampling_errors    multinomial draws from the estimated counts, minus their expectation
+    monte_carlo_p_value         (1 + number of draws at least as large as the statistic) / (1 + draws)
 
 Generators have fixed public seeds, one stream for noise and another for samples, so that the same release always shows
 the same band. They are predictable: no released noise may be drawn from them.
 
-Formal guarantees: functions of released and public numbers.
+Formal guarantees: no records are read and no budget is spent, because a function of released numbers and of random
+numbers reveals nothing more than the former (post-processing).
 
 References: Davison and Hinkley 1997, sections 4.2 and 5.2; Phipson and Smyth 2010 (p-values that are never 0).
 
@@ -37,6 +38,9 @@ USUAL_DRAWS = 1000  # simulated draws of medium grids
 def choose_draws(cells: int) -> int:
     """Return the number of simulated draws: about 1,000; up to 5,000 for few cells, down to 400 for many.
 
+    Args:
+        cells: Number of simulated counts, at least 1.
+
     >>> [choose_draws(cells) for cells in (100, 1024, 10_000, 2**20)]
     [5000, 1024, 1000, 400]
     """
@@ -58,6 +62,12 @@ def public_generator(generator: np.random.Generator | None) -> np.random.Generat
     """Return the given generator, or a generator with a fixed seed, so that the same curve always shows the same band.
 
     The Monte Carlo error of an order statistic is therefore equal in all releases: see `bands.safe_rank`.
+
+    Args:
+        generator: Random generator; None: the fixed seed.
+
+    Raises:
+        TypeError: `generator` is a seed or another object.
     """
     return require_generator(generator) if generator is not None else np.random.default_rng(SIMULATION_SEED)
 
@@ -66,19 +76,29 @@ def sampling_generator(generator: np.random.Generator | None) -> np.random.Gener
     """Return the given generator, or a fixed stream other than `public_generator`, for samples that noise is added to.
 
     Noise may be cached from an earlier simulation. If samples were drawn from the same stream, they would depend on it.
+
+    Args:
+        generator: Random generator; None: the fixed stream.
+
+    Raises:
+        TypeError: `generator` is a seed or another object.
     """
     return require_generator(generator) if generator is not None else np.random.default_rng([SIMULATION_SEED, 1])
 
 
 def numbered_generator(number: int) -> np.random.Generator:
-    """Return one of many fixed streams, by its number from 0 on; separate from `public_generator` and
-    `sampling_generator`.
+    """Return one of many fixed streams, all separate from `public_generator` and `sampling_generator`.
+
+    Args:
+        number: Number of the stream, from 0.
     """
     return np.random.default_rng([SIMULATION_SEED, 2 + number])
 
 
 def example_generator(seed: int) -> np.random.Generator:
-    """Return the stream that makes the invented records of an example table; it is the same in each call."""
+    """Return a random generator for the made-up records of an example table; a seed gives the same records in each
+    call.
+    """
     return np.random.default_rng(seed)
 
 
@@ -100,7 +120,7 @@ def simulate_cell_noise(
 
 
 def whole_records(count: float) -> int:
-    """Return a noisy count rounded to an integer, at least 1.
+    """Return a noisy count rounded to an integer, at least 1 and at most 2**53.
 
     >>> whole_records(7.6), whole_records(-3.0)
     (8, 1)

@@ -1,19 +1,20 @@
-"""Upper confidence limits of what clipping cuts off a sum, from noisy counts along the tail.
+"""Upper confidence limit of the bias of a clipped mean: the sum of distances of records beyond the clipping bound.
 
-A mean of clipped values is too small by the distances beyond the clipping bound. No noisy count rules out a few records
-at any distance, so a limit needs an assumption. Here the tail does not become heavier beyond the counted points: with
-R(d) the number of records at or beyond distance d, ``log R`` is a concave function of ``log d``. This holds for
-uniform, normal, exponential, lognormal and Pareto distributions, and for mixtures of these as far as counts show where
-another component begins.
+A mean of clipped values is too small by these distances. `TailCounts.bound_excess` takes noisy counts along a tail and
+returns an upper limit of their sum. No noisy count rules out a few records at any distance, so a limit needs an
+assumption. Here the tail does not become heavier beyond the counted points: with R(d) the number of records at or
+beyond distance d, ``log R`` is a concave function of ``log d``. This holds for uniform, normal, exponential, lognormal
+and Pareto distributions, and for mixtures of these as far as counts show where another component begins.
 
 A power law through two points ``d_1 < d_2`` of the tail is then not below the tail beyond ``d_2``:
 
     R(d) <= R(d_2) * (d / d_2)**-k      k = log(R(d_1) / R(d_2)) / log(d_2 / d_1)
 
 So the expected sum of distances beyond d_2 is at most ``R(d_2) * d_2 / (k - 1)``, for k > 1. Counts are replaced by
-draws of what is compatible with the release (`TailCounts.bound_excess`), and the limit is a quantile of the results.
+draws of what is compatible with the release, and the limit is a quantile of the results.
 
-Formal guarantees: post-processing of released counts and simulation from public numbers.
+Formal guarantees: no records are read and no budget is spent, because a function of released counts and of random
+numbers reveals nothing more than the counts (post-processing).
 
 >>> law = PowerLaw(between=np.zeros(2), beyond=np.array([10.0, 10.0]), pareto_index=np.array([3.0, 1.0]),
 ...     start=np.full(2, 100.0))
@@ -102,7 +103,13 @@ class TailCounts(NamedTuple):
     def _draw_expected(self, generator: np.random.Generator) -> FloatArray:
         """Return draws of the expected numbers of records at or beyond each point that are compatible with the release.
 
-        Their shape is ``(draws, points)``.
+        Noise is subtracted from the counts, and sampling error of a Poisson count is added to each cell.
+
+        Args:
+            generator: For simulation over public numbers alone.
+
+        Returns:
+            Numbers of records, at least 0, of shape ``(draws, points)``.
         """
         cells = -np.diff(self.counts, append=0.0)
         normal = generator.standard_normal(self.noise.shape)
@@ -150,7 +157,12 @@ class PowerLaw(NamedTuple):
 
     @classmethod
     def with_least_excess(cls, power_laws: Sequence[PowerLaw], tuning: Tuning) -> PowerLaw:
-        """Return, in each draw, the power law that expects the least excess; those without a mean are compared, too."""
+        """Return, in each draw, the power law that expects the least sum of distances beyond the bound.
+
+        Args:
+            power_laws: Power laws of the same draws, at least one.
+            tuning: Least exponent by which they are compared, so that those without a mean are compared, too.
+        """
         with np.errstate(over="ignore"):
             excess = [
                 law.between + law.beyond * law.start / (np.maximum(law.pareto_index, tuning.least_index) - 1)
@@ -162,15 +174,18 @@ class PowerLaw(NamedTuple):
         )
 
     def expect(self) -> FloatArray:
-        """Return the expected sum of distances beyond the bound in each draw; infinite for a power law without a
-        mean.
-        """
+        """Return the expected sum of distances beyond the bound in each draw; infinite if the power law has no mean."""
         with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
             beyond = np.where(self.pareto_index > 1, self.beyond * self.start / (self.pareto_index - 1), inf)
         return np.asarray(self.between + np.where((self.pareto_index > 1) | (self.beyond > 1e-6), beyond, 0.0))
 
     def draw_excess(self, generator: np.random.Generator, tuning: Tuning) -> FloatArray:
-        """Sample the sum of distances beyond the bound in each draw, of shape ``(draws,)``."""
+        """Sample the sum of distances beyond the bound in each draw, of shape ``(draws,)``, in units of the column.
+
+        Args:
+            generator: For simulation over public numbers alone.
+            tuning: Most records that are simulated per draw.
+        """
         with np.errstate(over="ignore", invalid="ignore"):
             return np.asarray(self.between + self.start * _draw_sums(self.beyond, self.pareto_index, generator, tuning))
 
@@ -179,10 +194,10 @@ def _draw_sums(expected: FloatArray, index: FloatArray, generator: np.random.Gen
     """Sample, for each draw, the sum of Pareto excesses over 1 of a Poisson number of records; shape ``(draws,)``.
 
     Args:
-        expected: Expected number of records of each draw.
-        index: Tail index of each draw.
+        expected: Expected number of records of each draw, (draws,).
+        index: Exponent of the Pareto distribution of each draw, (draws,).
         generator: For simulation over public numbers alone.
-        tuning: Constants; more records than `excess_draws` per draw are not simulated one by one, but scaled.
+        tuning: More records than `excess_draws` per draw are not simulated one by one, but scaled.
     """
     scale = np.maximum(expected / tuning.excess_draws, 1.0)
     records: IntArray = generator.poisson(expected / scale)

@@ -1,15 +1,17 @@
-"""Tests whether two samples come from one distribution, from noisy counts of both.
+"""Two-sample tests on noisy counts: Kolmogorov-Smirnov and Mann-Whitney, with p-values that account for the noise.
 
 With F and G the shares of both samples below the edges of common cells,
 
-    Kolmogorov-Smirnov     max over inner edges of |F - G|
-    Mann-Whitney           share of pairs with x < y, plus half the share of ties (values in one cell are tied)
+    kolmogorov_smirnov     max over inner edges of |F - G|
+    mann_whitney           share of pairs with x < y, plus half the share of ties (values in one cell are tied)
 
+Both take two `ReleasedSample`, the noisy counts of a sample, and return a `TwoSampleTest` of statistic and p-value.
 P-values come from a parametric bootstrap (`simulate_null`): samples of both sizes are drawn from the pooled estimated
 distribution, and the noise of each release is added, scaled to the released totals. So they account for sampling,
 noise and ties, and need no distribution of a statistic.
 
-Formal guarantees: post-processing of released counts and simulation from public numbers.
+Formal guarantees: no records are read and no budget is spent, because a function of released counts and of random
+numbers reveals nothing more than the counts (post-processing).
 
 References: Kolmogorov 1933, Smirnov 1939; Mann and Whitney 1947; Davison and Hinkley 1997, section 4.2.
 
@@ -89,8 +91,11 @@ def mann_whitney_statistic(first: FloatArray, second: FloatArray) -> FloatArray:
 
 
 class NullDraws(NamedTuple):
-    """Simulated noisy counts of two samples under the null hypothesis of one distribution; each of shape
-    ``(draws, cells)``.
+    """Simulated noisy counts of two samples under the null hypothesis of one distribution.
+
+    Attributes:
+        first: Counts of the first sample, of shape ``(draws, cells)``.
+        second: Counts of the second sample, of the same shape.
     """
 
     first: FloatArray
@@ -147,18 +152,23 @@ def mann_whitney(first: ReleasedSample, second: ReleasedSample, null: NullDraws)
 
 
 def _simulate_release(sample: ReleasedSample, probabilities: FloatArray, generator: np.random.Generator) -> FloatArray:
-    """Return simulated noisy counts of a sample of the released size from these probabilities, (draws, cells), all
-    with the released total."""
+    """Return simulated noisy counts of one sample, (draws, cells), each draw with the released total.
+
+    Args:
+        sample: Released counts, whose number of records and noise are used.
+        probabilities: Probability of each cell under the null hypothesis, (cells,).
+        generator: Random numbers for the sampling of records.
+    """
     records = whole_records(float(sample.cells.sum()))
     noise = sample.noise - sample.noise.sum(axis=-1, keepdims=True) * probabilities
     return np.asarray(sample_multinomial(probabilities, records, len(noise), generator) + noise)
 
 
 def _shares_below(cells: FloatArray) -> FloatArray:
-    """Return the share of records up to the end of each cell, (..., cells)."""
+    """Return the share of records below the upper edge of each cell: (..., cells) to (..., cells)."""
     return np.asarray(np.cumsum(cells, axis=-1) / _total(cells)[..., None])
 
 
 def _total(cells: FloatArray) -> FloatArray:
-    """Return the number of records, at least 1: (..., cells) to (...)."""
+    """Return the number of records over the last axis, at least 1: (..., cells) to (...)."""
     return np.asarray(np.maximum(cells.sum(axis=-1), 1.0))

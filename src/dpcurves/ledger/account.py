@@ -226,7 +226,14 @@ class QuestionBudget:
         return cls(Grant(request, loss, "elsewhere", 0), charged_by_round=charged_by_round)
 
     def pay(self, item: Hashable, fraction: Fraction) -> Allotment:
-        """Pay for `item`, or return its earlier allotment.
+        """Pay for one step of a question from its charged loss; a step that was paid for gets its earlier payment.
+
+        Args:
+            item: What is paid for, such as a query.
+            fraction: Fraction of the charged loss, above 0.
+
+        Returns:
+            The allotment: request, number of the payment and its privacy loss.
 
         Raises:
             ValueError: the fraction exceeds the remaining budget, or differs from the first payment for `item`.
@@ -371,6 +378,9 @@ class Account:
 
     def require_units(self, units: int | None) -> None:
         """Require the number of units if it is public, and refuse it if it is private.
+
+        Args:
+            units: Public number of units; None: it was not given.
 
         Raises:
             ValueError: the number is missing, below 1, or private.

@@ -350,6 +350,9 @@ def require_allowances(
         project: Name of the project.
         analyst: Name of the analyst.
 
+    Returns:
+        Allowance of the project, then that of the analyst, each with what is spent.
+
     Raises:
         ValueError: an allowance is missing, or was changed without the key.
     """
@@ -431,7 +434,18 @@ def _require_room(
     limit: accounts.Amount,
     rule: accounts.AllowanceRule,
 ) -> None:
-    """Refuse an allowance that does not fit its parent, its siblings or its parts."""
+    """Refuse an allowance that does not fit its parent, its siblings or its parts.
+
+    Args:
+        account: Balance of the whole account.
+        current: Balances of all allowances of the account.
+        owner: Data set, project and analyst of the new allowance.
+        limit: The new allowance.
+        rule: How allowances of parts relate to the whole.
+
+    Raises:
+        InvalidArgument: names what the allowance does not fit, and what to set first.
+    """
     siblings = [balance for balance in current if balance.owner != owner]
     project = next((balance for balance in siblings if balance.owner == (*owner[:2], accounts.WHOLE_PROJECT)), None)
     analyst_limits = [

@@ -219,7 +219,12 @@ class Key:
 
 
 def find_key(key: bytes | None, load_key: Callable[[], Key]) -> Key:
-    """Return the argument `key`, else the key in the environment, else the result of `load_key`."""
+    """Return the argument `key`, else the key in the environment, else the result of `load_key`.
+
+    Args:
+        key: The key, if the caller has it.
+        load_key: Function that loads the key; it is called only if neither of the others exists.
+    """
     if key is not None:
         return Key(key)
     text = os.environ.get(VARIABLE)
@@ -227,7 +232,10 @@ def find_key(key: bytes | None, load_key: Callable[[], Key]) -> Key:
 
 
 def read_key(path: Path) -> Key:
-    """Read the key file beside a ledger.
+    """Return the secret key of a ledger, from the key file beside it.
+
+    Args:
+        path: The key file, which holds the key in hexadecimal digits.
 
     Raises:
         ValueError: the file is missing, or contains no key.
@@ -342,7 +350,15 @@ BOOK = sql.Table(
 
 
 def _make_entry_table(kind: str, *columns: SchemaItem) -> sql.Table:
-    """Make a table of entries: the given columns, and the position in the chain."""
+    """Return the SQL table of one kind of ledger entries.
+
+    Every entry has its position in the chain (`entry`), the hash of the previous entry, and a message authentication
+    code (`mac`).
+
+    Args:
+        kind: Ending of the table's name.
+        columns: Columns of this kind of entry.
+    """
     return sql.Table(
         f"dpcurves_{kind}",
         METADATA,
@@ -606,7 +622,13 @@ def file_identity(path: Path) -> tuple[int, int] | None:
 
 
 def require_same_file(engine: sql.Engine, path: Path) -> sql.Engine:
-    """Refuse transactions on a file that was moved away, because its charges would be lost."""
+    """Return the engine of a SQLite file, changed so that a connection is reopened if the file was moved away: charges
+    on a moved file would be lost.
+
+    Args:
+        engine: SQLAlchemy engine of the file.
+        path: Path at which the file must be.
+    """
 
     @sql.event.listens_for(engine, "checkout")
     def _require_file(connection: FileConnection, *_: object) -> None:
@@ -738,7 +760,14 @@ def read_known_book(connection: sql.Connection, key: Key) -> Book:
 
 @lru_cache(maxsize=2)
 def _creation_statements(dialect: sql.Dialect) -> tuple[str, ...]:
-    """Return the statements that create missing tables and indexes, compiled once per process."""
+    """Return the statements that create missing tables and indexes, compiled once per process.
+
+    Args:
+        dialect: Dialect of SQL of the database.
+
+    Returns:
+        SQL texts, tables before indexes.
+    """
     tables = METADATA.sorted_tables
     constructs: list[CreateTable | CreateIndex] = [CreateTable(table, if_not_exists=True) for table in tables]
     constructs += [CreateIndex(index, if_not_exists=True) for table in tables for index in table.indexes]
@@ -747,6 +776,11 @@ def _creation_statements(dialect: sql.Dialect) -> tuple[str, ...]:
 
 def _read_single_book(connection: sql.Connection, query: sql.Select[tuple[object, ...]], key: Key) -> Book:
     """Return the book that a query finds.
+
+    Args:
+        connection: Connection to the ledger.
+        query: SQL that selects the rows of the book.
+        key: Key that sealed it.
 
     Raises:
         InvalidArgument: there is not exactly one book, or it belongs to another key or was changed.
@@ -815,7 +849,12 @@ class Chain:
         return self.book.entries
 
     def append_all(self, table: sql.Table, rows: Sequence[Mapping[str, SealedValue]]) -> None:
-        """Append at least one entry, in order, and update the book."""
+        """Append at least one entry, in order, and update the book.
+
+        Args:
+            table: Table of the entries.
+            rows: Content of each entry, by column.
+        """
         entries: list[dict[str, SealedValue]] = []
         for row in rows:
             entry: dict[str, SealedValue] = {**row, "entry": self.book.entries + 1, "previous": self.book.head}
@@ -882,8 +921,10 @@ class Chain:
         return self._key.encrypt(secret)
 
     def decrypt(self, token: object) -> bytes:
-        """Return the secret of a token of `encrypt`. Raises `InvalidArgument` if the token was changed without the
-        key.
+        """Return the secret of a token of `encrypt`.
+
+        Raises:
+            InvalidArgument: the token was changed without the key.
         """
         return self._key.decrypt(token)
 

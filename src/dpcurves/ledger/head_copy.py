@@ -1,9 +1,9 @@
-"""Rollback protection: detect that an older copy of the privacy ledger was put back, by a second copy of its head.
+"""Rollback protection of the privacy ledger: detect by a second copy of its last hash that an older copy was put back.
 
 The ledger is a hash chain of entries that account for spent privacy budget. A restored backup lacks later charges. It
-would grant their budget again, and answer a known question with fresh noise, which can be averaged away. The head is
-the number of entries and the seal (a keyed hash) of the last entry; neither reveals a question. It is stored in a file
-outside the ledger, by default in the user's state folder.
+would grant their budget again, and answer a known question with fresh noise, which can be averaged away. `HeadCopy`
+stores the head of each ledger in a file outside of it, by default in the user's state folder. The head is the number of
+entries and the seal (a keyed hash) of the last entry; neither reveals a question.
 
 Before each charge the ledger is compared with its stored head of n entries and seal s:
 
@@ -11,7 +11,7 @@ Before each charge the ledger is compared with its stored head of n entries and 
 - entry n has another seal than s: another copy was put back, and the charge is refused;
 - otherwise it is the same ledger, perhaps with further entries.
 
-``dpcurves ledger restore`` accepts an older copy on purpose, and records that.
+``dpcurves ledger restore`` accepts an older copy on purpose, and records that. No record is read.
 """
 
 from __future__ import annotations
@@ -112,6 +112,11 @@ class HeadCopy:
     def overwrite(self, book: Book) -> None:
         """Store the head of a ledger in place of any stored one, so that it survives a loss of power.
 
+        Nothing is stored if the copies have no folder.
+
+        Args:
+            book: The ledger's name, number of entries and last seal.
+
         Raises:
             OSError: the folder cannot be written.
         """
@@ -127,9 +132,14 @@ class HeadCopy:
         flush_names(self._folder)
 
     def _read(self, book: Book) -> tuple[int, str] | None:
-        """Return the stored number of entries and the seal, or None if no complete head is stored.
+        """Return the stored head of a ledger: its number of entries, and the seal of the last one.
 
-        A file that a loss of power has truncated counts as none, because it would look like the head of another copy.
+        Args:
+            book: The ledger, whose name decides the file.
+
+        Returns:
+            None if no complete head is stored. A file that a loss of power has truncated counts as none, because it
+            would look like the head of another copy.
         """
         if self._folder is None:
             return None
@@ -142,13 +152,13 @@ class HeadCopy:
 
     @staticmethod
     def _path(book: Book, folder: Path) -> Path:
-        """Return the file that holds the head of a ledger."""
+        """Return the path of the file that holds the head of a ledger, whether or not the file exists."""
         return _find_file(book.name, folder)
 
 
 @lru_cache(maxsize=16)
 def _find_file(name: str, folder: Path) -> Path:
-    """Return the file that holds the head of the ledger with this name. Its name is a hash."""
+    """Return the path of the file that holds the head of the ledger with this name. The file's name is a hash of it."""
     return folder / f"{sha256(f'head of {name}'.encode()).hexdigest()[:32]}.head"
 
 
@@ -159,6 +169,6 @@ _SELECT_SEAL = sql.union_all(
 
 
 def _read_seal(chain: Chain, entry: int) -> str | None:
-    """Return the seal of an entry of any table; None if no entry has this number."""
+    """Return the seal of an entry of any table of the ledger; None if no entry has this number."""
     seal = chain.connection.execute(_SELECT_SEAL, {"entry": entry}).scalars().first()
     return None if seal is None else str(seal)

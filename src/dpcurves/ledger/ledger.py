@@ -130,10 +130,14 @@ class Ledger:
 
     @classmethod
     def open_existing(cls, url: str, key: bytes | None = None) -> Ledger:
-        """Open the ledger at a URL; in contrast to `open`, create none if it is missing.
+        """Return the ledger at a URL; in contrast to `open`, none is created if it is missing.
+
+        Args:
+            url: URL of the database, such as ``sqlite:///budget.db``.
+            key: Secret key of at least 32 bytes; None: from the environment, or from the key file beside the ledger.
 
         Raises:
-            ValueError: as `open`, or no ledger exists at the URL.
+            ValueError: no ledger exists at the URL, it cannot be reached, or the key is not the ledger's.
         """
         storage = parse_storage_url(url)
         if not storage.exists():
@@ -148,6 +152,10 @@ class Ledger:
         """Open a ledger as `open` does, with connections that stay open between transactions.
 
         Meant for servers. A forked child process must not use it.
+
+        Args:
+            url: URL of the ledger, such as ``sqlite:///budget.db``.
+            key: Key that seals entries; None: as in `open`.
         """
         ledger = cls.open(url, key)
         return cls(parse_storage_url(url).open_persistent(), ledger._key, ledger._head_copy)
@@ -451,7 +459,14 @@ class Ledger:
         """
 
         def record_restore(chain: Chain) -> Book:
-            """Record the restore of an older copy, and return the book after it."""
+            """Record the restore of an older copy, and return the book after it.
+
+            Args:
+                chain: Open transaction of the ledger.
+
+            Raises:
+                InvalidArgument: the ledger is no older copy.
+            """
             try:
                 self._head_copy.require_not_older(chain)
             except InvalidArgument as error:
@@ -591,7 +606,14 @@ class Ledger:
         open_receipt = ExitStack()
 
         def find_known_grant(chain: Chain) -> tuple[balances.Balance, verification.Charge, Grant | None]:
-            """Return the balance, the checked charge, and the grant of a request that was charged before."""
+            """Return the balance, the checked charge, and the grant of a request that was charged before.
+
+            Args:
+                chain: Open transaction of the ledger.
+
+            Returns:
+                Balance of the account, the checked charge, and the earlier grant; None if the request is new.
+            """
             balance = balances.require_balance(chain, dataset)
             charge = verification.Charge(balance.account, loss, *question)
             charge.require_same_units(chain)
@@ -605,7 +627,14 @@ class Ledger:
             return balance, charge, grant
 
         def charge_account(chain: Chain) -> Charged:
-            """Do the checks and the charge inside the transaction; return the new or the earlier grant."""
+            """Do the checks and the charge inside the transaction; return the new or the earlier grant.
+
+            Args:
+                chain: Open transaction of the ledger.
+
+            Returns:
+                The grant, the balance after it, and whether it is new.
+            """
             balance, charge, grant = find_known_grant(chain)
             if grant is not None:
                 return Charged(grant, balance, is_new=False)
@@ -641,7 +670,7 @@ class Ledger:
         """
 
         def work_on_latest(connection: Connection) -> tuple[Result, Book]:
-            """Call `work` on the locked chain; return its result and the head row after its entries."""
+            """Call `work` on the locked chain; return its result, and the book after its entries."""
             chain = Chain(connection, self._key, lock_book(connection, self._key))
             if not may_be_older:
                 self._head_copy.require_not_older(chain)

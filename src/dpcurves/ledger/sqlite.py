@@ -99,7 +99,11 @@ class _QueuePosition:
 
     @classmethod
     def take_last(cls, path: Path) -> _QueuePosition | None:
-        """Take the last position, or return None on a system without locks on open files."""
+        """Join the queue of writers at its end, and return the position; None on a system without locks on open files.
+
+        Args:
+            path: Lock file of the queue.
+        """
         if not hasattr(fcntl, "F_OFD_SETLK"):
             return None
         position = cls(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
@@ -138,8 +142,10 @@ class _QueuePosition:
             os.close(self._file)
 
     def _claim_number(self) -> None:
-        """Lock the byte of the next free number and store the number after it. Raises `BlockingIOError` after
-        1000 attempts.
+        """Lock the byte of the next free queue number, and store the number after it for the next writer.
+
+        Raises:
+            BlockingIOError: 1000 numbers were taken by others meanwhile.
         """
         # Two writers that read the same number: one gets the lock, the other takes the next number.
         # 1000: attempts to claim a number before the writer gives up its place in the queue
@@ -278,7 +284,11 @@ class FileStorage:
         )
 
     def _flush_names(self) -> None:
-        """Flush the names of the ledger's folder to disk. Raises `InvalidArgument` if that fails."""
+        """Flush the names of the ledger's folder to disk, so that a new file survives a power failure.
+
+        Raises:
+            InvalidArgument: the system reports an error.
+        """
         try:
             flush_names(self._path.parent)
         except OSError as error:
@@ -305,7 +315,13 @@ class FileStorage:
         make_engine: Callable[[Connect], sql.Engine],
         connect_to_read: Callable[[Path], sqlite3.Connection] | None = None,
     ) -> chain.Database:
-        """Return the database at a path, with an engine that reads snapshots and one that writes alone."""
+        """Return the database at a path, with an engine that reads snapshots and one that writes alone.
+
+        Args:
+            path: The file.
+            make_engine: Function from a function that connects to a SQLAlchemy engine.
+            connect_to_read: Function that connects for reading; None: read-only, with SQLite's shared index.
+        """
         read_engine = make_engine(lambda: (connect_to_read or _connect_read_only)(path))
         write_engine = make_engine(lambda: _connect(_uri(path), path))
         return chain.Database(self._label, _begin_with(_AT_ONE_MOMENT, read_engine), _begin_with(_ALONE, write_engine))
@@ -422,7 +438,14 @@ def _begin_with(statement: str, engine: sql.Engine) -> sql.Engine:
 
 
 def _connect(uri: str, path: Path, first_statement: str = "") -> sqlite3.Connection:
-    """Open a connection that waits for locks, begins no transactions by itself, and makes commits wait for the disk."""
+    """Return an open connection that waits for locks, begins no transactions by itself, and makes commits wait for the
+    disk.
+
+    Args:
+        uri: URI of the file for SQLite.
+        path: Path of the file, to notice when it is moved.
+        first_statement: SQL that is run first; empty: none.
+    """
     # The identity is taken before opening: if another file takes the name meanwhile, the pool opens the path again.
     file = chain.file_identity(path)
     # isolation_level=None: the driver begins no transactions, which would be DEFERRED.
@@ -447,16 +470,26 @@ def _connect(uri: str, path: Path, first_statement: str = "") -> sqlite3.Connect
 
 
 def _connect_read_only(path: Path) -> sqlite3.Connection:
-    """Open a connection for reading. Raises `sqlite3.Error`."""
+    """Open a connection for reading.
+
+    Raises:
+        sqlite3.Error: the file cannot be opened.
+    """
     return _connect(_read_only_uri(path), path)
 
 
 def _connect_to_read(path: Path) -> sqlite3.Connection:
-    """Open a connection for one reading transaction, also on a full disk. Raises `sqlite3.Error`.
+    """Return an open connection for one reading transaction, which works also on a full disk.
 
     SQLite's log has an index in a file (``-shm``), which the first process makes anew. Without room for it nothing
     could be read. Then the index is made in memory, and the file stays locked until the connection is closed: that is
     why a connection which stays open must not be of this kind.
+
+    Args:
+        path: Path of the file.
+
+    Raises:
+        sqlite3.Error: the file cannot be opened.
     """
     try:
         return _connect_read_only(path)
@@ -531,8 +564,15 @@ class ServerStorage:
 
 
 def _make_server_engine(url: sql.URL, isolation: str, pool: Mapping[str, Any]) -> sql.Engine:
-    """Return an engine for a PostgreSQL server at this isolation level. Raises `InvalidArgument` if the driver is not
-    installed.
+    """Return a SQLAlchemy engine for a PostgreSQL server.
+
+    Args:
+        url: URL of the database.
+        isolation: Isolation level of transactions.
+        pool: Settings of the connection pool.
+
+    Raises:
+        InvalidArgument: the driver (psycopg) is not installed.
     """
     try:
         return sql.create_engine(
@@ -548,7 +588,12 @@ def _make_server_engine(url: sql.URL, isolation: str, pool: Mapping[str, Any]) -
 
 
 def _create_once(connection: sql.Connection, key: chain.Key) -> None:
-    """Create a ledger under a lock, unless another process created it meanwhile."""
+    """Create a ledger under a lock, unless another process created it meanwhile.
+
+    Args:
+        connection: Connection in a transaction.
+        key: Key that seals the first entry.
+    """
     # CREATE TABLE IF NOT EXISTS fails if two processes try at once. This lock ends with the transaction.
     connection.execute(sql.text("SELECT pg_advisory_xact_lock(:number)").bindparams(number=_FOUNDING))
     if not _has_ledger(connection):

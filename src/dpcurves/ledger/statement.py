@@ -1,16 +1,18 @@
-"""Privacy budget statements: the remaining budget of an analyst, and accounts with all of their charges.
+"""Statements of privacy budgets: an account with all of its charges, and what one analyst may still spend.
 
-An account holds the privacy budget of one data set. A grant is the ledger's entry of one paid question.
+An account holds the privacy budget of one data set. A grant is the ledger's row of one paid question. Three limits
+apply to an analyst: the cap of the dataset, which guarantees privacy; the allowance of a project, which divides the
+cap; and the allowance of the analyst, which divides that of the project.
 
-Three limits apply to an analyst. The cap of the dataset guarantees privacy. The allowance of a project divides the cap,
-and the allowance of an analyst divides that of the project.
+    statement_of              dataset -> `Statement`: spent and remaining budget, charges in order of time
+    require_member_balance    dataset, analyst -> `MemberBalance`: min(cap - spent, allowances - payments)
+    pay_from_allowances       pays a charge from both allowances, or refuses it
 
-    remaining = min(cap - spent, project's allowance - its payments, analyst's allowance - their payments)
+Amounts are whole billionths of epsilon or rho.
 
-A charge by a member is paid from all three in one transaction, or from none (`pay_from_allowances`). `statement_of`
-lists the charges of an account. Amounts are whole billionths of epsilon or rho.
-
-Formal guarantees: rows are sealed, and a row that was changed without the key is refused. No record is read.
+Formal guarantees: a charge by a member is paid from all three limits in one transaction, or from none, so no sum of
+charges exceeds a limit. Rows have a keyed hash, so a row that was changed without the key is refused. No record is
+read.
 """
 
 from __future__ import annotations
@@ -162,7 +164,11 @@ class Statement:
 
 
 def statement_of(chain: Chain, dataset: str) -> Statement:
-    """Return the statement of one account: spent and remaining budget, charges in order, allowances.
+    """Return the statement of one account: spent and remaining budget, charges in order of time, allowances.
+
+    Args:
+        chain: Open transaction of the ledger.
+        dataset: Name of the dataset.
 
     Raises:
         ValueError: the dataset has no account, or a row was changed without the key.

@@ -1,11 +1,16 @@
-"""Saved views of a data set: store their definitions in the privacy ledger, beside the account of the data set.
+"""Saved views: store and read the definitions of named filters in the privacy ledger, beside the account of a data set.
 
 A view is a named filter with derived columns, to which questions can refer. Its definition is a text. The ledger is a
-hash chain, that is a table in which each entry is sealed (authenticated by a keyed hash) together with the one before.
-A definition is such an entry. To change or remove a view, a further entry is appended. The last definition of a name
-is valid, an empty one removes the view, and earlier ones stay for auditors.
+hash chain: a table in which each entry has a keyed hash that covers the entry before.
 
-Formal guarantees: a definition that was changed, removed or inserted without the ledger's key is refused.
+    read_view_definitions    dataset -> last definition of each view, by name
+    append_view              dataset, change -> a further entry in the ledger
+
+Entries are only appended: the last definition of a name is valid, an empty one removes the view, and earlier ones stay
+for auditors.
+
+Formal guarantees: a definition that was changed, removed or inserted without the ledger's key is refused, because the
+keyed hashes no longer match.
 """
 
 from __future__ import annotations

@@ -1,16 +1,18 @@
-"""Continual release: store a stream's secret state between answers in the privacy ledger, so that no noise is drawn
-twice.
+"""Continual release: keep a stream's answers and secret state in the privacy ledger, so that no noise is drawn twice.
 
-The ledger is a hash chain of entries that account for spent privacy budget. A grant is the entry of one paid question.
-A stream is a question that is answered at time steps 1, 2, 3 and so on, under one grant. Its mechanism has a secret
-state, such as correlated noise. `store_time_steps` appends the answers of the next time steps and overwrites the state
-in one transaction. If two processes answer the same time step, the first writer wins, and the other gets its answer.
-The state is encrypted together with its time step and the end of the chain, so that the state of another time step or
-ledger is detected.
+A stream is a question that is answered at time steps 1, 2, 3 and so on, and paid once. Its mechanism has a secret
+state, such as correlated noise, which the next time step continues. The ledger is a hash chain of rows in a database; a
+grant is the row of one paid question.
 
-`store_notes` stores named texts (notes) of a grant once, such as the noisy sums of the tree nodes that were opened.
+    store_time_steps     answers by time step, state -> the stored answers
+    find_stream_state    grant -> last time step and state after it, or None
+    find_time_steps      grant, range of time steps -> answers by time step
+    store_notes          grant, integers by name -> the stored integers, such as noisy sums of tree nodes
 
-Formal guarantees: one grant shows one answer to a time step, and the state belongs to the last answer.
+Formal guarantees: one grant shows one answer to a time step, and the state belongs to the last answer. *Why*: answers
+and state are written in one transaction, and of two processes that answer the same time step the second gets the first
+one's answer. The state is encrypted together with its time step and the last hash of the chain, so that the state of
+another time step or ledger is detected.
 """
 
 from __future__ import annotations
@@ -121,7 +123,14 @@ def store_time_steps(chain: Chain, grant: Grant, time_steps: Mapping[int, str], 
 
 
 def find_stream_state(chain: Chain, grant: Grant) -> StreamState | None:
-    """Return the last answered time step with the state after it, or None if nothing was answered.
+    """Return the last answered time step of a stream with the state after it. SECRET.
+
+    Args:
+        chain: Open transaction of the ledger.
+        grant: The grant of the stream.
+
+    Returns:
+        The time step and the state; None if nothing was answered.
 
     Raises:
         ValueError: this ledger did not give the grant, or the stored state does not belong to the last answer.
@@ -165,10 +174,14 @@ def require_states(chain: Chain) -> None:
 
 
 def _require_consecutive(time_steps: Mapping[int, str]) -> int:
-    """Return the first time step.
+    """Check that time steps are consecutive numbers and that their answers can be stored; return the first time step.
+
+    Args:
+        time_steps: Answers, as texts, by time step.
 
     Raises:
-        InvalidArgument: the time steps are not consecutive, or an answer cannot be stored.
+        InvalidArgument: there is no time step; they are not consecutive or begin below 1; or an answer cannot be
+            stored.
     """
     first = next(iter(time_steps), 0)
     if first < FIRST_TIME_STEP or list(time_steps) != list(range(first, first + len(time_steps))):
@@ -191,7 +204,11 @@ _COUNT_ANSWERS = select(func.max(ANSWERS.c.round), func.count()).where(
 
 
 def _find_grant_row(chain: Chain, grant: Grant) -> RowMapping:
-    """Return the database row of a grant joined with its state.
+    """Return the database row of a grant, joined with its encrypted state in the column ``sealed``.
+
+    Args:
+        chain: Open transaction of the ledger.
+        grant: The grant of the stream.
 
     Raises:
         InvalidArgument: this ledger did not give the grant.
@@ -206,7 +223,15 @@ def _find_grant_row(chain: Chain, grant: Grant) -> RowMapping:
 
 
 def _open_sealed_state(chain: Chain, grant: Grant, row: RowMapping) -> _SealedState | None:
-    """SECRET: return the decrypted state of a grant's row, or None if it has none.
+    """SECRET: return the decrypted state of a stream, with the end of the chain when it was written.
+
+    Args:
+        chain: Open transaction of the ledger.
+        grant: The grant of the stream.
+        row: Row of `_find_grant_row`, whose column ``sealed`` is the encrypted state or null.
+
+    Returns:
+        The state, or None if the stream has none yet.
 
     Raises:
         InvalidArgument: the state belongs to another stream.
@@ -221,13 +246,13 @@ def _open_sealed_state(chain: Chain, grant: Grant, row: RowMapping) -> _SealedSt
 
 
 def _write_state(chain: Chain, grant: Grant, stored: _SealedState, *, is_new: bool) -> None:
-    """Encrypt the state of a stream with its time step and the end of the chain, and store it.
+    """Encrypt the state of a stream with its time step and the end of the chain, and write it to the database.
 
     Args:
-        chain: Open transaction of the ledger.
+        chain: Open writing transaction of the ledger.
         grant: The grant of the stream.
         stored: The state and the end of the chain.
-        is_new: If True, a row is inserted; else it is overwritten.
+        is_new: True: the stream's first state, which is inserted. False: the former state is overwritten.
     """
     state = stored.stream_state.state
     end = stored.end
@@ -243,7 +268,7 @@ def _write_state(chain: Chain, grant: Grant, stored: _SealedState, *, is_new: bo
 
 
 def _count_answers(chain: Chain, grant: Grant) -> tuple[int | None, int]:
-    """Return the last answered time step and the number of answers."""
+    """Return the last answered time step of a stream, None if there is none, and the number of its answers."""
     values = {"grant": grant.id, "part": TIME_STEP_PART}
     last, count = chain.connection.execute(_COUNT_ANSWERS, values).one()
     return last, count
@@ -252,8 +277,13 @@ def _count_answers(chain: Chain, grant: Grant) -> tuple[int | None, int]:
 def _require_no_answers(chain: Chain, grant: Grant, row: RowMapping) -> None:
     """Refuse a stream that has answers but no state, and a chain with missing rows.
 
+    Args:
+        chain: Open transaction of the ledger.
+        grant: The grant of the stream.
+        row: Row of `_find_grant_row`.
+
     Raises:
-        InvalidArgument: such an answer exists, or a row is missing.
+        InvalidArgument: the stream has an answer, or a row of the chain is missing.
     """
     require_unbroken(chain, Head(grant.id, str(row["mac"])))
     if _count_answers(chain, grant)[1]:
@@ -261,7 +291,12 @@ def _require_no_answers(chain: Chain, grant: Grant, row: RowMapping) -> None:
 
 
 def _read_answers(chain: Chain, grant: Grant, time_steps: range) -> dict[int, str]:
-    """Return the stored answers to these time steps, in order.
+    """Return the stored answers to these time steps by time step, in order.
+
+    Args:
+        chain: Open transaction of the ledger.
+        grant: The grant of the stream, which is not checked here.
+        time_steps: Consecutive numbers.
 
     Raises:
         InvalidArgument: an answer is missing, or was changed without the key.
@@ -280,7 +315,12 @@ def _read_answers(chain: Chain, grant: Grant, time_steps: range) -> dict[int, st
 
 
 def _make_tampering_error(grant: Grant, description: str) -> InvalidArgument:
-    """Return the error that the state of a grant's stream is as described."""
+    """Return, without raising it, the error that a stream's state is as described.
+
+    Args:
+        grant: The grant of the stream, whose request id the message names.
+        description: End of the sentence "the state of REQUEST is ...".
+    """
     return make_tampering_error(f"the state of {grant.request!r} is {description}")
 
 

@@ -192,7 +192,11 @@ class Charge:
             raise accounts.BudgetExceeded("delta", f"{price}; {left}")
 
     def enter_grant(self, chain: Chain) -> accounts.Grant:
-        """Append the charge to the ledger as a new entry; return its grant."""
+        """Append the charge to the ledger as a new entry; return its grant, which proves the payment.
+
+        Args:
+            chain: Open transaction of the ledger.
+        """
         entry = chain.append(
             GRANTS,
             request=self.request,
@@ -250,7 +254,12 @@ def _parse_loss(row: RowMapping) -> PrivacyLoss:
 
 @lru_cache(maxsize=256)
 def _parse_loss_columns(epsilon: str | None, rho: str) -> PrivacyLoss:
-    """Return the loss that two columns state. Grants of one ledger have few losses, each parsed once."""
+    """Return the loss that two columns state. Grants of one ledger have few losses, each parsed once.
+
+    Args:
+        epsilon: Epsilon as a fraction; None: the loss has rho alone.
+        rho: Text of rho, with delta behind it if there is one.
+    """
     exact_rho, delta = accounts.split_delta(rho)
     return PrivacyLoss(None if epsilon is None else Fraction(epsilon), Fraction(exact_rho), delta=delta)
 
@@ -283,7 +292,7 @@ def find_answer(chain: Chain, grant: accounts.Grant, round_number: int, part: in
 
 
 def store_answer(chain: Chain, grant: accounts.Grant, round_number: int, part: int, answer: str) -> str:
-    """Store an answer unless one is stored. Returns the stored answer.
+    """Store the answer to a round of a charged question unless one is stored; return the stored answer.
 
     Args:
         chain: Open transaction of the ledger.
@@ -292,12 +301,12 @@ def store_answer(chain: Chain, grant: accounts.Grant, round_number: int, part: i
         part: Number of the paid part of the grant, from 0.
         answer: The answer as text.
 
-    Formal guarantees: a grant has one answer to a round. An answer is an entry after its grant. If no answer is stored,
-    the chain is verified from the grant to its end, because a removed entry could have been the answer.
-
     Raises:
         ValueError: this ledger did not give the grant, the round or part is negative, the answer cannot be stored, or
             an entry after the grant was removed or changed without the key.
+
+    Formal guarantees: a grant has one answer to a round. An answer is an entry after its grant. If no answer is stored,
+    the chain is verified from the grant to its end, because a removed entry could have been the answer.
     """
     accounts.require_text("answer", answer)
     if round_number < 0 or part < 0:
@@ -398,7 +407,7 @@ class Head:
 
     @classmethod
     def parse(cls, text: str) -> Head:
-        """Parse a printed head.
+        """Return the head of a ledger's chain (number of entries and hash of the last one) from its printed form.
 
         Raises:
             ValueError: the text is not a head.
@@ -501,7 +510,15 @@ def require_path_to_end(chain: Chain, after: Head) -> None:
 
 
 def _require_equal_sums(spending: Spending, total: int) -> None:
-    """Refuse a spent amount that differs from the sum of payments (billionths). Raises `InvalidArgument`."""
+    """Refuse a spent amount that differs from the sum of payments.
+
+    Args:
+        spending: Stored spending.
+        total: Sum of the payments, in billionths.
+
+    Raises:
+        InvalidArgument: they differ, so the ledger was changed without the key.
+    """
     if total != spending.spent.billionths:
         raise make_tampering_error(spending.mismatch_message)
 
@@ -517,8 +534,14 @@ class _ChainWalk:
         self._compare_head()
 
     def step(self, entry: _Entry) -> None:
-        """Check that an entry has the next number and a valid seal after the previous entry, and move to it. Raises
-        `InvalidArgument`.
+        """Check that an entry has the next number and a valid seal (message authentication code) after the previous
+        entry, and move to it.
+
+        Args:
+            entry: The next entry.
+
+        Raises:
+            InvalidArgument: entries were removed, inserted or changed without the key.
         """
         number = self.here.entries + 1
         row = entry.row
@@ -557,7 +580,11 @@ class _ChainWalk:
             )
 
     def _compare_head(self) -> None:
-        """Refuse the present row if the stored head names its number with another seal. Raises `InvalidArgument`."""
+        """Refuse the present row if the stored head names its number with another seal.
+
+        Raises:
+            InvalidArgument: the seals differ, so the ledger was changed without the key.
+        """
         if self._kept is not None and self._kept.entries == self.here.entries and self._kept != self.here:
             raise make_tampering_error(f"row {self.here.entries} has another seal than when its head was stored")
 
@@ -579,8 +606,15 @@ def _read_in_order(chain: Chain, after: int) -> Iterator[_Entry]:
 
 
 def _read_table(chain: Chain, table: Table, after: int) -> Iterator[_Entry]:
-    """Yield the entries of one table with numbers above `after`, in order, a few rows per query. Raises
-    `InvalidArgument` for a row without a number.
+    """Yield the entries of one table in order of their numbers, a few rows per query.
+
+    Args:
+        chain: Open transaction of the ledger.
+        table: SQL table.
+        after: Number after which entries are read.
+
+    Raises:
+        InvalidArgument: a row has lost its number.
     """
     first, later = _select_in_order(table)
     query = later if after else first

@@ -227,7 +227,10 @@ ANSWERED_BY: Mapping[str, str] = {
     "TreePartitionQuery": "thresholds:PrivTree",
     "WaveletQuery": "wavelets:Privelet",
 }
-"""File and class of the only mechanism for a type of query, imported when needed."""
+"""File and class of the only mechanism for a type of query, by the name of the query's class. The file is imported when
+it
+is needed.
+"""
 
 
 def _find_only_mechanism(query: Query) -> Mechanism | LazyMechanism | None:
@@ -238,7 +241,11 @@ def _find_only_mechanism(query: Query) -> Mechanism | LazyMechanism | None:
 
 @lru_cache
 def _import_mechanism(location: str) -> Mechanism | LazyMechanism:
-    """Import the file of a mechanism and return an instance; `location` is ``"file:Class"`` as in `ANSWERED_BY`."""
+    """Import the file of a mechanism and return an instance of its class.
+
+    Args:
+        location: File and class as ``"file:Class"``, a value of `ANSWERED_BY`.
+    """
     file, _, name = location.partition(":")
     return cast("Mechanism | LazyMechanism", getattr(import_module(f".{file}", __package__), name)())
 
@@ -248,6 +255,12 @@ def _is_rough(query: CountQuery, loss: PrivacyLoss, adjacency: Adjacency, tuning
 
     That is so for Gaussian noise on prefixes of one row whose cells are unlike their neighbours, or are known to hold
     more records on average than the variance of their noise, times `Tuning.dense`.
+
+    Args:
+        query: Counts that are read as prefixes.
+        loss: Privacy budget of the query.
+        adjacency: Neighbouring relation; replace-one makes the number of records public.
+        tuning: The factor `dense`.
     """
     # `SquareRoot` is tried up to 2**16 cells: its convolutions are quick up to this length.
     if query.hint is Hint.SPREAD or loss.is_pure or loss.rho == 0 or query.rows > 1 or query.cells > 2**16:
@@ -303,6 +316,12 @@ def _choose_prefix_mechanism(
     The search over widths stops where narrower intervals cannot be better, because they have more noise: a tree without
     its finest level gives that level's budget to the others and so has less noise. If nearly all counts are exact,
     single cells are preferred: see `Tuning.exact_variance`.
+
+    Args:
+        query: Counts that are read as prefixes.
+        loss: Privacy budget of the query.
+        adjacency: Neighbouring relation of the guarantee.
+        tuning: Numbers that steer the choice.
     """
     mechanism: LinearMechanism = FlatHistogram()
     least_error = inf
@@ -328,7 +347,13 @@ def _choose_prefix_mechanism(
 
 
 def _list_interval_widths(query: CountQuery, adjacency: Adjacency, unevenness: float) -> list[tuple[int, float]]:
-    """Return candidate widths of intervals, increasing, with their resolution errors."""
+    """Return candidate widths of intervals in cells, increasing, each with its `resolution_error` in squared records.
+
+    Args:
+        query: Counts that are read as prefixes. Widths above 1 need the hint that records are spread.
+        adjacency: Neighbouring relation. Widths above 1 need replace-one, where the number of units is public.
+        unevenness: Ratio of the squared deviations of real records to those of uniformly random records.
+    """
     axis = query.axes[-1]
     if query.hint is not Hint.SPREAD or not isinstance(adjacency, ReplaceOne):
         return [(1, 0.0)]

@@ -1,6 +1,4 @@
-"""Interfaces and base class of the mechanisms: how noise is planned from public facts and added to exact counts.
-
-A mechanism works in two steps.
+"""Interfaces of privacy mechanisms: noise is planned from public facts, then added to the exact answer of a query.
 
     plan(query, loss, adjacency)       public: chooses the noise and predicts the error; reads no records
     run(table, plan, randomness)       SECRET: adds one sample of the noise to the exact table
@@ -9,8 +7,8 @@ A mechanism works in two steps.
 are charged once and answered in parts; it stores the noisy sums that later parts reuse. `QueryMechanism` is the base
 class of most mechanisms. It refuses queries of other types before it plans anything.
 
-Formal guarantees: `run` is differentially private with loss ``plan.loss`` under the adjacency ``plan.adjacency``.
-`plan` is a pure function of its public arguments, so planning costs no budget.
+Formal guarantees: `run` is differentially private with loss ``plan.loss`` under the adjacency ``plan.adjacency``; each
+mechanism proves that for its noise. `plan` is a pure function of its public arguments, so planning costs no budget.
 """
 
 from __future__ import annotations
@@ -28,10 +26,14 @@ from ..privacy import Adjacency, PrivacyLoss
 from ..queries import Query
 
 ExactTable = NDArray[np.int64] | NDArray[np.object_]
-"""The flat table of a query, missing cell last: 64-bit integers, or Python integers if these could overflow."""
+"""The flat array of a query's exact integers, missing cell last: of 64 bits, or Python integers if these could
+overflow.
+"""
 
 Counter = Callable[[tuple[int, ...]], Sequence[int]]
-"""SECRET: exact numbers of records in the first slots, one per given length, then the number of missing records."""
+"""SECRET. Function from lengths of prefixes to exact numbers of records: those in the first slots (cells in order), one
+number per length, then the number of missing records.
+"""
 
 
 @runtime_checkable
@@ -147,6 +149,11 @@ class QueryMechanism:
 
     def _plan(self, query: Any, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
         """Return the plan for a query of an accepted type. Each mechanism overrides this method.
+
+        Args:
+            query: A query that `accepts_query` accepts.
+            loss: Privacy budget of this query.
+            adjacency: Neighbouring relation of the guarantee, with the contribution bound of a unit.
 
         Raises:
             UnsupportedQuery: the loss is too small for this query.

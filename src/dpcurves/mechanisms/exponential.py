@@ -130,6 +130,11 @@ def window_deviations(counts: IntArray) -> Penalties:
 def _merge_block_orders(padded: IntArray, order: Places, length: int) -> Places:
     """SECRET: return the positions in each block, sorted by count, ties by position, by merging its two sorted
     halves.
+
+    Args:
+        padded: Counts of cells, padded to whole blocks.
+        order: Positions in each half block, sorted by count.
+        length: Cells of a block.
     """
     half = length // 2
     merged = np.empty(len(padded), dtype=np.int32)
@@ -156,6 +161,14 @@ def _unlink_cells(padded: IntArray, order: Places, length: int) -> tuple[IntArra
 
     Inserting the cells again, first cell first, finds the neighbours of each cell where it was removed, without a
     search. The last entry of a block is the end of its list and larger than all counts.
+
+    Args:
+        padded: Counts of cells, padded to whole blocks.
+        order: Positions in each block, sorted by count.
+        length: Cells of a block.
+
+    Returns:
+        Counts, next cells and previous cells, (blocks, length + 1) each.
     """
     blocks = len(padded) // length
     values = np.empty((blocks, length + 1), dtype=np.int64)
@@ -186,6 +199,12 @@ def _sum_lower_halves(values: IntArray, after: Places, before: Places, power: in
     2014): it contains the end of one block and the start of the next. In each of both blocks, even ones first, `mark`
     is the first cell that is not among the smaller half, and `small` counts the cells before it; `low` is the sum of
     the smaller half.
+
+    Args:
+        values: Counts by block, (blocks, length + 1).
+        after, before: Next and previous cells as `_unlink_cells` left them; changed.
+        power: Logarithm to base 2 of the window's cells.
+        cells: Number of cells.
     """
     length = 1 << power
     half = 1 << power >> 1
@@ -256,6 +275,11 @@ class ExponentialPartition(QueryMechanism):
 
     def _plan(self, query: IntervalPartitionQuery, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
         """Return a plan whose example partition has one interval per cell.
+
+        Args:
+            query: Cells that are divided into intervals.
+            loss: Privacy loss of the query.
+            adjacency: Neighbouring data sets.
 
         Raises:
             UnsupportedQuery: the loss leaves no positive rate after rounding errors are paid for.
@@ -343,6 +367,11 @@ class ExponentialQuantiles(QueryMechanism):
     def _plan(self, query: QuantileCutsQuery, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
         """Return a plan whose example cuts are evenly spaced edges.
 
+        Args:
+            query: Axis, and the number of pieces.
+            loss: Privacy loss of the query.
+            adjacency: Neighbouring data sets.
+
         Raises:
             UnsupportedQuery: there are fewer than 2 pieces, several axes or an axis of categories, or the loss is zero.
         """
@@ -359,7 +388,7 @@ class ExponentialQuantiles(QueryMechanism):
         )
 
     def run(self, table: ExactTable, plan: Plan, randomness: Randomness) -> tuple[int, ...]:
-        """Return the edge numbers of ``pieces - 1`` sampled cuts, in nondecreasing order.
+        """Return the indices of the edges at ``pieces - 1`` private quantiles, in nondecreasing order.
 
         Args:
             table: SECRET. Exact counts of the cells of the axis, missing records last, of shape ``(cells + 1,)``.
@@ -459,6 +488,11 @@ class ExponentialWorstBox(QueryMechanism):
 
     def _plan(self, query: WorstBoxQuery, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
         """Return a plan whose example choice is box 0.
+
+        Args:
+            query: Boxes, one of which is chosen.
+            loss: Privacy loss of the query.
+            adjacency: Neighbouring data sets.
 
         Raises:
             UnsupportedQuery: the loss is zero.

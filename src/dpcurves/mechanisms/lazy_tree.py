@@ -1,17 +1,16 @@
-"""Prefix counts on a grid of any size, with the noise of a binary tree that is sampled only where it is read.
+"""Binary tree mechanism that samples noise only where it is read: noisy prefix counts on a grid of any size.
 
-Use it for thresholds that arrive one by one: the first count pays for all later ones. The class is `LazyTree`. The
-method is a variant of the binary mechanism, also called tree aggregation.
-
-The slots of the grid are the leaves of a binary tree of depth L. The count of the first t slots is a sum over the
-blocks that contain slot t, one for each level of the tree:
+Use it for thresholds that arrive one by one: the first count pays for all later ones. The class is `LazyTree`; the
+mechanism is also called tree aggregation. The slots of a grid are its cells in order, with those for outside values.
+They are the leaves of a binary tree of depth L, and a block is a node of the tree. The count of the first t slots is a
+sum over one block per level:
 
     noisy(t) = sum_b (records_b + z_b) = exact(t) + sum_b z_b
 
-Here ``records_b`` is a signed count of records (`signed_blocks`), and ``z_b`` is the noise of the block. It is sampled
+Here ``records_b`` is a signed count of records (`signed_blocks`), and ``z_b`` is the noise of block b. It is sampled
 when the block is first read, and the noisy sum is stored from then on. A record is in the counts of at most
-``L // 2 + 1`` blocks, against L + 1 in the binary mechanism. The reason: distances are written with digits -1, 0 and 1,
-of which no two neighbours are nonzero.
+``L // 2 + 1`` blocks, against L + 1 in the usual binary mechanism, because distances are written with digits -1, 0 and
+1, of which no two neighbours are nonzero.
 
 Formal guarantees: all prefix counts together lose at most the plan's loss, even if each prefix is chosen after seeing
 the earlier counts. Proof idea: adding or removing a record equals a shift of at most ``L // 2 + 1`` noises by 1; moving
@@ -47,56 +46,6 @@ from ..queries import PrefixQuery
 from .base import Counter, QueryMechanism
 from .linear import calibrate_to_budget, record_budget, require_positive_loss, sample_noise
 
-# The records of a dyadic block are chosen so that the blocks on a path add up to the count of a prefix.
-#
-# Take the endpoints of blocks as points 0, ..., 2**L, and each block as an edge between its two endpoints. The signed
-# sum of the blocks along a walk, added rightwards and subtracted leftwards, contains the positions between its two
-# endpoints once, and no others. All walks here lead to one point, home: ``2**(levels - 1)``, where blocks have the
-# levels below `levels`, of which there are L or L + 1. From a point the walk removes the digits of its distance from
-# home, the lowest first, in the form with digits -1, 0 and 1 in which no two neighbours are both nonzero (Reitwiesner
-# 1960). A record in cell c counts for the positions from c to the end: for the walk from c to home, and, if home is not
-# the last point, for one step from home to the last point.
-#
-# The next step of a walk depends on its present point alone, so walks form a tree. A distance from home is at most
-# ``2**(levels - 1)``, and has at most ``ceil(levels / 2)`` nonzero digits.
-
-
-class SignedBlock(NamedTuple):
-    """The records in the cells from `low` to before `high`, added (1) or subtracted (-1)."""
-
-    sign: int
-    low: int
-    high: int
-
-
-def signed_blocks(cells: int, levels: int, block: Block) -> tuple[SignedBlock, ...]:
-    """Return the records that a block contains, with signs; half of the blocks contain none.
-
-    The walk of cell c takes a step of level l from the odd multiple x of ``2**l`` (relative to home) to a multiple of
-    ``2**(l + 2)``, or ends at home with it. It reached x by digits below l - 1, which add up to at most ``2**l / 3``.
-
-    Formal guarantees: over the blocks of a path (`PathSums.blocks_on_path`) the records add up to those in the first t
-    cells. A record is in the terms of at most ``depth // 2 + 1`` blocks, where ``2**depth`` is the least power of two
-    not below `cells`. Terms of a record in one cell and in another differ in at most `levels` blocks, rounded up to an
-    even number. No difference exceeds 1.
-
-    >>> signed_blocks(cells=16, levels=4, block=(2, 1))
-    (SignedBlock(sign=1, low=3, high=6),)
-    """
-    level, number = block
-    home = 1 << (levels - 1)
-    left_point = number - (home >> level)
-    digit_reach = (1 << level) // 3
-    odd, even = (left_point, left_point + 1) if left_point % 2 else (left_point + 1, left_point)
-    terms = []
-    if even % 4 == 0:
-        point = home + (odd << level)
-        terms.append(SignedBlock(even - odd, max(point - digit_reach, 0), min(point + digit_reach + 1, cells)))
-    if level == levels - 1 and number == 1:
-        terms.append(SignedBlock(1, 0, cells))  # home is not the last point
-    return tuple(term for term in terms if term.low < term.high)
-
-
 MISSING = "missing"
 """Name of the count of missing records in a memory."""
 
@@ -131,8 +80,15 @@ class LazyTree(QueryMechanism):
     noise_sampler: Callable[[Noise, int, Randomness], NDArray[np.int64]] = sample_noise
 
     def _plan(self, query: PrefixQuery, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
-        """Return a plan with the noise of `path_distribution`; its error is the standard deviation of a count, in
-        records.
+        """Return a plan whose error is the standard deviation of one prefix count, in records.
+
+        Args:
+            query: Prefix lengths on the grid.
+            loss: Privacy loss of all counts under one charge.
+            adjacency: Neighbouring relation, with the contribution bound.
+
+        Raises:
+            UnsupportedQuery: the loss is zero, or no sampler has that much noise.
         """
         distribution = path_distribution(query, loss, adjacency)
         name = f"noise path through {distribution.levels} levels"
@@ -166,7 +122,15 @@ class LazyTree(QueryMechanism):
     def _sum_new_blocks(
         self, distribution: PathSums, blocks: dict[str, Block], count: Counter, randomness: Randomness
     ) -> dict[str, int]:
-        """SECRET: return a noisy sum for each new block, and for the missing cell if it is released, by name."""
+        """SECRET: return a noisy sum for each new block by name, and for the count of missing records if it is
+        released.
+
+        Args:
+            distribution: Noise distributions of the blocks and of the missing count.
+            blocks: New blocks by name.
+            count: Function of prefix lengths, in slots, that returns exact numbers of records, the missing ones last.
+            randomness: Source of random bits.
+        """
         terms = {name: signed_blocks(distribution.cells, distribution.levels, block) for name, block in blocks.items()}
         edges = sorted(
             {edge for block_terms in terms.values() for term in block_terms for edge in (term.low, term.high)}
@@ -180,6 +144,61 @@ class LazyTree(QueryMechanism):
         if distribution.missing is not None:
             noisy[MISSING] = missing + int(self.noise_sampler(distribution.missing, 1, randomness)[0])
         return noisy
+
+
+class SignedBlock(NamedTuple):
+    """The records in the cells from `low` to before `high`, added (sign 1) or subtracted (sign -1)."""
+
+    sign: int
+    low: int
+    high: int
+
+
+def signed_blocks(cells: int, levels: int, block: Block) -> tuple[SignedBlock, ...]:
+    """Return the records that a block of the tree contains, with signs; half of the blocks contain none.
+
+    The records of a block are chosen so that the blocks on a path add up to the count of a prefix. Take the bounds of
+    cells as points 0, ..., 2**L, and a block as an edge between its two endpoints. The signed sum of the blocks along a
+    walk over these edges, added rightwards and subtracted leftwards, contains the cells between its two ends once, and
+    no others. All walks lead to one point, *home*: ``2**(levels - 1)``. From a point the walk removes the digits of its
+    distance from home, the lowest first, in the form with digits -1, 0 and 1 in which no two neighbours are both
+    nonzero (Reitwiesner 1960). A record in cell c counts for the cells from c to the end: for the walk from c to home,
+    and, if home is not the last point, for one step from home to the last point.
+
+    The next step of a walk depends on its present point alone, so walks form a tree, and a block contains the records
+    of a range of cells: the walk of cell c takes a step of level l from the odd multiple x of ``2**l`` (relative to
+    home) to a multiple of ``2**(l + 2)``, or ends at home with it. It reached x by digits below l - 1, which add up to
+    at most ``2**l / 3``.
+
+    Formal guarantees: over the blocks of a path (`PathSums.blocks_on_path`) the records add up to those in the first t
+    cells. A record is in the terms of at most ``depth // 2 + 1`` blocks, where ``2**depth`` is the least power of two
+    not below `cells`: a distance from home is at most ``2**(levels - 1)``, and has at most ``ceil(levels / 2)`` nonzero
+    digits. Terms of a record in one cell and in another differ in at most `levels` blocks, rounded up to an even
+    number. No difference exceeds 1.
+
+    Args:
+        cells: Number of cells of the grid.
+        levels: Number of levels of blocks: L or L + 1.
+        block: Level, from 0 for single cells, and index of the block within the level, from 0.
+
+    Returns:
+        At most two ranges of cells with signs; empty if the block contains no records.
+
+    >>> signed_blocks(cells=16, levels=4, block=(2, 1))
+    (SignedBlock(sign=1, low=3, high=6),)
+    """
+    level, number = block
+    home = 1 << (levels - 1)
+    left_point = number - (home >> level)
+    digit_reach = (1 << level) // 3
+    odd, even = (left_point, left_point + 1) if left_point % 2 else (left_point + 1, left_point)
+    terms = []
+    if even % 4 == 0:
+        point = home + (odd << level)
+        terms.append(SignedBlock(even - odd, max(point - digit_reach, 0), min(point + digit_reach + 1, cells)))
+    if level == levels - 1 and number == 1:
+        terms.append(SignedBlock(1, 0, cells))  # home is not the last point
+    return tuple(term for term in terms if term.low < term.high)
 
 
 def path_distribution(query: PrefixQuery, loss: PrivacyLoss, adjacency: Adjacency) -> PathSums:
@@ -214,6 +233,11 @@ def path_distribution(query: PrefixQuery, loss: PrivacyLoss, adjacency: Adjacenc
 
     Rows of a table are concatenated. A record has one slot in all rows, so changing its row is a move as any other.
 
+    Args:
+        query: Prefix lengths on the grid.
+        loss: Privacy loss of all counts under one charge, pure or zero-concentrated.
+        adjacency: Neighbouring relation, with the contribution bound k of a unit.
+
     Raises:
         UnsupportedQuery: the loss is zero, or no sampler has that much noise.
     """
@@ -245,10 +269,10 @@ def _block_name(block: Block) -> str:
 
 
 def _sum_signed_blocks(terms: Sequence[SignedBlock], below: dict[int, int]) -> int:
-    """SECRET: return the signed sum of the records in these terms.
+    """SECRET: return the signed sum of the exact numbers of records in some ranges of slots.
 
     Args:
         terms: Ranges of slots, each with its sign.
-        below: Exact number of records below each edge of the terms.
+        below: Exact number of records below each edge of the ranges.
     """
     return sum(term.sign * (below[term.high] - below[term.low]) for term in terms)

@@ -151,6 +151,11 @@ def calibrate_noise(query: Query, loss: PrivacyLoss, adjacency: Adjacency) -> No
 def _calibrate_to_distances(distance: Fraction, squared: Fraction, loss: PrivacyLoss) -> Noise:
     """Return the least noise for values of neighbours at this L1 and squared L2 distance.
 
+    Args:
+        distance: L1 distance of the values.
+        squared: Squared L2 distance of the values.
+        loss: Privacy loss, whose kind decides the family of the noise.
+
     Raises:
         UnsupportedQuery: the loss is zero, or no sampler has that much noise.
     """
@@ -375,6 +380,11 @@ class FlatHistogram(FixedWidthMechanism):
     def _plan(self, query: CountQuery | SumQuery | WeightedQuery, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
         """Return a plan of one noisy count per interval of `width` cells.
 
+        Args:
+            query: Cells to count, or to add values or weights in.
+            loss: Privacy loss of the query.
+            adjacency: Neighbouring data sets.
+
         Raises:
             UnsupportedQuery: the query asks for cells, and the width is above 1.
         """
@@ -405,7 +415,13 @@ class TreeSums(FixedWidthMechanism, PrefixMechanism):
     display_name = "a tree of intervals"
 
     def _plan(self, query: CountQuery | WeightQuery, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
-        """Return a plan with the tree of `find_best_shape`, which depends on the exact noise if that is very small."""
+        """Return a plan with the tree of `find_best_shape`, which depends on the exact noise if that is very small.
+
+        Args:
+            query: Cells to count, or to sum weights in.
+            loss: Privacy loss of the query.
+            adjacency: Neighbouring data sets, with the public number of records if there is one.
+        """
         family = Family.from_loss(loss)
         total_is_public = adjacency.public_record_count is not None
         single_level = calibrate_noise(query, loss, adjacency) if loss.is_pure else None
@@ -433,7 +449,13 @@ class PartitionSums(LinearMechanism):
     refusal_template = "{called} answers a query that names its intervals, and nothing else"
 
     def _plan(self, query: PartitionQuery, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
-        """Return a plan that counts the query's own tilings, with equal budget fractions."""
+        """Return a plan that counts the query's own tilings, with equal budget fractions.
+
+        Args:
+            query: Query with nested tilings of its cells.
+            loss: Privacy loss of the query.
+            adjacency: Neighbouring data sets.
+        """
         depth = len(query.tilings)
         distribution = tiling_distribution(query, query.tilings, (Fraction(1, depth),) * depth, loss, adjacency)
         *coarser, finest = (str(len(tiling)) for tiling in query.tilings)
@@ -459,6 +481,11 @@ class RegionSums(LinearMechanism):
     def _plan(self, query: RegionQuery, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
         """Return a plan that counts the query's regions, for prefixes in a tree over the regions.
 
+        Args:
+            query: Query with tilings of a table into regions.
+            loss: Privacy loss of the query.
+            adjacency: Neighbouring data sets.
+
         Raises:
             UnsupportedQuery: the loss is zero.
         """
@@ -479,7 +506,16 @@ class RegionSums(LinearMechanism):
 def _build_region_tree(
     regions: Places, loss: PrivacyLoss, adjacency: Adjacency
 ) -> tuple[tuple[Places, ...], tuple[Fraction, ...]]:
-    """Group regions into a tree, from coarse to fine; return the tilings and their budget fractions."""
+    """Group regions into a tree, from coarse to fine; return the tilings and their budget fractions.
+
+    Args:
+        regions: First cells of the regions, in order.
+        loss: Privacy loss of the query.
+        adjacency: Add-remove or replace-one.
+
+    Returns:
+        Tilings from coarse to fine, each by the first cells of its regions; and a budget fraction for each.
+    """
     # Rounding to a power of two limits the number of optimised shapes: optimising takes longer than a release.
     leaves = 1 << (len(regions) - 1).bit_length()
     shape = find_best_shape(
@@ -510,7 +546,13 @@ class SubsetCounts(LinearMechanism):
     display_name = "counts of subsets"
 
     def _plan(self, query: SubsetQuery, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
-        """Return a plan of one noisy number: how many subsets confirm the claim."""
+        """Return a plan of one noisy number: how many subsets confirm the claim.
+
+        Args:
+            query: Claim about subsets of the records.
+            loss: Privacy loss of the query.
+            adjacency: Neighbouring data sets.
+        """
         distance = Fraction(count_sensitivity(adjacency))
         noise = _calibrate_to_distances(distance, distance**2, loss)
         distribution = IntervalSums(1, 1, (Tier((0,), noise),), None)

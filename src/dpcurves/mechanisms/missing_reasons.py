@@ -1,15 +1,17 @@
-"""Noisy counts of the reasons why records are missing, paid with part of the budget of their total.
+"""Noisy counts of why records are missing (empty field, unreadable number, ...), at no further privacy loss.
 
-A missing record has exactly one reason (`data.missing`). Plans already release the total number of missing records.
-`add_reasons` splits its budget in two, with the fraction w = `REASONS_FRACTION`:
+A record is missing from a question if it has no usable value; each missing record has one reason (`data.missing`). A
+plan already releases the total number of missing records. `add_reasons` takes such a plan and returns one that also
+counts them by reason; `add_noise_to_reasons` adds the planned noise. The budget p of the total is split in two, with
+the fraction w = `REASONS_FRACTION`:
 
     total of missing records    budget (1 - w) * p
     count of each reason        budget w * p
 
-where p is the budget of the total without reasons: 1 / scale for Laplace noise, 1 / (2 * variance) for Gaussian noise.
-A missing record changes the total by 1 and one reason by 1, so it loses p as before.
+For Laplace noise p is 1 / scale, for Gaussian noise 1 / (2 * variance).
 
-Formal guarantees: the loss of the plan does not change. `add_reasons` has the proof.
+Formal guarantees: the loss of the plan does not change, because a missing record changes the total by 1 and one reason
+by 1, so it costs p as before. `add_reasons` has the proof for all neighbouring tables.
 
 >>> 1 / (1 - REASONS_FRACTION), 1 / REASONS_FRACTION  # factors of the Laplace scales of the total, and of a reason
 (Fraction(8, 7), Fraction(8, 1))
@@ -34,21 +36,32 @@ The noise scale of that count increases by 1/7, and the noise scale of a reason 
 
 
 def add_reasons(plan: Plan) -> Plan:
-    """Return a plan that also counts missing records by reason, at the same loss; the plan itself if it cannot.
+    """Return a plan that also counts missing records by reason, at the same privacy loss.
 
     Formal guarantees: all values together lose at most ``plan.loss`` under ``plan.adjacency``. The reasons partition
     the missing cell: each missing record has one. Let a record that enters or leaves the missing cell cost p there, by
-    the proof of the plan (for Laplace noise of scale b, ``p = 1 / b``; for Gaussian noise of variance parameter v,
-    ``p = 1 / (2 v)``, with squared distances). With a fraction w for the reasons, the total of the missing cell has
-    noise of budget ``(1 - w) p``, and each reason noise of budget ``w p``. *A missing record that is added or removed,
-    or a record that moves between the missing cell and others*: it changes the total by 1 and one reason by 1, and
-    costs ``(1 - w) p + w p = p`` as before. *A missing record that is replaced by another missing one*: the total does
-    not change, and two reasons change by 1 each, which costs ``2 w p``: at most p for ``w <= 1/2``. *Several records of
-    a unit*: L1 distances add up, so pure losses do. For Gaussian noise let a unit change the total by m and the reasons
-    by the vector r, whose entries add up to m. Cells d and reasons r together are a partition of all records, as cells
-    and total are; if noise is calibrated to the squared L2 distance of any partition (`linear.tiling_distribution`),
-    ``(1 - w) (|d|**2 + m**2) + w (|d|**2 + |r|**2)`` is at most that distance. If it is calibrated record by record
-    (`wavelets`), K records change values by at most K times the longest change of one record, which costs as above.
+    the proof of the plan: for Laplace noise of scale b, ``p = 1 / b``; for Gaussian noise of variance parameter v,
+    ``p = 1 / (2 v)``, with squared distances. The total gets noise of budget ``(1 - w) p``, each reason noise of budget
+    ``w p``.
+
+    - *A missing record is added or removed, or a record moves between the missing cell and others*: it changes the
+      total by 1 and one reason by 1, and costs ``(1 - w) p + w p = p`` as before.
+    - *A missing record is replaced by another missing one*: the total does not change, and two reasons change by 1
+      each, which costs ``2 w p``: at most p for ``w <= 1/2``.
+    - *Several records of a unit, Laplace noise*: L1 distances add up, so pure losses do.
+    - *Several records of a unit, Gaussian noise*: let the unit change the cells by the vector d, the total by m and the
+      reasons by the vector r, whose entries add up to m. Cells and reasons together are a partition of all records, as
+      cells and total are. If noise is calibrated to the squared L2 distance of any partition
+      (`linear.tiling_distribution`), ``(1 - w) (|d|**2 + m**2) + w (|d|**2 + |r|**2)`` is at most that distance. If it
+      is calibrated record by record (`wavelets`), K records change values by at most K times the longest change of one
+      record, which costs as above.
+
+    Args:
+        plan: Plan of a query that counts records by columns.
+
+    Returns:
+        A plan whose ``reasons`` is the noise of each count; the plan itself if its query counts no missing records by
+        column, or its noise cannot be split.
     """
     distribution = plan.distribution
     if not distribution.splits_missing or distribution.missing is None or not _has_countable_columns(plan.query):
@@ -62,7 +75,7 @@ def add_reasons(plan: Plan) -> Plan:
 
 
 def add_noise_to_reasons(counts: IntArray, plan: Plan, randomness: Randomness) -> tuple[int, ...]:
-    """SECRET counts in, noisy counts out: add noise to the count of each reason.
+    """Return noisy counts of missing records by reason, given the exact (SECRET) counts.
 
     Args:
         counts: SECRET. Number of missing values of each reason, of shape ``(reasons,)``.

@@ -224,6 +224,11 @@ class ThresholdedCategories(QueryMechanism):
     def _plan(self, query: PartitionSelectionQuery, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
         """Return a plan with the threshold in its name.
 
+        Args:
+            query: Column whose categories are found.
+            loss: Privacy loss, with a delta.
+            adjacency: Neighbouring data sets.
+
         Raises:
             UnsupportedQuery: the loss has no delta, or no epsilon or rho; or the threshold would exceed ten million.
         """
@@ -322,8 +327,14 @@ class FalseSelectionDistribution:
     threshold: int
 
     def weights(self, bits: int) -> tuple[list[Bracket], int]:
-        """Return bounds of the weights of 0, 1, ... names, down to about ``2**-bits``, and a bound of the sum of the
-        others.
+        """Return the distribution of the number of absent names that noise alone selects, as bounds for exact sampling.
+
+        Args:
+            bits: Number of binary digits of the weights.
+
+        Returns:
+            Lower and upper bounds of the weights of 0, 1, ... names, in units of ``2**-bits``, down to about one unit;
+            and an upper bound of the sum of all others.
         """
         fine = bits + self.names.bit_length()  # odds are about the reciprocal of the number of names
         tail = bound_exp_neg(self.rate * (self.threshold + 1), fine)
@@ -393,6 +404,11 @@ class UniverseCategories(QueryMechanism):
     def _plan(self, query: UniverseSelectionQuery, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
         """Return a plan with the least and the largest threshold in its name.
 
+        Args:
+            query: Column whose categories are found, with all possible ones.
+            loss: Privacy loss of the query.
+            adjacency: Neighbouring data sets.
+
         Raises:
             UnsupportedQuery: the loss is zero, or a threshold would exceed ten million.
         """
@@ -414,6 +430,9 @@ class UniverseCategories(QueryMechanism):
             table: Name and number of units of each category, of shape ``(categories, 2)``. SECRET.
             plan: The plan that `plan` returned for this query.
             randomness: Source of the noise.
+
+        Returns:
+            Encoded names and noisy numbers of units in turn.
         """
         universe = self.require_query(plan).universe
         noise = calibrate_universe_noise(plan.loss, plan.adjacency, universe.sizes)

@@ -1,4 +1,4 @@
-"""Medians and areas under ROC curves with Cauchy noise that is scaled to their smooth sensitivity.
+"""Smooth sensitivity with Cauchy noise: differentially private medians and areas under ROC curves.
 
 Some numbers change little on typical data and a lot on rare data. Noise for the worst case would drown them. The smooth
 sensitivity S(x) follows the data x instead, slowly enough that it reveals no more than the loss allows. Released is
@@ -13,6 +13,7 @@ for an S with, for all neighbours x and x',
   positions around the median with t records between them (`median_sensitivity`).
 - `NoisyAuc`: the area under a ROC curve. ``S = max_t exp(-beta * t) / max(k - t, 1)``, where k is the number of records
   of the smaller class (`auc_sensitivity`).
+- `calibrate_cauchy`: epsilon -> alpha and beta.
 
 Formal guarantees: epsilon-DP per added or removed record, for beta = epsilon / 2 and
 
@@ -164,7 +165,12 @@ class NoisyMedians(QueryMechanism):
     display_name = "noisy medians"
 
     def _plan(self, query: MedianQuery, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
-        """Return a plan whose example cuts are evenly spaced edges.
+        """Return the public plan of this query, whose example cuts are evenly spaced edges.
+
+        Args:
+            query: The query.
+            loss: Privacy loss of the query.
+            adjacency: Neighbouring relation of the guarantee.
 
         Raises:
             UnsupportedQuery: epsilon per level is below ``2**-20``.
@@ -187,8 +193,15 @@ class NoisyMedians(QueryMechanism):
         cells: IntArray = table[:-1].astype(np.int64)
 
         def choose_cut(start: int, end: int, pieces: int) -> int:
-            """SECRET: return the noisy median edge of the cells from `start` to `end`, counted from `start`; the middle
-            edge if noise leads outside.
+            """SECRET: return the noisy median edge of the cells from `start` to `end`, counted from `start`.
+
+            Args:
+                start: First cell of the piece.
+                end: Cell after its last one.
+                pieces: Number of pieces into which these cells will be cut, which does not matter here.
+
+            Returns:
+                An edge from 0 to ``end - start``; the middle edge if noise leads outside.
             """
             counts = cells[start:end]
             scale = rule.noise_scale(median_sensitivity(counts, rule.beta)) / 2
@@ -267,13 +280,19 @@ def median_sensitivity(counts: IntArray, beta: float) -> float:
 def _largest_weighted_distance(
     left: IntArray, left_weights: FloatArray, right: IntArray, right_weights: FloatArray
 ) -> float:
-    """Return the largest distance of a left and a right position, times the weights of both. Positions increase.
+    """Return the largest distance of a left and a right position, times the weights of both.
 
     The search is a divide and conquer. The logarithm of a distance is concave, so the further out the right position,
     the nearer the best left one. Right positions are bisected, and for each middle one only those left positions are
     tried that earlier bisections left possible. The last left position has weight 1, so the weighted distance is
     positive for each right position except the median, however many records lie between; if all were rounded to 0 the
     search would fail.
+
+    Args:
+        left: Increasing positions, at least one.
+        left_weights: Weight of each, increasing to 1.
+        right: Increasing positions, at least one, none left of the last left one.
+        right_weights: Weight of each, decreasing.
     """
     overall = 0.0
     stack = np.empty((128, 4), np.int64)
@@ -324,7 +343,12 @@ class NoisyAuc(QueryMechanism):
     display_name = "a noisy area"
 
     def _plan(self, query: AucQuery, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
-        """Return a plan whose example area is one half.
+        """Return the public plan of this query, whose example area is one half.
+
+        Args:
+            query: The query.
+            loss: Privacy loss of the query.
+            adjacency: Neighbouring relation of the guarantee.
 
         Raises:
             UnsupportedQuery: epsilon is below ``2**-20``.

@@ -97,6 +97,11 @@ class SparseVector(QueryMechanism):
     def _plan(self, query: ThresholdQuery | CoverageQuery, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
         """Return a plan with both noises. Its error is the standard deviation of the noise of a comparison, in
         records.
+
+        Args:
+            query: Sums that are compared with thresholds.
+            loss: Privacy loss of the query.
+            adjacency: Neighbouring data sets.
         """
         distribution = sparse_vector_distribution(query.comparison_matrix, loss, adjacency)
         error = round_error(
@@ -278,6 +283,11 @@ class MergedCells(QueryMechanism):
     def _plan(self, query: MergePartitionQuery, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
         """Return a plan whose example partition has one interval per cell.
 
+        Args:
+            query: Cells that are merged to intervals.
+            loss: Privacy loss of the query.
+            adjacency: Neighbouring data sets.
+
         Raises:
             UnsupportedQuery: the loss is zero, or no sampler has that much noise.
         """
@@ -384,6 +394,11 @@ class PrivTree(QueryMechanism):
     def _plan(self, query: TreePartitionQuery, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
         """Return a plan whose example is the partition of evenly spread records; a single box if their number is
         private.
+
+        Args:
+            query: Boxes that are divided to a tree.
+            loss: Privacy loss of the query.
+            adjacency: Neighbouring data sets.
         """
         growth = calibrate_privtree(query, loss, adjacency)
         name = f"PrivTree with fan-out {' x '.join(map(str, query.fans))}"
@@ -454,6 +469,9 @@ def calibrate_noise_and_decay(parts: int, height: int, loss: PrivacyLoss, adjace
         loss: Privacy budget of this query.
         adjacency: Neighbouring relation of the guarantee.
 
+    Returns:
+        Laplace noise, and the fall of the score (in records) for each level of the tree.
+
     Raises:
         UnsupportedQuery: the loss is zero, or scores with so much noise might exceed 64 bits.
     """
@@ -521,7 +539,16 @@ def _grow_partition(splitting: SplitRule, divides: Callable[[Boxes, int], BoolAr
 
 
 def _example_partition(growth: PrivTreeParameters, adjacency: Adjacency) -> tuple[int, ...]:
-    """Return the partition of evenly spread records without noise; a single box if their number is private."""
+    """Return the partition that evenly spread records would get without noise, for a plan's text; a single box if their
+    number is private.
+
+    Args:
+        growth: Box of all cells, threshold and decay of the scores.
+        adjacency: Adjacency, which may have the public number of records.
+
+    Returns:
+        The boxes, encoded like a released partition.
+    """
     shape = np.array(growth.splitting.shape, dtype=np.float64)
     records = float(adjacency.units * adjacency.unit.records) if isinstance(adjacency, ReplaceOne) else 0.0
 

@@ -148,7 +148,9 @@ class PerfectTrees:
 
     @cached_property
     def _edge_moments(self) -> tuple[FloatArray, FloatArray]:
-        """Means of ``j + u**2`` and of ``(j + u)**2`` over edges at a fraction u of node number j."""
+        """Means of ``j + u**2`` and of ``(j + u)**2`` over edges at a fraction u of node number j of a level; both
+        (trees, levels).
+        """
         full_children = np.floor(self.radices)
         cut = self.radices - full_children
         mean_fraction = (1 - 1 / self.widths) / 2
@@ -193,6 +195,12 @@ class PerfectTrees:
     def _error_gradients(self, shares: FloatArray) -> FloatArray:
         """Return the derivative of the error by the logarithm of each budget fraction, divided by `power`, by the
         chain rule.
+
+        Args:
+            shares: Budget fractions of the levels, (trees, levels).
+
+        Returns:
+            Derivatives, (trees, levels).
         """
         combined = self._combine_variances(shares)
         level_variances = shares**-self.power
@@ -283,7 +291,15 @@ def find_best_shape(
 def _best_shapes_by_depth(
     rows: int, cells: int, width: int, total_is_public: bool, tuning: Tuning
 ) -> Iterator[TreeShape]:
-    """Generate the best few trees of each depth with Laplace noise, up to the best depth under large noise."""
+    """Generate the best few trees of each depth with Laplace noise, up to the best depth under large noise.
+
+    Args:
+        rows: Number of rows of the table.
+        cells: Cells of a row.
+        width: Cells of a leaf.
+        total_is_public: Whether the number of records is public.
+        tuning: Constants of the search.
+    """
     large = find_best_shape(rows, cells, width, Family.LAPLACE, total_is_public=total_is_public, tuning=tuning)
     deepest = len(large.widths)
     for trees in _candidate_trees(rows, cells, width, Family.LAPLACE, total_is_public):
@@ -315,7 +331,15 @@ def _rank_shapes(
 def _candidate_trees(
     rows: int, cells: int, width: int, family: Family, total_is_public: bool
 ) -> Iterator[PerfectTrees]:
-    """Generate candidate trees grouped by depth, without a root and with a root."""
+    """Generate candidate trees grouped by depth, without a root and with a root.
+
+    Args:
+        rows: Number of rows of the table.
+        cells: Cells of a row.
+        width: Cells of a leaf.
+        family: Laplace or Gaussian noise.
+        total_is_public: Whether the number of records is public; a root is then useless in a single row.
+    """
     power = 2 if family is Family.LAPLACE else 1
     lists = sorted(_inner_radices(max(cells / width, 1.0)), key=len)
     for _, same_depth in groupby(lists, key=len):

@@ -154,6 +154,11 @@ class Haar(FixedWidthMechanism, PrefixMechanism):
     def _plan(self, query: CountQuery, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
         """Return a plan of noisy contrasts; its error is that of a prefix estimated from them by least squares.
 
+        Args:
+            query: Cells to count.
+            loss: Privacy loss of the query.
+            adjacency: Neighbouring data sets.
+
         Raises:
             UnsupportedQuery: the loss is zero.
         """
@@ -165,6 +170,12 @@ class Haar(FixedWidthMechanism, PrefixMechanism):
 def _haar_distribution(query: CountQuery, width: int, loss: PrivacyLoss, adjacency: Adjacency) -> HaarSums:
     """Return the distribution of noisy contrasts, with budgets from `_optimise_path_budgets` scaled by
     `calibrate_budgets`.
+
+    Args:
+        query: Cells to count.
+        width: Number of cells between neighbouring measured prefixes.
+        loss: Privacy loss of the query.
+        adjacency: Neighbouring data sets, with the public number of records if there is one.
     """
     points = -(-query.cells // width)
     family = Family.from_loss(loss)
@@ -191,6 +202,12 @@ def _optimise_path_budgets(points: int, top: float, family: Family, adjacency: A
     `top` is the mean square factor of the total. With weights w and a given sum of budgets, ``sum(w / budget**power)``
     is least if ``budget**(power + 1)`` is proportional to w; Laplace noise has power 2, Gaussian noise 1. With Gaussian
     noise the contrast in which the paths of a move diverge counts twice.
+
+    Args:
+        points: Number of intervals of a row.
+        top: Mean square factor of the row's total in a prefix.
+        family: Laplace or Gaussian noise.
+        adjacency: Add-remove or replace-one.
     """
     sizes = [2 << level for level in reversed(range((points - 1).bit_length()))]
     weights = [top, *((1 + 2 / size**2) / 12 for size in sizes)]
@@ -221,6 +238,11 @@ class Privelet(QueryMechanism):
     def _plan(self, query: WaveletQuery, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
         """Return a plan of noisy wavelets; its error is the root mean variance of a box that begins at the first
         cell.
+
+        Args:
+            query: Boxes of a table to count.
+            loss: Privacy loss of the query.
+            adjacency: Neighbouring data sets.
         """
         distribution = _tensor_distribution(query, loss, adjacency)
         error = round_error(sqrt(distribution.mean_prefix_variance))
@@ -392,6 +414,13 @@ def largest_sensitivities(axes: list[AxisBudgets], family: Family) -> tuple[Frac
     is a summand of X and Y: the derivative is a sum of the differences of ``prod(X)`` and ``prod(P + q)``, and similar
     ones, over the other axes. They are largest if the more expensive path belongs to the same cell along all axes. So
     it is enough to compare the most expensive cells of each level, in all combinations of levels.
+
+    Args:
+        axes: Budgets of the levels of each axis of the table.
+        family: Family of the noise, which decides the cost of a change by 2.
+
+    Returns:
+        Sensitivity to an added or removed record, and to a moved record.
     """
     alone = prod((sum(axis.bands, start=Fraction(0)) for axis in axes), start=Fraction(1))
     return alone, max(
@@ -449,6 +478,11 @@ class SquareRoot(FixedWidthMechanism, PrefixMechanism):
 
     def _plan(self, query: CountQuery, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
         """Return a plan of noisy convolutions.
+
+        Args:
+            query: Cells to count.
+            loss: Privacy loss of the query, in rho.
+            adjacency: Neighbouring data sets.
 
         Raises:
             UnsupportedQuery: the loss is pure, because the noise is Gaussian.

@@ -61,6 +61,9 @@ LINKS = {"logit": Link.LOGIT, "log": Link.LOG, "identity": Link.IDENTITY}
 def read_coefficients(table: Any) -> dict[str, float]:
     """Return coefficients by name, from a CSV file or any mapping.
 
+    Args:
+        table: Path of a CSV file with columns ``term`` and ``estimate`` or usual variants of these; or a mapping.
+
     Raises:
         ValueError: the table lacks a column of names or of estimates.
     """
@@ -77,7 +80,15 @@ def read_coefficients(table: Any) -> dict[str, float]:
 
 
 def _parse_coefficient(coefficient: Any, name: str) -> float:
-    """Return a coefficient as a float. Raises `InvalidArgument`, which names the coefficient, if it is not a number."""
+    """Return a coefficient of a model's table as a float.
+
+    Args:
+        coefficient: Number or text.
+        name: Name of the coefficient, for the message.
+
+    Raises:
+        InvalidArgument: the coefficient is no number.
+    """
     try:
         return float(coefficient)
     except (TypeError, ValueError):
@@ -151,8 +162,16 @@ def _split_interaction(name: str) -> list[str]:
 
 
 def _parse_factor(part: str, ranges: Ranges, categories: Levels) -> Power | Level:
-    """Return the factor that a part of a coefficient's name means. Raises `InvalidArgument` if it has no meaning, or
-    two."""
+    """Return the factor (power of a column, or level of a category) that one part of a coefficient's name means.
+
+    Args:
+        part: Part of a name, such as ``age``, ``I(age^2)`` or ``sexm``; parts of products are joined by ``:``.
+        ranges: Declared bounds of numeric columns.
+        categories: Declared categories by column.
+
+    Raises:
+        InvalidArgument: the part has no meaning, or several.
+    """
     matches: list[Power | Level] = [*_parse_powers(part, ranges), *_parse_levels(part, categories)]
     if len(matches) != 1:
         ways = "two ways; rename the column or the category"
@@ -164,7 +183,15 @@ def _parse_factor(part: str, ranges: Ranges, categories: Levels) -> Power | Leve
 
 def _parse_powers(part: str, ranges: Ranges) -> list[Power]:
     """Return the power or logarithm of a numeric column that a name such as ``I(age^2)`` means; an empty list if
-    none."""
+    none.
+
+    Args:
+        part: Part of a coefficient's name in the notation of R or patsy.
+        ranges: Declared bounds of numeric columns; a column without bounds is not found.
+
+    Returns:
+        One power, or none.
+    """
     if part in ranges:
         return [Power(part)]
     logarithm = fullmatch(r"(?:np\.)?log1p\((.+)\)", part)
@@ -178,7 +205,15 @@ def _parse_powers(part: str, ranges: Ranges) -> list[Power]:
 
 def _parse_levels(part: str, categories: Levels) -> list[Level]:
     """Return the levels that a name may mean: column name and level, with or without brackets and a factor function,
-    as in ``C(sex)[T.m]`` or ``sexm``."""
+    as in ``C(sex)[T.m]`` or ``sexm``.
+
+    Args:
+        part: Part of a coefficient's name in the notation of R or patsy.
+        categories: Declared categories by column.
+
+    Returns:
+        Levels, in no order; none if the name means no declared category.
+    """
     bracketed = fullmatch(r"(.+)\[(?:T\.)?(.+)\]", part)
     forms = [(bracketed[1], bracketed[2])] if bracketed else []
     forms += [(part[:cut], part[cut:]) for cut in range(1, len(part))]
@@ -232,11 +267,17 @@ class Design:
 
 
 def parse_sklearn_model(model: Any, ranges: Ranges) -> Parts:
-    """Return intercept, columns, terms, link and `others` of a fitted model of scikit-learn, as `Scorecard` takes
-    them.
+    """Return the parts of a `Scorecard` that predicts as a fitted linear model or pipeline of scikit-learn does.
+
+    Args:
+        model: Linear or logistic regression, alone or after scalers and encoders in a pipeline.
+        ranges: Declared bounds of numeric columns.
+
+    Returns:
+        Intercept, columns, terms, link, and names of columns whose undeclared categories count as the reference.
 
     Raises:
-        ValueError: see `Scorecard.from_sklearn`.
+        ValueError: the model is not fitted to a data frame with named columns, or has steps or outputs of other kinds.
     """
     steps = [step for _, step in model.steps] if hasattr(model, "steps") else [model]
     *before, last = steps
@@ -270,6 +311,12 @@ def parse_sklearn_model(model: Any, ranges: Ranges) -> Parts:
 
 def _read_sklearn_coefficients(last: Any) -> tuple[list[float], float]:
     """Return the coefficients and the intercept of a fitted model.
+
+    Args:
+        last: Last step of the pipeline.
+
+    Returns:
+        Coefficients in the order of the design's columns, and the intercept.
 
     Raises:
         InvalidArgument: the model was not fitted, or has more than one prediction for each record.
@@ -392,7 +439,13 @@ def _scale_feature(feature: Feature, number: float) -> Feature:
 
 
 def _standardize_feature(feature: Feature, centre: float, spread: float) -> Feature:
-    """Return (feature - centre) / spread. A plain column is centred inside its factor, which avoids cancellation."""
+    """Return (feature - centre) / spread. A plain column is centred inside its factor, which avoids cancellation.
+
+    Args:
+        feature: Terms of the feature.
+        centre: Number to subtract.
+        spread: Number to divide by.
+    """
     single = feature[0].factors if len(feature) == 1 and feature[0].coefficient == 1.0 else ()
     power = single[0] if len(single) == 1 else None
     if isinstance(power, Power) and power == Power(power.column, 1, power.transform):
@@ -402,6 +455,10 @@ def _standardize_feature(feature: Feature, centre: float, spread: float) -> Feat
 
 def _apply_scaler(step: Any, features: tuple[Feature, ...]) -> tuple[Feature, ...]:
     """Return the features after a scaler: centred, and divided by their spreads.
+
+    Args:
+        step: Fitted scaler of scikit-learn.
+        features: Features as sums of terms, in the order of the columns.
 
     Raises:
         InvalidArgument: the scaler clips.
@@ -416,7 +473,12 @@ def _apply_scaler(step: Any, features: tuple[Feature, ...]) -> tuple[Feature, ..
 
 
 def _apply_polynomial_features(step: Any, features: tuple[Feature, ...]) -> tuple[Feature, ...]:
-    """Return the products of powers of features that the step lists."""
+    """Return the products of powers of features that the step lists.
+
+    Args:
+        step: Fitted ``PolynomialFeatures`` of scikit-learn.
+        features: Features as sums of terms, in the order of the columns.
+    """
     products = []
     for powers in step.powers_.tolist():
         product: Feature = (Term(1.0, ()),)
@@ -428,7 +490,7 @@ def _apply_polynomial_features(step: Any, features: tuple[Feature, ...]) -> tupl
 
 
 def _multiply_features(first: Feature, second: Feature) -> Feature:
-    """Return the product of two sums of terms, multiplied out."""
+    """Return the product of two features, each of which is a sum of terms, multiplied out."""
     product: list[Term] = []
     for term in first:
         for factor in second:
@@ -439,6 +501,10 @@ def _multiply_features(first: Feature, second: Feature) -> Feature:
 
 def _apply_function_transformer(step: Any, features: tuple[Feature, ...]) -> tuple[Feature, ...]:
     """Return the features after a function transformer without a function, or with `np.log1p`.
+
+    Args:
+        step: ``FunctionTransformer`` of scikit-learn.
+        features: Features as sums of terms, in the order of the columns.
 
     Raises:
         InvalidArgument: the transformer has another function.
@@ -578,8 +644,14 @@ class Scorecard(Predictor):
         return replace(self, link=Link.IDENTITY)
 
     def compute_values(self, columns: Sequence[FloatArray]) -> FloatArray:
-        """Return the prediction of each record, (records,); NaN where a column is missing. `columns` are the
-        `inputs`, categories as indices."""
+        """Return the prediction of each record; it is NaN where a column is missing.
+
+        Args:
+            columns: Values of the `inputs` in their order, (records,) each; categories as indices.
+
+        Returns:
+            Predictions on the scale of the outcome, (records,).
+        """
         categories = {each.column: each.values for each in self.columns if isinstance(each, Categories)}
         inputs = {
             each.column: self._clip_column(each, column) for each, column in zip(self.columns, columns, strict=True)
@@ -661,7 +733,8 @@ class Scorecard(Predictor):
             result: What ``fit()`` of the model returned.
             name: Name of the scores.
             ranges: Declared range of each numeric column.
-            categories: All categories of each categorical column, including the base level.
+            categories: All categories of each categorical column, including the base level; None: there is no such
+                column.
 
         Raises:
             ValueError: as for `from_r_table`.

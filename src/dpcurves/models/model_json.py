@@ -1,14 +1,15 @@
-"""Read models from JSON, and define the residual of a model.
+"""JSON of prediction models: read a scorecard, a tree ensemble or a residual from a document.
 
 A model (`Predictor`) turns the columns of a record into a number, such as a risk. Questions carry models as JSON, so
-that other machines compute the same numbers. `predictor_from_json` reads a text, `predictor_from_object` the objects of
-a parsed text. The field ``dpcurves`` of a document names its type:
+that other machines compute the same numbers.
 
-- ``scorecard`` and ``tree-ensemble``: the types of `KINDS`, with a linear predictor or with decision trees;
-- ``residual``: a `Residual`, the outcome minus the prediction of a model;
-- another name: a predictor of another package, found by an entry point of the group `GROUP`.
+    predictor_from_json      JSON text -> model
+    predictor_from_object    parsed JSON -> model
+    Residual                 the outcome minus the prediction of another model
 
-Documents are data. Reading one executes none of it.
+The field ``dpcurves`` of a document names its type: ``scorecard``, ``tree-ensemble``, ``residual``, or a type of
+another package, which is found by an entry point of the group `GROUP`. Documents are data: reading one executes none of
+it.
 
 Formal guarantees: this module reads no records. The number that a model gives a record is a function of that record and
 of the document alone.
@@ -24,7 +25,6 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from importlib.metadata import entry_points
 from typing import Any, ClassVar
 
 import numpy as np
@@ -32,8 +32,81 @@ import numpy as np
 from ..arguments import InvalidArgument, describe_value, require_type
 from ..arrays import FloatArray
 from ..data.axis import MOST_JSON, Input, Predictor
+from ..extensions import find_entry_points
 from .linear import Scorecard
 from .trees import TreeEnsemble
+
+KINDS: tuple[type[Scorecard | TreeEnsemble], ...] = (Scorecard, TreeEnsemble)
+"""Types of models of this package, each with its name in JSON as the attribute `KIND`."""
+GROUP = "dpcurves.predictors"
+"""Entry point group in which other packages register predictors."""
+
+
+def predictor_from_json(text: str) -> Predictor:
+    """Return the model that a JSON text describes.
+
+    Args:
+        text: JSON as `Predictor.to_json` writes it.
+
+    Returns:
+        The model. Its `predict` gives scores of shape (n,) for a public table with n rows.
+
+    Raises:
+        ValueError: the text is not a model, or is longer than 2**24 characters.
+
+    >>> risk = predictor_from_json('''{"dpcurves": "scorecard", "name": "risk", "link": "logit", "intercept": -5,
+    ...   "columns": {"age": {"lower": 18, "upper": 90}, "sex": {"categories": ["f", "m"]}},
+    ...   "terms": [{"coefficient": 0.1, "of": ["age"]},
+    ...             {"coefficient": -0.02, "of": ["age", {"column": "sex", "is": "m"}]}]}''')
+    >>> risk.predict({"age": [50, 50], "sex": ["f", "m"]}).round(3).tolist()
+    [0.5, 0.269]
+    """
+    if not isinstance(text, str) or len(text) > MOST_JSON:
+        raise InvalidArgument("model", f"a JSON text of at most {MOST_JSON} characters is needed: fit a smaller model")
+    try:
+        stored = json.loads(text)
+    except (ValueError, RecursionError):
+        raise InvalidArgument("model", "the text is not JSON: load the text that to_json of the model wrote") from None
+    return predictor_from_object(stored)
+
+
+def predictor_from_object(stored: Any) -> Predictor:
+    """Return the model that the objects of a parsed JSON text describe.
+
+    Args:
+        stored: Objects as `Predictor.to_object` returns them.
+
+    Raises:
+        ValueError: `stored` is no mapping, names no known type of model, or lacks a field.
+    """
+    # Models of other packages are found by entry points, so that their documents need no import here.
+    kinds = {kind.KIND: kind for kind in KINDS}
+    word = stored.get("dpcurves") if isinstance(stored, Mapping) else None
+    is_own = isinstance(word, str) and word in {*kinds, Residual.KIND}
+    entry_classes = [] if is_own else [entry_point.load() for entry_point in find_entry_points(GROUP, str(word))]
+    if not is_own and not entry_classes:
+        raise InvalidArgument(
+            "model",
+            f'an object is needed whose field "dpcurves" is one of {", ".join(kinds)}: write it with to_json of the '
+            "model",
+        )
+
+    fields = {name: value for name, value in stored.items() if name not in {"dpcurves", "name"}}
+    try:
+        if word == Residual.KIND:
+            return Residual(fields["outcome"], predictor_from_object(fields["model"]))
+        if entry_classes:
+            predictor: Predictor = entry_classes[0].from_fields(fields)
+            return predictor
+        return kinds[str(word)].from_fields(stored.get("name", ""), fields)
+    except InvalidArgument:
+        raise
+    except KeyError as error:
+        raise InvalidArgument(
+            "model", f"the field {describe_value(error.args[0])} is missing: add it, or write the model with to_json"
+        ) from None
+    except (TypeError, ValueError, AttributeError, RecursionError):
+        raise InvalidArgument("model", "a field has the wrong form: write the model with to_json") from None
 
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
@@ -87,76 +160,3 @@ class Residual(Predictor):
     def fields(self) -> dict[str, Any]:
         """Return the fields as JSON values, the model as an object of its own."""
         return {"outcome": self.outcome, "model": self.model.to_object()}
-
-
-KINDS: tuple[type[Scorecard | TreeEnsemble], ...] = (Scorecard, TreeEnsemble)
-"""Types of models of this package, each with its name in JSON as the attribute `KIND`."""
-GROUP = "dpcurves.predictors"
-"""Entry point group in which other packages register predictors."""
-
-
-def predictor_from_json(text: str) -> Predictor:
-    """Return the model that a JSON text describes.
-
-    Args:
-        text: JSON as `Predictor.to_json` writes it.
-
-    Returns:
-        The model. Its `predict` gives scores of shape (n,) for a public table with n rows.
-
-    Raises:
-        ValueError: the text is not a model, or is longer than 2**24 characters.
-
-    >>> risk = predictor_from_json('''{"dpcurves": "scorecard", "name": "risk", "link": "logit", "intercept": -5,
-    ...   "columns": {"age": {"lower": 18, "upper": 90}, "sex": {"categories": ["f", "m"]}},
-    ...   "terms": [{"coefficient": 0.1, "of": ["age"]},
-    ...             {"coefficient": -0.02, "of": ["age", {"column": "sex", "is": "m"}]}]}''')
-    >>> risk.predict({"age": [50, 50], "sex": ["f", "m"]}).round(3).tolist()
-    [0.5, 0.269]
-    """
-    if not isinstance(text, str) or len(text) > MOST_JSON:
-        raise InvalidArgument("model", f"a JSON text of at most {MOST_JSON} characters is needed: fit a smaller model")
-    try:
-        stored = json.loads(text)
-    except (ValueError, RecursionError):
-        raise InvalidArgument("model", "the text is not JSON: load the text that to_json of the model wrote") from None
-    return predictor_from_object(stored)
-
-
-def predictor_from_object(stored: Any) -> Predictor:
-    """Return the model that the objects of a parsed JSON text describe.
-
-    Args:
-        stored: Objects as `Predictor.to_object` returns them.
-
-    Raises:
-        ValueError: `stored` is no mapping, names no known type of model, or lacks a field.
-    """
-    # Models of other packages are found by entry points, so that their documents need no import here.
-    kinds = {kind.KIND: kind for kind in KINDS}
-    word = stored.get("dpcurves") if isinstance(stored, Mapping) else None
-    is_own = isinstance(word, str) and word in {*kinds, Residual.KIND}
-    entry_classes = [] if is_own else [entry_point.load() for entry_point in entry_points(group=GROUP, name=str(word))]
-    if not is_own and not entry_classes:
-        raise InvalidArgument(
-            "model",
-            f'an object is needed whose field "dpcurves" is one of {", ".join(kinds)}: write it with to_json of the '
-            "model",
-        )
-
-    fields = {name: value for name, value in stored.items() if name not in {"dpcurves", "name"}}
-    try:
-        if word == Residual.KIND:
-            return Residual(fields["outcome"], predictor_from_object(fields["model"]))
-        if entry_classes:
-            predictor: Predictor = entry_classes[0].from_fields(fields)
-            return predictor
-        return kinds[str(word)].from_fields(stored.get("name", ""), fields)
-    except InvalidArgument:
-        raise
-    except KeyError as error:
-        raise InvalidArgument(
-            "model", f"the field {describe_value(error.args[0])} is missing: add it, or write the model with to_json"
-        ) from None
-    except (TypeError, ValueError, AttributeError, RecursionError):
-        raise InvalidArgument("model", "a field has the wrong form: write the model with to_json") from None

@@ -1,12 +1,13 @@
-"""Terms and link functions of generalised linear models over declared columns.
+"""Generalised linear models: terms, factors and link functions over declared columns.
 
 A `Scorecard` adds up terms and applies the inverse of a link function. With numbers x that are clipped to the declared
 range of their column,
 
     linear predictor    intercept + sum over terms of  coefficient * product of the factors of the term
-    factor              `Power`: ((transform(x) - centre) / spread)**power
-                        `Level`: 1 if the column has the category, else 0
-    prediction          linear predictor (identity), 1 / (1 + exp(-predictor)) (logit) or exp(predictor) (log)
+    `Power`             a factor ((transform(x) - centre) / spread)**power
+    `Level`             a factor that is 1 if the column has the category, else 0 (indicator)
+    `Link`              prediction = linear predictor (identity), 1 / (1 + exp(-predictor)) (logit) or exp(predictor)
+                        (log)
 
 A score must not depend on the machine or on other records of a batch. Powers are therefore products, and the C library
 computes exponentials and logarithms for one number at a time.
@@ -57,7 +58,8 @@ class NumericColumn:
 
     Attributes:
         column: Name of the column.
-        lower, upper: Endpoints of the range, in units of the column.
+        lower: Lower endpoint of the range, in units of the column.
+        upper: Upper endpoint, above the lower one.
 
     Raises:
         ValueError: the endpoints are not finite or not in order.
@@ -131,6 +133,10 @@ class Level:
     """A factor of a term: 1 if the column has this category, and 0 if it has another declared category.
 
     Such a factor is also called an indicator or a dummy variable.
+
+    Attributes:
+        column: Name of the column.
+        category: A declared category of it.
     """
 
     column: str
@@ -140,6 +146,10 @@ class Level:
 @dataclass(frozen=True, slots=True)
 class Term:
     """A coefficient times the product of its factors. A term with two or more factors is an interaction.
+
+    Attributes:
+        coefficient: The coefficient.
+        factors: The factors; without any, the term is a constant.
 
     Raises:
         ValueError: the coefficient is not finite.
@@ -164,7 +174,15 @@ def column_to_json(column: NumericColumn | Categories) -> dict[str, Any]:
 
 
 def column_from_json(name: str, declared: Mapping[str, Any]) -> NumericColumn | Categories:
-    """Return the column with this name from the JSON values of `column_to_json`."""
+    """Return a column from the JSON values of `column_to_json`.
+
+    Args:
+        name: Name of the column.
+        declared: Its range or categories.
+
+    Raises:
+        KeyError: an endpoint is missing.
+    """
     if "categories" in declared:
         return Categories(name, tuple(declared["categories"]))
     return NumericColumn(name, declared["lower"], declared["upper"])
@@ -180,8 +198,13 @@ def factor_to_json(factor: Power | Level) -> dict[str, Any]:
 
 
 def factor_from_json(stored: Any) -> Power | Level:
-    """Return a factor from the JSON values of `factor_to_json`, or from the name of a column, which means its first
-    power.
+    """Return a factor from the JSON values of `factor_to_json`.
+
+    Args:
+        stored: An object; or the name of a column, which means its first power.
+
+    Raises:
+        TypeError: `stored` is neither an object nor a text, or has an unknown field.
     """
     if isinstance(stored, str):
         return Power(stored)
@@ -221,7 +244,9 @@ class Link(Enum):
 def apply_elementwise(function: Callable[[float], float], values: FloatArray) -> FloatArray:
     """Return ``function(value)`` for each value, shape (n,).
 
-    The function is called with one number at a time, so that a result does not depend on the other numbers.
+    Args:
+        function: Called with one number at a time, so that a result does not depend on the other numbers.
+        values: Numbers, shape (n,).
     """
     return np.fromiter(map(function, values.tolist()), dtype=np.float64, count=len(values))
 

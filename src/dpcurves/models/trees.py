@@ -1,6 +1,6 @@
 """Tree ensembles: single decision trees, random forests and gradient boosting, imported from scikit-learn.
 
-`TreeEnsemble` predicts
+`TreeEnsemble.from_sklearn` converts a fitted model, and `predict` returns a score for each record:
 
     response(base + factor * sum over trees of the value of the leaf that the record falls into)
 
@@ -15,8 +15,9 @@ Formal guarantees: as for `Predictor`, a score is a function of one row, compute
 
 References: Breiman 2001 (random forests); Friedman 2001 (gradient boosting).
 
->>> threshold_before_rounding(0.5) > 0.5, float(np.float32(threshold_before_rounding(0.5)))
-(True, 0.5)
+>>> stump = Tree((0, -1, -1), (40.0, 0.0, 0.0), (1, 0, 0), (2, 0, 0), (0.0, 0.1, 0.7))
+>>> TreeEnsemble("late", ("delay",), (stump,)).predict({"delay": [40, 41]}).tolist()  # at most 40, above
+[0.1, 0.7]
 """
 
 from __future__ import annotations
@@ -90,11 +91,185 @@ class Tree:
             raise InvalidArgument("trees", "thresholds and values must be finite: refit the model, or cut them")
 
 
+# Models of scikit-learn that can be read.
 SINGLE_TREES = {"DecisionTreeRegressor", "DecisionTreeClassifier", "ExtraTreeRegressor", "ExtraTreeClassifier"}
 FORESTS = {"RandomForestRegressor", "RandomForestClassifier", "ExtraTreesRegressor", "ExtraTreesClassifier"}
 BOOSTED = {"GradientBoostingRegressor", "GradientBoostingClassifier"}
 EnsembleParts = tuple[tuple[str, ...], tuple[Tree, ...], float, float, Link]
 """Fields of a `TreeEnsemble` except its name: columns, trees, base, factor and link."""
+
+
+@dataclass(frozen=True, slots=True, repr=False, eq=False)
+class TreeEnsemble(Predictor):
+    """A sum of decision trees, times a factor, and a link function, usable wherever a column of scores is.
+
+    Numbers are only compared with thresholds, so infinite and huge numbers need no declared range. A record that lacks
+    one of the columns has no score.
+
+    Formal guarantees: as for `Predictor`; leaves are added in the order of the trees, record by record.
+
+    Attributes:
+        name: Name of the scores in plots, statements and ledgers.
+        columns: The numeric columns.
+        trees: The trees, in order.
+        base: Constant added to `factor` times the sum of leaves.
+        factor: Factor of the sum of leaves, such as 1 / trees for a forest.
+        link: Link function from the sum to the prediction.
+
+    Raises:
+        ValueError: a tree compares a missing column, there are more than 2**20 nodes, or the sum could overflow.
+
+    >>> stump = Tree((0, -1, -1), (40.0, 0.0, 0.0), (1, 0, 0), (2, 0, 0), (0.0, 0.1, 0.7))
+    >>> TreeEnsemble("late", ("delay",), (stump,)).predict({"delay": [40, 41, float("inf"), None]}).tolist()
+    [0.1, 0.7, 0.7, nan]
+    """
+
+    KIND: ClassVar[str] = "tree-ensemble"
+
+    name: str
+    columns: tuple[str, ...]
+    trees: tuple[Tree, ...]
+    base: float = 0.0
+    factor: float = 1.0
+    link: Link = Link.IDENTITY
+
+    def __post_init__(self) -> None:
+        require_name(self.name)
+        for name in ("columns", "trees"):
+            object.__setattr__(self, name, require_sequence(name, getattr(self, name), "a tuple of them"))
+        for name in ("base", "factor"):
+            object.__setattr__(self, name, require_number(name, getattr(self, name)))
+        object.__setattr__(self, "link", parse_choice("link", self.link, Link))
+        for each in self.columns:
+            require_type("columns", each, str, "the name of a column")
+        if not self.columns or len(set(self.columns)) < len(self.columns) or not self.trees:
+            raise InvalidArgument(
+                "columns",
+                "at least one column, each named once, and at least one tree are needed; use the text of to_json",
+            )
+        if any(not LEAF <= column < len(self.columns) for tree in self.trees for column in tree.column):
+            raise InvalidArgument("trees", "a tree compares a column that does not exist: add its name to columns")
+        most_nodes = 2**20  # each is compared for each record
+        if sum(len(tree.column) for tree in self.trees) > most_nodes:
+            raise InvalidArgument("trees", f"at most {most_nodes} nodes are allowed: fit fewer or smaller trees")
+        size = sum(max(map(abs, tree.value)) for tree in self.trees)
+        largest = 1e300  # so that the sum is a finite double
+        if not abs(self.base) + size * max(1.0, abs(self.factor)) <= largest:
+            raise InvalidArgument(
+                "trees", f"the prediction could exceed {largest:g}: fit the model to an outcome in larger units"
+            )
+
+    @property
+    def inputs(self) -> tuple[Input, ...]:
+        """The numeric columns that are read."""
+        return tuple(Input(column) for column in self.columns)
+
+    @property
+    def linear(self) -> TreeEnsemble:
+        """This ensemble without its link function. Its predictions are linear predictors, such as log-odds."""
+        return TreeEnsemble(self.name, self.columns, self.trees, self.base, self.factor)
+
+    def compute_values(self, columns: Sequence[FloatArray]) -> FloatArray:
+        """Return the prediction for each record, shape (records,); NaN where a column is missing.
+
+        Args:
+            columns: Numbers of each column, in the order of `columns`, each of shape (records,).
+        """
+        table = np.stack([np.asarray(column, dtype=np.float64) for column in columns], axis=1)
+        summed = self.base + self.factor * _sum_trees(table, *self._concatenate_nodes())
+        return self.link.response(np.where(np.isnan(table).any(axis=1), np.nan, summed))
+
+    def _concatenate_nodes(self) -> tuple[IntArray, IntArray, FloatArray, IntArray, IntArray, FloatArray]:
+        """Return the nodes of all trees in common arrays, as `_sum_trees` takes them.
+
+        Returns:
+            Index of the root of each tree, shape (trees,). Then for each node, shape (nodes,): column, threshold, left
+            child, right child and value, with children as indices into the common arrays.
+        """
+        sizes = [len(tree.column) for tree in self.trees]
+        roots = np.cumsum([0, *sizes[:-1]])
+        joined = [
+            (tree.column, tree.threshold, np.add(tree.left, root), np.add(tree.right, root), tree.value)
+            for tree, root in zip(self.trees, roots, strict=True)
+        ]
+        column, threshold, left, right, value = (np.concatenate(parts) for parts in zip(*joined, strict=True))
+        return (
+            roots.astype(np.int64), column.astype(np.int64), threshold.astype(np.float64),
+            left.astype(np.int64), right.astype(np.int64), value.astype(np.float64),
+        )  # fmt: skip
+
+    def fields(self) -> dict[str, Any]:
+        """Return the fields except the name as JSON values, for `from_fields`."""
+        return {
+            "link": self.link.value, "base": self.base, "factor": self.factor, "columns": list(self.columns),
+            "trees": [{name: list(getattr(tree, name)) for name in Tree.__slots__} for tree in self.trees],
+        }  # fmt: skip
+
+    @classmethod
+    def from_fields(cls, name: str, fields: Mapping[str, Any]) -> TreeEnsemble:
+        """Return the trees from JSON values.
+
+        Args:
+            name: Name of the scores.
+            fields: Values that `fields` returned.
+
+        Raises:
+            ValueError: `fields` is not a valid sum of trees.
+            KeyError: a field is missing.
+        """
+        require_known_fields(fields, ("link", "base", "factor", "columns", "trees"))
+        trees = tuple(Tree(**{key: each[key] for key in Tree.__slots__}) for each in fields["trees"])
+        link = parse_choice("link", fields.get("link", "identity"), Link)
+        return cls(name, tuple(fields["columns"]), trees, fields.get("base", 0.0), fields.get("factor", 1.0), link)
+
+    @classmethod
+    def from_sklearn(cls, model: Any, *, name: str, columns: Sequence[str] | None = None) -> TreeEnsemble:
+        """Return the ensemble of a fitted decision tree, random forest or gradient boosting of scikit-learn.
+
+        Classifiers must have two classes, regressors one outcome.
+
+        Args:
+            model: The fitted model. For a classifier the probability of its second class is predicted.
+            name: Name of the scores in plots, statements and ledgers.
+            columns: Column names, if the model was fitted without names.
+
+        Raises:
+            ValueError: the model is not supported, has more than two classes, or has no column names.
+        """
+        return cls(name, *parse_sklearn_trees(model, columns))
+
+
+@compile_loop
+def _sum_trees(  # noqa: PLR0917
+    table: FloatArray,
+    roots: IntArray,
+    column: IntArray,
+    threshold: FloatArray,
+    left: IntArray,
+    right: IntArray,
+    value: FloatArray,
+) -> FloatArray:
+    """Return the sum over all trees of the value of the leaf that each record falls into, shape (records,).
+
+    Args:
+        table: Numbers, shape (records, columns). NaN goes right at each node; the caller discards such records.
+        roots: Index of the root of each tree.
+        column: Index of the column that each node compares; negative for a leaf. Nodes of all trees, shape (nodes,).
+        threshold: Threshold of each node.
+        left: Index of the next node if the number is at most the threshold.
+        right: Index of the next node if it is above.
+        value: Prediction of each leaf.
+    """
+    sums = np.zeros(len(table))
+    for record in range(len(table)):
+        total = 0.0
+        for root in roots:
+            node = root
+            while column[node] >= 0:
+                node = left[node] if table[record, column[node]] <= threshold[node] else right[node]
+            total += value[node]
+        sums[record] = total
+    return sums
 
 
 def parse_sklearn_trees(model: Any, columns: Sequence[str] | None) -> EnsembleParts:
@@ -190,167 +365,3 @@ def threshold_before_rounding(threshold: float) -> float:
     above = np.nextafter(below, np.float32(np.inf))
     middle = (float(below) + float(above)) / 2
     return middle if float(np.float32(middle)) <= threshold else float(np.nextafter(middle, -np.inf))
-
-
-@dataclass(frozen=True, slots=True, repr=False, eq=False)
-class TreeEnsemble(Predictor):
-    """A sum of decision trees, times a factor, and a link function, usable wherever a column of scores is.
-
-    Numbers are only compared with thresholds, so infinite and huge numbers need no declared range. A record that lacks
-    one of the columns has no score.
-
-    Formal guarantees: as for `Predictor`; leaves are added in the order of the trees, record by record.
-
-    Attributes:
-        name: Name of the scores in plots, statements and ledgers.
-        columns: The numeric columns.
-        trees: The trees, in order.
-        base: Constant added to `factor` times the sum of leaves.
-        factor: Factor of the sum of leaves, such as 1 / trees for a forest.
-        link: Link function from the sum to the prediction.
-
-    Raises:
-        ValueError: a tree compares a missing column, there are more than 2**20 nodes, or the sum could overflow.
-
-    >>> stump = Tree((0, -1, -1), (40.0, 0.0, 0.0), (1, 0, 0), (2, 0, 0), (0.0, 0.1, 0.7))
-    >>> TreeEnsemble("late", ("delay",), (stump,)).predict({"delay": [40, 41, float("inf"), None]}).tolist()
-    [0.1, 0.7, 0.7, nan]
-    """
-
-    KIND: ClassVar[str] = "tree-ensemble"
-
-    name: str
-    columns: tuple[str, ...]
-    trees: tuple[Tree, ...]
-    base: float = 0.0
-    factor: float = 1.0
-    link: Link = Link.IDENTITY
-
-    def __post_init__(self) -> None:
-        require_name(self.name)
-        for name in ("columns", "trees"):
-            object.__setattr__(self, name, require_sequence(name, getattr(self, name), "a tuple of them"))
-        for name in ("base", "factor"):
-            object.__setattr__(self, name, require_number(name, getattr(self, name)))
-        object.__setattr__(self, "link", parse_choice("link", self.link, Link))
-        for each in self.columns:
-            require_type("columns", each, str, "the name of a column")
-        if not self.columns or len(set(self.columns)) < len(self.columns) or not self.trees:
-            raise InvalidArgument(
-                "columns",
-                "at least one column, each named once, and at least one tree are needed; use the text of to_json",
-            )
-        if any(not LEAF <= column < len(self.columns) for tree in self.trees for column in tree.column):
-            raise InvalidArgument("trees", "a tree compares a column that does not exist: add its name to columns")
-        most_nodes = 2**20  # each is compared for each record
-        if sum(len(tree.column) for tree in self.trees) > most_nodes:
-            raise InvalidArgument("trees", f"at most {most_nodes} nodes are allowed: fit fewer or smaller trees")
-        size = sum(max(map(abs, tree.value)) for tree in self.trees)
-        largest = 1e300  # so that the sum is a finite double
-        if not abs(self.base) + size * max(1.0, abs(self.factor)) <= largest:
-            raise InvalidArgument(
-                "trees", f"the prediction could exceed {largest:g}: fit the model to an outcome in larger units"
-            )
-
-    @property
-    def inputs(self) -> tuple[Input, ...]:
-        """The numeric columns that are read."""
-        return tuple(Input(column) for column in self.columns)
-
-    @property
-    def linear(self) -> TreeEnsemble:
-        """This ensemble without its link function, which predicts the sum of the trees."""
-        return TreeEnsemble(self.name, self.columns, self.trees, self.base, self.factor)
-
-    def compute_values(self, columns: Sequence[FloatArray]) -> FloatArray:
-        """Return the prediction for each record, shape (records,); NaN where a column is missing.
-
-        Args:
-            columns: Numbers of each column, in the order of `columns`, each of shape (records,).
-        """
-        table = np.stack([np.asarray(column, dtype=np.float64) for column in columns], axis=1)
-        summed = self.base + self.factor * _sum_trees(table, *self._concatenate_nodes())
-        return self.link.response(np.where(np.isnan(table).any(axis=1), np.nan, summed))
-
-    def _concatenate_nodes(self) -> tuple[IntArray, IntArray, FloatArray, IntArray, IntArray, FloatArray]:
-        """Return the nodes of all trees in common arrays, as `_sum_trees` takes them.
-
-        Returns:
-            Index of the root of each tree, shape (trees,). Then for each node, shape (nodes,): column, threshold, left
-            child, right child and value, with children as indices into the common arrays.
-        """
-        sizes = [len(tree.column) for tree in self.trees]
-        roots = np.cumsum([0, *sizes[:-1]])
-        joined = [
-            (tree.column, tree.threshold, np.add(tree.left, root), np.add(tree.right, root), tree.value)
-            for tree, root in zip(self.trees, roots, strict=True)
-        ]
-        column, threshold, left, right, value = (np.concatenate(parts) for parts in zip(*joined, strict=True))
-        return (
-            roots.astype(np.int64), column.astype(np.int64), threshold.astype(np.float64),
-            left.astype(np.int64), right.astype(np.int64), value.astype(np.float64),
-        )  # fmt: skip
-
-    def fields(self) -> dict[str, Any]:
-        """Return the fields except the name as JSON values, for `from_fields`."""
-        return {
-            "link": self.link.value, "base": self.base, "factor": self.factor, "columns": list(self.columns),
-            "trees": [{name: list(getattr(tree, name)) for name in Tree.__slots__} for tree in self.trees],
-        }  # fmt: skip
-
-    @classmethod
-    def from_fields(cls, name: str, fields: Mapping[str, Any]) -> TreeEnsemble:
-        """Return the trees from the JSON values that `fields` returns.
-
-        Raises:
-            ValueError: `fields` is not a valid sum of trees.
-        """
-        require_known_fields(fields, ("link", "base", "factor", "columns", "trees"))
-        trees = tuple(Tree(**{key: each[key] for key in Tree.__slots__}) for each in fields["trees"])
-        link = parse_choice("link", fields.get("link", "identity"), Link)
-        return cls(name, tuple(fields["columns"]), trees, fields.get("base", 0.0), fields.get("factor", 1.0), link)
-
-    @classmethod
-    def from_sklearn(cls, model: Any, *, name: str, columns: Sequence[str] | None = None) -> TreeEnsemble:
-        """Return the ensemble of a fitted decision tree, random forest or gradient boosting of scikit-learn.
-
-        Classifiers must have two classes, regressors one outcome.
-
-        Args:
-            model: The fitted model. For a classifier the probability of its second class is predicted.
-            name: Name of the scores in plots, statements and ledgers.
-            columns: Column names, if the model was fitted without names.
-
-        Raises:
-            ValueError: the model is not supported, has more than two classes, or has no column names.
-        """
-        return cls(name, *parse_sklearn_trees(model, columns))
-
-
-@compile_loop
-def _sum_trees(  # noqa: PLR0917
-    table: FloatArray,
-    roots: IntArray,
-    column: IntArray,
-    threshold: FloatArray,
-    left: IntArray,
-    right: IntArray,
-    value: FloatArray,
-) -> FloatArray:
-    """Return the sum over all trees of the value of the leaf that each record falls into, shape (records,).
-
-    Args:
-        table: Numbers, shape (records, columns). NaN goes right at each node; the caller discards such records.
-        roots: Index of the root of each tree.
-        column, threshold, left, right, value: Nodes of all trees, see `TreeEnsemble._concatenate_nodes`.
-    """
-    sums = np.zeros(len(table))
-    for record in range(len(table)):
-        total = 0.0
-        for root in roots:
-            node = root
-            while column[node] >= 0:
-                node = left[node] if table[record, column[node]] <= threshold[node] else right[node]
-            total += value[node]
-        sums[record] = total
-    return sums

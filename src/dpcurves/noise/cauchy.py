@@ -1,12 +1,12 @@
-"""Exact sampler of Cauchy noise, rounded down to an integer.
+"""Exact sampler of Cauchy noise, rounded down to an integer, for mechanisms with smooth sensitivity.
 
-Mechanisms with smooth sensitivity use it. A standard Cauchy variable C has the density ``1 / (pi * (1 + t**2))``. It is
-the cotangent of a uniform angle, so it can be sampled by rejection:
+`sample_cauchy_floor` returns the floor of ``centre + scale * C``, where C is a standard Cauchy variable, with the
+density ``1 / (pi * (1 + t**2))``. It is the cotangent of a uniform angle, so it can be sampled by rejection:
 
     C = x / y     for (x, y) uniform in  x**2 + y**2 <= 1,  y > 0
 
-`sample_cauchy_floor` returns the floor of ``centre + scale * C``. Binary digits of x and y are sampled until all points
-that they allow give the same integer, so the result is that of infinitely many digits.
+Binary digits of x and y are sampled until all points that they allow give the same integer, so the result is that of
+infinitely many digits.
 
 Formal guarantees: the distribution is exact; no floating point decides. The running time depends on the distance of the
 outcome from an integer.
@@ -28,7 +28,7 @@ from ..arguments import require_nonnegative_fraction
 from .randomness import Randomness
 
 DIGIT_BITS = 64
-"""Bits. Binary digits of each coordinate that are drawn at once: one machine word."""
+"""Number of binary digits of each coordinate that are drawn at once: one machine word."""
 
 
 def sample_cauchy_floor(centre: Fraction, scale: Fraction, randomness: Randomness) -> int:
@@ -41,7 +41,7 @@ def sample_cauchy_floor(centre: Fraction, scale: Fraction, randomness: Randomnes
     2**-50.
 
     Args:
-        centre: SECRET: no error shows it.
+        centre: SECRET. Median of the sum before it is rounded down; no error shows it.
         scale: SECRET. Half of the distance of the quartiles, at least 0.
         randomness: Source of random bits.
 
@@ -94,17 +94,20 @@ class _DiscPoint:
 
     @property
     def is_inside(self) -> bool | None:
-        """Return whether the point lies in the disc; None if that is not certain at this precision."""
+        """Whether the point lies in the disc; None if that is not certain at this precision."""
         if (self.x + 1) ** 2 + (self.y + 1) ** 2 <= 1 << 2 * self.bits:
             return True
         return False if self.x**2 + self.y**2 >= 1 << 2 * self.bits else None
 
     @property
     def has_bounded_quotient(self) -> bool:
-        """Return True if `y` is certainly above zero, so that the quotient ``x / y`` is bounded."""
+        """True if `y` is certainly above zero, so that the quotient ``x / y`` is bounded."""
         return self.y > 0
 
     @property
     def quotient_bounds(self) -> tuple[Fraction, Fraction]:
-        """Lower and upper bound of ``x / y``, without the sign, over all points that these digits allow."""
+        """Lower and upper bound of ``x / y``, without the sign, over all points that these digits allow.
+
+        The upper bound is valid only if `has_bounded_quotient`.
+        """
         return Fraction(self.x, self.y + 1), Fraction(self.x + 1, max(self.y, 1))

@@ -2,9 +2,9 @@
 
     P(z) proportional to exp(-z**2 / (2 * variance)),  z integer
 
-It works for every rational variance parameter. The method is rejection from a step function above the weights. Each
-side of zero is divided into steps of ``2**bits`` integers. A step is sampled by inversion, with the weight of its most
-probable integer; then one of its integers is sampled uniformly, and accepted with probability
+`sample` draws many such integers, for every rational variance parameter. The method is rejection from a step function
+above the weights. Each side of zero is divided into steps of ``2**bits`` integers. A step is sampled by inversion, with
+the weight of its most probable integer; then one of its integers is sampled uniformly, and accepted with probability
 ``exp(-(its exponent - exponent of the most probable one))``.
 
 Formal guarantees: the distribution is exact, no floating point is used, and no rounding decides. A mechanism that adds
@@ -42,9 +42,9 @@ from .exponential import (
 from .randomness import Randomness
 
 LARGEST_VARIANCE = 2**110
-"""Squared records. Largest variance: up to it all but exp(-2**14) of the distribution fits 64 bits."""
+"""Largest variance, in squared units of the noise: up to it all but exp(-2**14) of the distribution fits 64 bits."""
 ONE_PROBABILITY = 1 << 16
-"""Units of ``2**-16``: the probability 1."""
+"""The probability 1 in units of ``2**-16``, in which tests of acceptance begin."""
 
 
 def sample(variance: Fraction, size: int, randomness: Randomness) -> NDArray[np.int64]:
@@ -103,12 +103,23 @@ class StepEnvelope:
         return (outcome >> 1 << self.bits) + (outcome & 1)
 
     def exponent_excess(self, outcome: int, low: int) -> Fraction:
-        """Return ``rate * z**2`` at the integer `low` places into a step, minus its value at the start of the step."""
+        """Return by how much an integer's exponent ``rate * z**2`` exceeds that of the first integer of its step.
+
+        Args:
+            outcome: Number of the step.
+            low: Places from the start of the step to the integer.
+        """
         return self.rate * (low * (2 * self.step_start(outcome) + low))
 
     def weights(self, bits: int) -> tuple[list[Bracket], int]:
-        """Return bounds of the weights of the steps down to about ``2**-bits``, and a bound of the sum of all
-        others.
+        """Return bounds of the weights of the steps, for `InversionTable`.
+
+        Args:
+            bits: Binary digits after the point of the bounds.
+
+        Returns:
+            Bounds of the weights of the outcomes 0, 1, 2, ... down to about ``2**-bits``, and a bound of the sum of all
+            others, both in units of ``2**-bits``.
         """
         both = zip(self._side_weights(0, bits), self._side_weights(1, bits), strict=True)
         count = (isqrt(int(bits * Fraction(7, 10) / self.rate)) >> self.bits) + 2
@@ -117,12 +128,14 @@ class StepEnvelope:
         return listed, 2 * bound_geometric_sum(next_, ratio, bits)
 
     def _side_weights(self, sign: int, bits: int) -> Iterator[tuple[Bracket, Bracket]]:
-        """Generate bounds of the weight of each step on one side of zero, from the centre out, with bounds of its ratio
-        to the next.
+        """Yield bounds of the weight of each step on one side of zero, from the centre out.
 
         Args:
             sign: 0 for integers at or above zero, 1 for integers below.
             bits: Binary digits after the point of the bounds.
+
+        Yields:
+            Bounds of a weight, and bounds of the ratio of the next weight to it.
         """
         width = 1 << self.bits
         weight = bound_exp_neg(self.rate * sign, bits)
@@ -135,8 +148,10 @@ class StepEnvelope:
 
 
 class RejectionSampler:
-    """Rejection sampler of the discrete Gaussian: it proposes integers from a `StepEnvelope`, and says which are
-    accepted.
+    """Rejection sampler of the discrete Gaussian: it proposes integers, and says which are accepted.
+
+    Args:
+        steps: Proposal distribution.
     """
 
     __slots__ = ("_doubts", "_steps", "_table")
@@ -147,15 +162,14 @@ class RejectionSampler:
         self._doubts = _bound_excesses(steps, self._table.outcomes)
 
     def propose(self, size: int, randomness: Randomness) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
-        """SECRET: sample proposals, and return them with a mask of the accepted ones. Rejected ones must be proposed
-        again.
+        """SECRET: sample proposals, and decide which are accepted. Rejected ones must be proposed again.
 
         Args:
             size: Number of proposals.
             randomness: Source of random bits.
 
         Returns:
-            Integers and booleans, each of shape ``(size,)``.
+            Integers, and a mask of the accepted ones, each of shape ``(size,)``.
         """
         bits = self._steps.bits
         outcomes = self._table.sample(size, randomness)
@@ -175,7 +189,14 @@ class RejectionSampler:
         low: NDArray[np.int64],
         randomness: Randomness,
     ) -> None:
-        """SECRET: set `is_accepted` to False, in place, with probability ``1 - exp(-excess)`` for each proposal."""
+        """SECRET: set `is_accepted` to False, in place, with probability ``1 - exp(-excess)`` for each proposal.
+
+        Args:
+            is_accepted: Mask of the proposals, all True, (size,).
+            outcomes: Step of each proposal.
+            low: Place of each proposal in its step.
+            randomness: Source of random bits.
+        """
         excess_bounds = self._doubts.take(outcomes, mode="clip")
         for index in np.flatnonzero(randomness.sample_halfwords(is_accepted.size) < excess_bounds):
             excess = self._steps.exponent_excess(int(outcomes[index]), int(low[index]))
@@ -183,17 +204,27 @@ class RejectionSampler:
 
 
 def _sample_low_bits(size: int, bits: int, randomness: Randomness) -> NDArray[np.int64]:
-    """Sample `size` uniform integers from 0 to ``2**bits - 1``."""
+    """Sample uniform integers from 0 to ``2**bits - 1``.
+
+    Args:
+        size: Number of integers.
+        bits: Number of random bits, at most 64.
+        randomness: Source of random bits.
+    """
     if bits <= 16:
         return (randomness.sample_halfwords(size) >> np.uint16(16 - bits)).astype(np.int64)
     return (randomness.sample_words(size) >> np.uint64(64 - bits)).astype(np.int64)
 
 
 def _bound_excesses(steps: StepEnvelope, outcomes: int) -> NDArray[np.uint32]:
-    """Return, for each outcome, an upper bound of its largest excess in units of 2**-16; the last entry is for rarer
-    outcomes.
+    """Return upper bounds of the largest excess of each step's integers, in units of 2**-16.
 
-    A bound is at most 1, that is 2**16 units; the last entry is 1.
+    Args:
+        steps: The steps.
+        outcomes: Number of steps with an entry.
+
+    Returns:
+        A bound for each step, at most 1, that is 2**16 units; a last entry, which is 1, is for all rarer steps.
     """
     last_low = (1 << steps.bits) - 1
     slope = steps.rate * last_low * ONE_PROBABILITY
@@ -203,11 +234,16 @@ def _bound_excesses(steps: StepEnvelope, outcomes: int) -> NDArray[np.uint32]:
 
 
 def _accept(excess: Fraction, excess_bound: int, randomness: Randomness) -> bool:
-    """Return True with probability ``exp(-excess)``, given that a test with probability ``excess_bound / 2**16`` was
-    passed.
+    """Return True with probability ``exp(-excess)``, given that a first test was passed.
 
-    The first variable of `sample_alternating_series` is 1 with probability `excess`. If `excess` is at most the bound,
-    it can be sampled as the product of the passed test and a variable of probability ``excess * 2**16 / excess_bound``.
+    That test had the probability ``excess_bound / 2**16``. The first variable of `sample_alternating_series` is 1 with
+    probability `excess`. If `excess` is at most the bound, it can be sampled as the product of the passed test and a
+    variable of probability ``excess * 2**16 / excess_bound``.
+
+    Args:
+        excess: The exponent, not negative.
+        excess_bound: Upper bound of it in units of 2**-16, capped at 2**16 for large exponents.
+        randomness: Source of random bits.
     """
     if excess_bound == ONE_PROBABILITY:
         return sample_bernoulli_exp(excess, randomness)
@@ -217,7 +253,7 @@ def _accept(excess: Fraction, excess_bound: int, randomness: Randomness) -> bool
 
 @lru_cache(maxsize=64)  # a pure function of a public number
 def _build_sampler(variance: Fraction) -> RejectionSampler:
-    """Return the rejection sampler for this variance.
+    """Return the rejection sampler for a variance. Samplers are cached.
 
     A step has a power of two of integers: so many that there are at least 64 steps per standard deviation, or single
     integers.

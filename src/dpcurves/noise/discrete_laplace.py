@@ -2,10 +2,14 @@
 
     P(z) proportional to exp(-|z| / scale),  z integer
 
-It is the integer noise of pure differential privacy, for every rational scale.
+It is the integer noise of pure differential privacy. `sample` draws many such integers, for every rational scale.
 
-Formal guarantees: the distribution is exact. A mechanism that adds this noise to an integer is (d / scale)-DP, if
-neighbours change the integer by at most d (Ghosh, Roughgarden and Sundararajan 2009).
+Formal guarantees: the distribution is exact, without floating point: sign and binary digits of z are independent, and
+each is sampled by inversion. A mechanism that adds this noise to an integer is (d / scale)-DP, if neighbours change the
+integer by at most d (Ghosh, Roughgarden and Sundararajan 2009).
+
+>>> len(sample(Fraction(10, 3), 5, Randomness.from_system()))
+5
 """
 
 from __future__ import annotations
@@ -31,7 +35,7 @@ from .exponential import (
 from .randomness import Randomness
 
 LARGEST_SCALE = 2**55
-"""Records. Largest scale: up to it all but exp(-256) of the distribution fits 64 bits."""
+"""Largest scale, in units of the noise: up to it all but exp(-256) of the distribution fits 64 bits."""
 
 
 def sample(scale: Fraction, size: int, randomness: Randomness) -> NDArray[np.int64]:
@@ -46,7 +50,7 @@ def sample(scale: Fraction, size: int, randomness: Randomness) -> NDArray[np.int
     Steinke (2020) has the same distribution; the tests compare with it.
 
     Args:
-        scale: Records. Scale of the noise: above 0, at most 2**55.
+        scale: Scale of the noise: above 0, at most 2**55.
         size: Number of integers.
         randomness: Source of random bits.
 
@@ -85,8 +89,9 @@ class InversionTables:
 
 @lru_cache(maxsize=64)  # a pure function of a public number
 def _build_tables(scale: Fraction) -> InversionTables:
-    """Return the inversion tables for this scale: sign and highest digit, then lower binary digits, eight places at
-    a time.
+    """Return the inversion tables for a scale. Tables are cached.
+
+    The first is of the sign and the highest digit, the others of lower binary digits, eight places at a time.
     """
     bits = max(0, int(scale / 8).bit_length() - 1)  # 8 to 16 steps of the highest digit per scale
     ends = [*range(bits, 0, -8), 0]  # eight binary places at a time
@@ -96,32 +101,51 @@ def _build_tables(scale: Fraction) -> InversionTables:
 
 @dataclass(frozen=True, slots=True)
 class Digit:
-    """Distribution of a digit d from 0 to ``count - 1``, with weights ``exp(-d * rate)``."""
+    """Distribution of a digit d from 0 to ``count - 1``, with weights ``exp(-d * rate)``.
+
+    Attributes:
+        rate: Decrease of the logarithm of the weight per unit of d.
+        count: Number of digits.
+    """
 
     rate: Fraction
     count: int
 
     def weights(self, bits: int) -> tuple[list[Bracket], int]:
-        """Return bounds of the weights of all digits in units of ``2**-bits``, and 0, because there are no other
-        digits.
+        """Return bounds of the weights, for `InversionTable`.
+
+        Args:
+            bits: Binary digits after the point of the bounds.
+
+        Returns:
+            Bounds of the weights of all digits in units of ``2**-bits``, and 0, because there are no other digits.
         """
         return geometric_terms(one_bracket(bits), bound_exp_neg(self.rate, bits), self.count, bits), 0
 
 
 @dataclass(frozen=True, slots=True)
 class SignedDigit:
-    """Distribution of a sign s, 0 or 1, and a digit d: outcome ``2 * d + s`` has the weight
-    ``exp(-d * rate - s * sign_rate)``.
+    """Distribution of a sign s, 0 or 1, and a digit d, which is unbounded.
+
+    Outcome ``2 * d + s`` has the weight ``exp(-d * rate - s * sign_rate)``.
+
+    Attributes:
+        rate: Decrease of the logarithm of the weight per unit of d.
+        sign_rate: Decrease for the sign 1.
     """
 
     rate: Fraction
     sign_rate: Fraction
 
     def weights(self, bits: int) -> tuple[list[Bracket], int]:
-        """Return bounds of the weights of the outcomes down to about ``2**-bits``, and a bound of the sum of all
-        others.
+        """Return bounds of the weights, for `InversionTable`.
 
-        The others are a geometric series.
+        Args:
+            bits: Binary digits after the point of the bounds.
+
+        Returns:
+            Bounds of the weights of the outcomes 0, 1, 2, ... down to about ``2**-bits``, and a bound of the sum of all
+            others, which are a geometric series.
         """
         ratio = bound_exp_neg(self.rate, bits)
         sign = bound_exp_neg(self.sign_rate, bits)

@@ -210,6 +210,12 @@ class InvertedDistribution(Protocol):
 
         All are integers in units of ``2**-bits``. As `bits` grows, the bounds converge and the sum of the others
         vanishes.
+
+        Args:
+            bits: Number of binary digits of the weights.
+
+        Returns:
+            Pairs of a lower and an upper bound, and the upper bound of the sum of others.
         """
         ...
 
@@ -217,6 +223,10 @@ class InvertedDistribution(Protocol):
 def bound_cumulative(distribution: InvertedDistribution, bits: int) -> tuple[list[int], list[int]]:
     """Return lower and upper bounds of the distribution function F at each of the first outcomes, in units of
     ``2**-bits``.
+
+    Args:
+        distribution: Distribution with bounded weights.
+        bits: Number of binary digits of the result.
     """
     weights, others = distribution.weights(bits + 32)  # guard bits, so that bounds of F are tight
     lower = list(accumulate(low for low, _ in weights))
@@ -376,6 +386,9 @@ class SelectionBins:
         """Return bounds of the weight of each bin, and 0, because there are no other outcomes.
 
         The weight of a bin is the weight of its lowest penalty, times its number of candidates.
+
+        Args:
+            bits: Number of binary digits of the weights.
         """
         lowest = geometric_terms(
             one_bracket(bits), bound_exp_neg(self.rate * 2**self.bits, bits), len(self.counts), bits
@@ -538,6 +551,10 @@ class PartitionDistribution:
         positions.
 
         The weight is rounded to 53 bits, and returned as an integer and a power of two.
+
+        Args:
+            power: Logarithm to base 2 of the length of the last interval.
+            place: Number of positions.
         """
         sums = self.sums
         mantissa = self.sums.prior
@@ -550,14 +567,23 @@ class PartitionDistribution:
         return int(mantissa * 2**53), shift - 53 + scale + int(sums.exponents[before])
 
     def last_interval_weights(self, place: int) -> list[Scaled]:
-        """Return `last_interval_weight` for each length that fits into the first `place` positions, shortest first."""
+        """Return the weights of all partitions of the first `place` positions, by the length of their last interval:
+        1, 2, 4, ... as far as it fits.
+        """
         return [
             self.last_interval_weight(power, place)
             for power in range(min(len(self.sums.penalties), place.bit_length()))
         ]
 
     def sample(self, randomness: Randomness) -> NDArray[np.int64]:
-        """Sample a partition; return the first positions of its intervals, increasing."""
+        """Return a random partition of the positions into intervals, with probability proportional to its weight.
+
+        Args:
+            randomness: Source of random bits.
+
+        Returns:
+            First positions of the intervals, increasing; the first one is 0.
+        """
         first = np.zeros(len(self.sums.mantissas), dtype=np.int64)
         end = len(self.sums.mantissas) - 1
         count = 0
@@ -582,6 +608,9 @@ class LastIntervalDistribution:
         """Return bounds of the weights of all outcomes, relative to the largest, and 0, because there are no others.
 
         A ratio of mantissas is below 2. If the power of two alone is at most ``2**(-bits - 1)``, 0 and 1 are bounds.
+
+        Args:
+            bits: Number of binary digits of the weights.
         """
         scale, largest = max((scale, mantissa) for mantissa, scale in self.terms)
         brackets = []
@@ -599,9 +628,15 @@ def _split_digits(penalty: int) -> list[int]:
 
 @lru_cache(maxsize=64)  # a pure function of a public number
 def _digit_weights(rate: Fraction) -> tuple[FloatArray, IntArray]:
-    """Return ``exp(-rate * digit)`` for each digit of a penalty, as ``mantissa * 2.0**exponent``, with 53 bits.
+    """Return ``exp(-rate * digit)`` for all values of each base-2048 digit of a penalty, with 53 bits.
 
     The initial relative error of at most ``2**-190`` doubles with each squaring and adds up along a row.
+
+    Args:
+        rate: Natural logarithms per unit of penalty; above 64 it counts as 64.
+
+    Returns:
+        Mantissas and exponents, (digits, 2048) each, read-only; a weight is ``mantissa * 2.0**exponent``.
     """
     mantissas = np.empty((PENALTY_DIGITS, 1 << DIGIT_BITS))
     exponents = np.empty((PENALTY_DIGITS, 1 << DIGIT_BITS), dtype=np.int64)
@@ -628,6 +663,10 @@ def _normalise(mantissa: int, scale: int) -> Scaled:
 def _sum_partitions(sums: PartitionWeights) -> None:
     """Compute, in place, the sums of the weights of all partitions of the first 1, 2, ... positions, rescaled at
     each step.
+
+    Args:
+        sums: Penalties of intervals whose length is a power of two, tables of weights, and the arrays for the sums,
+            which are changed: ``mantissas[n] * 2.0**mantissa_exponents[n]`` is the sum for the first n positions.
     """
     penalties, weights, powers, prior, mantissas, mantissa_exponents = sums
     terms = np.empty(len(penalties))

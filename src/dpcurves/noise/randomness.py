@@ -1,4 +1,4 @@
-"""SECRET. The source of all secret random bits, and the memory of noisy sums that must not be sampled twice.
+"""SECRET. Cryptographic randomness: the source of all random bits of noise, and the memory of released noisy sums.
 
 `Randomness` gives out each random bit once. Its constructors differ in what they protect:
 
@@ -7,8 +7,10 @@
     from_seed      a ChaCha20 stream under a seed, for tests and papers; results are marked as not private
     expand         a fast ChaCha20 stream under 32 fresh bytes of another source
 
-`Memory` keeps noisy sums that later answers under one charge reuse. `InProcessMemory` keeps them until the process
-ends.
+Samplers call `random_bytes`, `sample_below`, `sample_words` or `sample_halfwords`, which return uniform bits.
+
+`Memory` keeps noisy sums that later answers under one charge use again: a second noise on the same count could be
+averaged with the first. `InProcessMemory` keeps them until the process ends.
 
 >>> Randomness.from_seed(1).sample_below(6) == Randomness.from_seed(1).sample_below(6)
 True
@@ -29,7 +31,7 @@ from numpy.typing import NDArray
 from ..arguments import InvalidArgument, describe_value, require_integer, require_type
 
 LEAST_SECRET = 32
-"""Bytes. Least length of a secret key: the strength of SHA-256."""
+"""Least length of a secret key in bytes: the strength of SHA-256."""
 _ZEROS = memoryview(bytes(2**20))
 """Plaintext of the key stream, allocated once because allocation takes longer than encryption."""
 
@@ -138,7 +140,14 @@ class Randomness:
 
 
 def _open_key_stream(key: bytes) -> Callable[[int], bytes]:
-    """Return a function that yields the next `length` bytes of the ChaCha20 key stream under a key of 32 bytes."""
+    """Return a function that yields the next bytes of the ChaCha20 key stream under a key.
+
+    Args:
+        key: 32 bytes.
+
+    Returns:
+        A function of a number of bytes.
+    """
     from cryptography.hazmat.primitives.ciphers import Cipher, algorithms
 
     stream = Cipher(algorithms.ChaCha20(key, bytes(16)), mode=None).encryptor()
@@ -154,13 +163,19 @@ class Memory(Protocol):
     """
 
     def recall(self, names: Sequence[str]) -> dict[str, int]:
-        """Return the stored values of these names; names without a value are omitted."""
+        """Return the stored noisy sums of these names, by name; names without a value are omitted."""
         ...
 
     def keep(self, notes: Mapping[str, int]) -> dict[str, int]:
-        """Store noisy sums under new names, durably, before returning; return the stored sums of all these names.
+        """Store noisy sums under new names, durably, before returning.
 
         The first writer of a name wins, also between processes. So only the returned values may be used.
+
+        Args:
+            notes: Noisy sums by name.
+
+        Returns:
+            The stored sums of all these names: earlier ones where a name was known.
         """
         ...
 
@@ -178,5 +193,12 @@ class InProcessMemory:
         return {name: self._notes[name] for name in names if name in self._notes}
 
     def keep(self, notes: Mapping[str, int]) -> dict[str, int]:
-        """Store noisy sums under new names, for the life of this object; return the stored sums of all these names."""
+        """Store noisy sums under new names, for the life of this object.
+
+        Args:
+            notes: Noisy sums by name.
+
+        Returns:
+            The stored sums of all these names: earlier ones where a name was known.
+        """
         return {name: self._notes.setdefault(name, value) for name, value in notes.items()}

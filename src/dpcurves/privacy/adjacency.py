@@ -1,4 +1,4 @@
-"""Neighbouring relations: which two data sets a guarantee compares.
+"""Neighbouring relations of differential privacy (adjacency): which two data sets a guarantee compares.
 
 Neighbouring tables differ by one privacy unit (`Unit`). A unit is all records with the same value of a column, of which
 at most k are used (the contribution bound), or one record.
@@ -6,10 +6,10 @@ at most k are used (the contribution bound), or one record.
     AddRemove      one unit is added or removed      L1 sensitivity of counts k        number of units is private
     ReplaceOne     one unit has other records        L1 sensitivity of counts 2 * k    number of units is public
 
-The field also says unbounded and bounded differential privacy. Under replace-one the number of units is public, so
+These are also called unbounded and bounded differential privacy. Under replace-one the number of units is public, so
 totals need no noise.
 
-`ModelOrigin` is a second part of a guarantee: where a model comes from that a diagnostic judges. A model that was
+`ModelOrigin` is a second part of a guarantee, for diagnostics of a model: where the model comes from. A model that was
 fitted to the same records without privacy protects nobody, because one changed record moves every residual. So the
 origin must be stated.
 
@@ -97,15 +97,6 @@ class Unit:
 
 EACH_RECORD = Unit(column="", records=1)
 """The unit of data without a column of people: each record is a privacy unit of one record."""
-
-
-def format_record_count(number: int) -> str:
-    """Format a number of records with its noun.
-
-    >>> format_record_count(1), format_record_count(2_000)
-    ('1 record', '2,000 records')
-    """
-    return f"{number:,} record{'s' * (number != 1)}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,12 +196,25 @@ Adjacency = AddRemove | ReplaceOne
 
 
 def _require_bounded(unit: Unit) -> None:
-    """Raise `InvalidArgument` if the unit has no contribution bound."""
+    """Check that a unit has a contribution bound.
+
+    Raises:
+        ValueError: the unit has none.
+    """
     if not unit.is_bounded:
         raise InvalidArgument(
             "rows_per_unit",
             f"the largest number of records of each {unit.column} is missing: give it, as in rows_per_unit=5",
         )
+
+
+def format_record_count(number: int) -> str:
+    """Format a number of records with its noun.
+
+    >>> format_record_count(1), format_record_count(2_000)
+    ('1 record', '2,000 records')
+    """
+    return f"{number:,} record{'s' * (number != 1)}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -322,8 +326,9 @@ PRIVATE_MODEL = ModelOrigin.PRIVATE
 
 
 def require_model_origin(model: object) -> ModelOrigin:
-    """Return the stated origin of a model, after a check of its type. There is no default, because only the user knows
-    it.
+    """Return the stated origin of a model, after a check of its type.
+
+    There is no default, because only the user knows the origin.
 
     Raises:
         TypeError: `model` is not a `ModelOrigin`.

@@ -199,7 +199,11 @@ def _find_root(rising: Callable[[float], float], upper: float) -> float:
 
 
 def _require_probability(delta: float) -> float:
-    """Return delta as a number. Raises `InvalidArgument` unless it lies strictly between 0 and 1."""
+    """Return delta as a float if it lies strictly between 0 and 1.
+
+    Raises:
+        InvalidArgument: it does not.
+    """
     probability = require_number("delta", delta)
     if not 0 < probability < 1:
         raise InvalidArgument("delta", f"must be a probability strictly between 0 and 1, as in 1e-6, got {delta}")
@@ -265,6 +269,12 @@ def composed_epsilon(pure: Sequence[Fraction], rho: Fraction, delta: float) -> f
 def _randomised_response(library: ModuleType, epsilon: Fraction, revealing: float, step: Fraction) -> Any:
     """Return the privacy loss distribution of randomised response that reveals everything with probability
     `revealing`.
+
+    Args:
+        library: The module that makes loss distributions.
+        epsilon: Loss of the randomised response.
+        revealing: Probability of revealing everything, the delta.
+        step: Distance of the losses on which the distribution is rounded.
     """
     truth = (1 - revealing) / (1 + exp(-epsilon))
     probabilities: defaultdict[int, float] = defaultdict(float, {ceil(epsilon / step): truth})

@@ -1,16 +1,15 @@
-"""Queries about regions of a table, that is, about sets of its cells.
+"""Histogram queries about regions (sets of cells), and the recursive division of a table into boxes (quadtrees).
 
 - `RegionQuery`: counts of the regions of nested tilings. Regions of one tiling are disjoint and cover the table, so a
   record lies in exactly one region of each tiling.
 - `IntervalPartitionQuery`: a private partition of ordered cells into intervals of cells with similar counts.
 - `WaveletQuery`: counts of a subtable, from which counts of boxes will be computed.
-- `WorstBoxQuery`: the box whose count differs most from an expected count.
+- `WorstBoxQuery`: the box whose count differs most from an expected count (exponential mechanism).
+- `SplitRule`: divides boxes of cells recursively into smaller `Boxes`.
 
-`SplitRule` divides boxes of cells recursively, for trees of boxes: w cells along an axis with branching factor f become
-``min(f, w)`` parts that differ by at most one cell.
+A query only describes what a mechanism will count; the noise is added there.
 
-Formal guarantees: a query only describes, from public facts and earlier answers, what a mechanism will count. It reads
-no records.
+Formal guarantees: queries are made from public facts and earlier answers, and no record is read here.
 
 >>> SplitRule((4, 9), (2, 2)).height  # divisions until all boxes of a table of 4 x 9 cells are single cells
 4
@@ -188,12 +187,22 @@ def _count_distinct(order: Places, size: int) -> int:
 
 
 def _is_rising(tiling: NDArray[np.int64], size: int) -> bool:
-    """Return True if the first positions of a tiling begin at 0, increase, and stay below `size`."""
+    """Return True if the first positions of a tiling's regions begin at 0, increase, and stay below `size`.
+
+    Args:
+        tiling: First positions, (regions,).
+        size: Number of cells of the table.
+    """
     return bool(len(tiling) and tiling[0] == 0 and tiling[-1] < size and np.all(np.diff(tiling) > 0))
 
 
 def _lies_within(box: Box, shape: Sequence[int]) -> bool:
-    """Return True if a box has at least one cell, and all its cells lie in a table of this shape."""
+    """Return True if a box has at least one cell, and all its cells lie in a table of this shape.
+
+    Args:
+        box: For each axis the first cell, and the cell after the last one.
+        shape: Cells of the table along each axis.
+    """
     return len(box) == len(shape) and all(
         0 <= low < high <= cells for (low, high), cells in zip(box, shape, strict=True)
     )
@@ -216,7 +225,7 @@ class Boxes(NamedTuple):
         return self.upper - self.lower
 
     def select(self, mask: NDArray[np.bool_]) -> Boxes:
-        """Return the boxes where `mask` is true, in the same order."""
+        """Return the boxes where `mask` (boxes,) is true, in the same order."""
         return Boxes(self.lower[mask], self.upper[mask])
 
 
@@ -310,9 +319,13 @@ class SplitRule:
 
 
 def _count_divisions(cells: int, fan: int) -> int:
-    """Return how often an interval of cells can be divided until each part is one cell.
+    """Return how often an interval of cells must be divided until each part is one cell; 0 for a `fan` of 1.
 
     The longest part after one division has ``ceil(cells / fan)`` cells.
+
+    Args:
+        cells: Number of cells of the interval.
+        fan: Largest number of parts of one division.
     """
     times = 0
     while fan > 1 and cells > 1:
@@ -322,7 +335,13 @@ def _count_divisions(cells: int, fan: int) -> int:
 
 
 def _divide_axis(boxes: Boxes, axis: int, fan: int) -> Boxes:
-    """Return the parts of all boxes along one axis, box by box: ``min(fan, width)`` parts of each."""
+    """Return the parts of all boxes along one axis, box by box: ``min(fan, width)`` parts of each.
+
+    Args:
+        boxes: Boxes to divide.
+        axis: Number of the axis.
+        fan: Largest number of parts of a box.
+    """
     width = boxes.width[:, axis]
     parts = np.minimum(fan, width)
     box = np.repeat(np.arange(len(parts)), parts)

@@ -1,4 +1,4 @@
-"""Queries that sum survey weights, squared weights and weighted values in each cell, as bounded integers.
+"""Weighted histograms: queries that sum survey weights, squared weights and weighted values in each cell.
 
 Each record has a weight w, for example the number of people that it stands for (Horvitz and Thompson 1952). Weights are
 clipped at a public cap and rounded to steps of the cap, so that sums are integers with a known sensitivity. A record
@@ -6,11 +6,11 @@ adds
 
     WeightQuery           w to its cell, and cap - w to one number for all                 steps of cap / 2**16
     SquaredWeightQuery    w**2 to its cell, and cap**2 - w**2 to the end of its row        steps of cap**2 / 2**16
-    WeightedSumQuery      w * (x - middle of the cell)
-    WeightedSpreadQuery   w**2 * (x - center of the row)**2
+    WeightedSumQuery      w * (x - middle of the cell)                                     for means
+    WeightedSpreadQuery   w**2 * (x - centre of the row)**2                                for their variances
 
-In the first two a record adds the same total for any weight, because of the complement. So the sum of a table of
-weights is public if the number of records is.
+A row of the table is a combination of the axes before the last one. In the first two queries a record adds the same
+total for any weight, because of the complement. So the sum of a table of weights is public if the number of records is.
 
 Formal guarantees: a record changes its table by at most `per_record_sensitivity` in L1 norm, for any weight. Each class
 has its proof.
@@ -84,12 +84,20 @@ class WeightedQuery(Query):
         return (*self.axes, self.weights.axis)
 
     def public_total(self, records: int | None) -> int | None:
-        """Return None: the sum of the table is not public."""
+        """Return None: the sum of the table is not public.
+
+        Args:
+            records: Number of records if it is public; None if it is private.
+        """
         return None
 
     @property
     def grid(self) -> Grid:
-        """The grid of the last axis. A `TypeError` is raised if the last axis is not a column of numbers."""
+        """The grid of the last axis.
+
+        Raises:
+            TypeError: the last axis is not a column of numbers.
+        """
         axis = self.axes[-1] if self.axes else None
         if not isinstance(axis, Axis):
             raise WrongArgumentType(
@@ -112,7 +120,7 @@ class WeightedQuery(Query):
 
     @property
     def missing_amount(self) -> int:
-        """The amount that a missing record adds to the number behind the cells."""
+        """The amount that a missing record adds to the last number of the table."""
         return 0
 
 
@@ -141,7 +149,7 @@ class WeightQuery(WeightedQuery):
 
     @property
     def hint(self) -> None:
-        """None: no public knowledge of the distribution is used."""
+        """None: no public knowledge of the distribution of the records is stated."""
         return None
 
     @property
@@ -151,12 +159,18 @@ class WeightQuery(WeightedQuery):
 
     @property
     def uses_prefixes(self) -> bool:
-        """Whether prefixes are read, singly or averaged, by `use`."""
+        """True if sums of the first cells will be read, singly or averaged, as `use` says."""
         return self.use.uses_prefixes
 
     def public_total(self, records: int | None) -> int | None:
-        """Return the sum of the table, the number of records times the cap in steps, if that number is public; else
-        None."""
+        """Return the sum of the table if it is public: the number of records times the cap in steps.
+
+        Args:
+            records: Number of records if it is public; None if it is private.
+
+        Returns:
+            The sum; None if the number of records is private.
+        """
         return None if records is None else records * Weights.STEPS
 
     def amounts(self, values: FloatArray, steps: IntArray, rows: IntArray) -> tuple[IntArray, IntArray]:
@@ -171,7 +185,7 @@ class WeightQuery(WeightedQuery):
 
     @property
     def missing_amount(self) -> int:
-        """The whole cap, in steps, is added to the number behind the cells for a missing record."""
+        """The whole cap, in steps, which a missing record adds to the last number of the table."""
         return Weights.STEPS
 
 
@@ -259,8 +273,8 @@ class WeightedSpreadQuery(WeightedQuery):
 
     Attributes:
         half: The largest distance from the middle of a cell, in steps.
-        centers: The centre of each row, in steps from the middle of the cell. They may depend on earlier answers,
-            never on records.
+        centers: The centre of each row, in steps from the middle of the cell. They may depend on earlier answers, never
+            on records.
 
     Raises:
         ValueError: `half` is not from 1 to 1024, a centre is further from the middle than `half`, there is not one for

@@ -110,7 +110,15 @@ def count_confirming_subsets(
 
 
 def _scale_column(axis: Axis | Categories, values: FloatArray) -> FloatArray:
-    """Scale numbers from their declared range to [-1, 1]; encode categories but the first as 0/1 columns."""
+    """Scale numbers from their declared range to [-1, 1]; encode categories but the first as 0/1 columns.
+
+    Args:
+        axis: Column with its declared range or categories.
+        values: Numbers, or indices of categories, one for each row.
+
+    Returns:
+        Columns, (rows, 1), or (rows, categories - 1).
+    """
     if isinstance(axis, Categories):
         return np.asarray(values[:, None] == np.arange(1, axis.slots), dtype=np.float64)
     middle, half_width = _middle_and_half_width(axis)
@@ -124,7 +132,11 @@ def _middle_and_half_width(axis: Axis) -> tuple[float, float]:
 
 
 def _scaled_bounds(query: queries.SubsetQuery) -> tuple[float, float]:
-    """Return the bounds of the coefficient for scaled columns."""
+    """Return the bounds of the coefficient for scaled columns.
+
+    Args:
+        query: Query with the bounds `above` and `below` in units of the columns.
+    """
     column_axes = [axis for axis in query.axes[1:] for _ in range(1 if isinstance(axis, Axis) else axis.slots - 1)]
     axis = column_axes[query.coefficient]
     outcome = query.outcome
@@ -176,7 +188,19 @@ def _gradient_and_curvature(  # noqa: PLR0917
     logistic: bool,
     largest_logit: float,
 ) -> tuple[FloatArray, FloatArray]:
-    """Return gradient and curvature of each subset, summed record by record."""
+    """Return the gradient and the curvature of the log-likelihood of a regression, for each subset of the records.
+
+    Args:
+        design: Values of the terms, (records, terms).
+        outcome: Outcomes, (records,).
+        starts: First record of each subset, and the number of records, (subsets + 1,).
+        coefficients: Present coefficients, (subsets, terms).
+        logistic: Whether the regression is logistic, not linear.
+        largest_logit: Bound of the linear predictor.
+
+    Returns:
+        Gradients, (subsets, terms), and the lower triangles of the curvatures, (subsets, terms, terms).
+    """
     width = design.shape[1]
     gradient = np.zeros((len(starts) - 1, width))
     curvature = np.zeros((len(starts) - 1, width, width))
@@ -199,7 +223,17 @@ def _gradient_and_curvature(  # noqa: PLR0917
 def _solve_newton_step(
     curvature: FloatArray, gradient: FloatArray, sizes: IntArray, singular_pivot: float
 ) -> tuple[FloatArray, BoolArray]:
-    """Return the Newton step of each subset by Cholesky factorization in place, and whether its pivots suffice."""
+    """Return the Newton step of each subset by Cholesky factorization in place, and whether its pivots suffice.
+
+    Args:
+        curvature: Curvatures, (subsets, terms, terms), whose lower triangles are overwritten by their factors.
+        gradient: Gradients, (subsets, terms).
+        sizes: Number of records of each subset.
+        singular_pivot: Pivot per record below which a matrix counts as singular.
+
+    Returns:
+        Steps, (subsets, terms), and whether each could be solved, (subsets,).
+    """
     step = gradient.copy()
     solved = np.ones(len(sizes), dtype=np.bool_)
     for subset in range(len(sizes)):
@@ -351,8 +385,10 @@ def apply_filter(method: Method) -> Method:
 
     @wraps(method)
     def apply(records: Records, axes: Axes, *arguments: Any, **keywords: Any) -> Any:
-        """Return the method's result for the rows that pass the filter of the axes, or for all rows without one. Raises
-        `InvalidArgument` if axes have different filters.
+        """Return the method's result for the rows that pass the filter of the axes, or for all rows without one.
+
+        Raises:
+            InvalidArgument: the axes have different filters.
         """
         filters = {axis.where for axis in axes if getattr(axis, "where", "")}
         if not filters:
@@ -441,7 +477,12 @@ class Records:
 
     @apply_filter
     def each_batch(self, axes: Axes, take: Callable[[Sequence[FloatArray]], None]) -> None:
-        """Call `take` with the columns of each batch, one per axis: numbers, or indices of categories; NaN: missing."""
+        """Call `take` with the columns of each batch, one per axis: numbers, or indices of categories; NaN: missing.
+
+        Args:
+            axes: Columns to read.
+            take: Function that gets the columns of each batch.
+        """
         self.check(axes)
         _require_values(axes, self._engine.columns)
 
@@ -531,6 +572,12 @@ class Records:
     def missing_reasons(self, axes: Axes) -> IntArray:
         """Return used records missing on any axis, by `MissingReason`. They sum to the last cell of `counts`.
 
+        Args:
+            axes: Axes of the query.
+
+        Returns:
+            Numbers of records, in the order of `MissingReason`.
+
         Raises:
             ValueError: the engine cannot distinguish reasons.
         """
@@ -612,6 +659,12 @@ class Records:
         """Return the cell of each used record, the last axis fastest. A missing record is one past the last.
 
         For the owner of the records only, who secret-shares the cells.
+
+        Args:
+            axes: Axes of the query.
+
+        Returns:
+            Indices, (records,).
         """
         if not _has_model(axes):
             self.check(axes)
@@ -694,12 +747,17 @@ class Records:
         return units_by_size
 
     def sized_units(self, axis: Axis | Categories, doublings: int) -> IntArray:
-        """Return the number of units by their size and by the cell of one of their records, size first.
+        """Return the number of units by their number of rows (size) and by the cell of one of their records, size
+        first.
 
         Sizes are 1, 2, up to 4, ..., up to ``2**doublings`` rows, and more; the last entry counts units whose record
         has no value: ``((doublings + 2) * slots + 1,)``.
 
         Formal guarantees: a unit is in one cell, which is a function of the unit's rows and a secret key.
+
+        Args:
+            axis: The axis of the cells.
+            doublings: Number of size classes beyond the first.
 
         Raises:
             ValueError: the engine cannot count the rows of units.
@@ -737,7 +795,16 @@ class Records:
         return self._derive_renamed(self._rename_columns(text), is_numeric, text)
 
     def _derive_renamed(self, text: str, is_numeric: bool, shown: str) -> tuple[Column, int]:
-        """Return the column of an expression with the schema's names, and its position; errors name `shown`."""
+        """Return the column of an expression with the schema's names, and its position; errors name `shown`.
+
+        Args:
+            text: Expression with the names of the schema.
+            is_numeric: Whether the result must be a number.
+            shown: Name of the column that messages show.
+
+        Raises:
+            InvalidArgument: the engine computes no expressions, or the expression is invalid.
+        """
         engine = self._engine
         if not isinstance(engine, DerivesColumns):
             raise InvalidArgument("column", f"{shown}: {NO_EXPRESSIONS}", shown)
@@ -747,8 +814,10 @@ class Records:
             raise InvalidArgument("column", error.rule, shown) from None
 
     def _hide_failure(self, action: Callable[[], Result]) -> Result:
-        """Return the result of `action` under the connection's lock. Raises `InvalidArgument` without the engine's
-        message, which may quote a record.
+        """Return the result of `action` under the connection's lock.
+
+        Raises:
+            InvalidArgument: the engine failed; its message, which may quote a record, is left out.
         """
         with self._one_at_a_time:
             return hide_failure(action, self._engine.failure)
@@ -808,6 +877,13 @@ class Records:
         """Resolve an axis to a derived column that is missing where the two times are out of order.
 
         With an open end, a number beyond the grid stands for each missing one.
+
+        Args:
+            axis: Axis of times of which one must not be after the other.
+            columns: Columns of the schema.
+
+        Raises:
+            InvalidArgument: both times are on different scales.
         """
         numbers: dict[str, Expression] = {}
         steps: dict[str, tuple[Step, ...]] = {}
@@ -954,9 +1030,14 @@ def _describe_needed_kind(axis: Axis | Categories, kind: ColumnKind) -> str:
 
 
 def require_matching_values(axis: Categories, column: Column) -> None:
-    """Refuse categories that no value of the column's declared type equals: they would count nothing at full cost.
+    """Check that each category equals some value of the column's declared type; others would count nothing at full
+    cost.
 
     If the schema declares text or no type, both classes must be named: the default 0 and 1 would not match yes and no.
+
+    Args:
+        axis: Declared categories.
+        column: Column of the schema.
 
     Raises:
         ValueError: a category equals no value of the type, two categories are the same value, or a class has its
@@ -1002,10 +1083,13 @@ def _is_number(label: Category) -> bool:
 
 
 def _require_numeric_columns(bound: Sequence[engines.BoundAxis]) -> None:
-    """Refuse a column without a declared type that is both read as numbers and split by text labels.
+    """Check that no column without a declared type is both read as numbers and split by text labels.
 
     No record has both, so every count would be noise at full cost. Labels found by partition selection may be text,
     too. The rule depends on no record, and is the same before and after the charge.
+
+    Args:
+        bound: Axes of a query, bound to their columns.
 
     Raises:
         ValueError: a column is used in both ways.
@@ -1049,6 +1133,10 @@ def _suggest_both_classes(arguments: tuple[str, ...]) -> str:
 def _require_values(axes: Axes, columns: Sequence[Column]) -> None:
     """Refuse logarithms and exponentials where values are computed with, which differ between libraries.
 
+    Args:
+        axes: Axes of the query.
+        columns: Columns of the data.
+
     Raises:
         ValueError: an axis is of a logarithm or an exponential, and of no column with that name.
     """
@@ -1085,7 +1173,12 @@ def _input_axes(axis: Axis | Categories) -> list[Any]:
 
 
 def _apply_models(axes: Axes, columns: Sequence[FloatArray]) -> list[FloatArray]:
-    """Return a column for each axis: the column itself, or its model's predictions from several columns."""
+    """Return a column for each axis: the column itself, or its model's predictions from several columns.
+
+    Args:
+        axes: Axes of the query.
+        columns: Columns of a batch; an axis of a model has one for each of its inputs.
+    """
     remaining = list(columns)
     values = []
     for axis in axes:

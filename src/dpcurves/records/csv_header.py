@@ -1,11 +1,11 @@
-r"""Check that a file is CSV, and parse its header line. No record is read.
+r"""Parse the header line of a CSV file, and recognise files of other formats by their first bytes. No record is read.
 
-- `require_csv` refuses files of other formats by their first 64 bytes, and files in UTF-16 or UTF-32.
-- `require_compressed` refuses a file that is called ``.csv.gz`` or ``.csv.zst`` without being compressed.
-- `parse_header` returns the names of the columns, or says what is wrong with the line and how to mend it.
+    parse_header          first line as bytes -> names of the columns
+    require_csv           refuses compressed files, Excel, Parquet and others, and text in UTF-16 or UTF-32
+    require_compressed    refuses a file that is called ``.csv.gz`` or ``.csv.zst`` without being compressed
 
-If the header is missing, the first line is a record. The line is therefore checked as bytes before it is decoded, and
-no message shows a part of it.
+Each raises `ValueError` with a message that says how to mend the file. If the header is missing, the first line is a
+record. The line is therefore checked as bytes before it is decoded, and no message shows a part of it.
 
 Formal guarantees: only the first bytes and the header are read; names of columns are public.
 
@@ -49,6 +49,52 @@ FORMATS: Mapping[bytes, tuple[str, str]] = MappingProxyType({
 """First bytes of other formats, each with the name of the format and what to do about it."""
 UTF_16 = "is in UTF-16; save it in UTF-8 (in Excel: CSV UTF-8)"
 UTF_32 = "is in UTF-32; save it in UTF-8"
+
+
+def parse_header(file: CsvFile, header: bytes, longest: int) -> list[str]:
+    """Return the names of the columns from the first line of a file.
+
+    Args:
+        file: The file, with its declared format.
+        header: The line with its line end, cut after `longest` bytes.
+        longest: Largest number of bytes of a line.
+
+    Raises:
+        ValueError: the line is not a header in the declared format. The message shows no part of it.
+    """
+    line = header.removesuffix(b"\n").removesuffix(b"\r")
+    rule = f"the first line of {file.name} must be a header, the names of the columns in {file.codec.upper()}"
+
+    # Bytes are checked before they are decoded: the message of a decoder would show a part of the line.
+    if b"\x00" in line:
+        raise InvalidArgument("data", f"{rule}; this line contains zero bytes, as UTF-16 does: save the file in UTF-8")
+    if b"\r" in line:
+        raise InvalidArgument(
+            "data", f"{rule}; this line contains carriage returns (CR): lines must end with LF or CR LF"
+        )
+    if len(header) >= longest:
+        raise InvalidArgument(
+            "data",
+            f"{rule}; this line is longer than {longest:,} bytes;"
+            " check that lines end with LF, and that the file is CSV",
+        )
+    if not line.strip():
+        raise InvalidArgument("data", f"{rule}; this line is empty; delete it")
+    if line.count(b'"') % 2:
+        raise InvalidArgument(
+            "data",
+            f'{rule}; a quote (") in it is not closed: a name must not contain a line break or a single quote mark',
+        )
+
+    try:
+        text = line.decode("utf-8-sig" if file.codec == "utf-8" else file.codec)
+    except ValueError:
+        raise InvalidArgument("data", f"{rule}; declare its encoding (--encoding latin-1 or cp1252)") from None
+    try:
+        (names,) = csv.reader([text], delimiter=file.delimiter, strict=True)
+    except (ValueError, csv.Error):
+        raise InvalidArgument("data", f"{rule}; a quoted name must end at a delimiter") from None
+    return names
 
 
 def require_csv(file: CsvFile, first: bytes, *, is_unpacked: bool) -> None:
@@ -98,49 +144,3 @@ def require_compressed(file: CsvFile, first: bytes, ending: str) -> None:
         raise InvalidArgument(
             "data", f"{file.name} is not compressed by {name}; let its name end in .csv, if it is CSV"
         )
-
-
-def parse_header(file: CsvFile, header: bytes, longest: int) -> list[str]:
-    """Return the names of the columns from the first line of a file.
-
-    Args:
-        file: The file, with its declared format.
-        header: The line with its line end, cut after `longest` bytes.
-        longest: Largest number of bytes of a line.
-
-    Raises:
-        ValueError: the line is not a header in the declared format. The message shows no part of it.
-    """
-    line = header.removesuffix(b"\n").removesuffix(b"\r")
-    rule = f"the first line of {file.name} must be a header, the names of the columns in {file.codec.upper()}"
-
-    # Bytes are checked before they are decoded: the message of a decoder would show a part of the line.
-    if b"\x00" in line:
-        raise InvalidArgument("data", f"{rule}; this line contains zero bytes, as UTF-16 does: save the file in UTF-8")
-    if b"\r" in line:
-        raise InvalidArgument(
-            "data", f"{rule}; this line contains carriage returns (CR): lines must end with LF or CR LF"
-        )
-    if len(header) >= longest:
-        raise InvalidArgument(
-            "data",
-            f"{rule}; this line is longer than {longest:,} bytes;"
-            " check that lines end with LF, and that the file is CSV",
-        )
-    if not line.strip():
-        raise InvalidArgument("data", f"{rule}; this line is empty; delete it")
-    if line.count(b'"') % 2:
-        raise InvalidArgument(
-            "data",
-            f'{rule}; a quote (") in it is not closed: a name must not contain a line break or a single quote mark',
-        )
-
-    try:
-        text = line.decode("utf-8-sig" if file.codec == "utf-8" else file.codec)
-    except ValueError:
-        raise InvalidArgument("data", f"{rule}; declare its encoding (--encoding latin-1 or cp1252)") from None
-    try:
-        (names,) = csv.reader([text], delimiter=file.delimiter, strict=True)
-    except (ValueError, csv.Error):
-        raise InvalidArgument("data", f"{rule}; a quoted name must end at a delimiter") from None
-    return names

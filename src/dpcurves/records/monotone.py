@@ -1,12 +1,16 @@
-"""Count values of an increasing function of a column, such as its logarithm, without computing the function on records.
+"""Histograms of monotone transforms, such as the logarithm of a column, without computing the function on records.
 
 For an increasing function f and edges e_k of its values,
 
     e_k <= f(x) < e_(k + 1)    if and only if    f**-1(e_k) <= x < f**-1(e_(k + 1))
 
-so a record can be compared with the inverse edges. `find_chain` splits an expression into its increasing functions and
-the expression inside, and `invert_grid` computes the inverse edges once. Engines then need no logarithm, whose last
-bits differ between libraries. Where f is undefined or infinite, the inner expression is missing.
+so a record can be compared with the inverse edges.
+
+    find_chain     expression such as ``ln(wage / 2)`` -> its increasing functions, and the expression inside
+    invert_grid    functions, grid of their values -> grid of the inner expression with the same cells
+
+Engines then need no logarithm, whose last bits differ between libraries. Where f is undefined or infinite, the inner
+expression is missing.
 
 Formal guarantees: inverse edges are computed from public numbers. The cell of a record is a function of the record.
 
@@ -49,10 +53,13 @@ class Chain(NamedTuple):
 
 @lru_cache(maxsize=256)
 def find_chain(text: str) -> Chain | None:
-    """Return the increasing functions around an expression, or None if there is no logarithm or exponential among them.
+    """Return the increasing functions around an expression, and the expression inside.
 
     Args:
         text: The expression, such as ``ln(wage) / 2``.
+
+    Returns:
+        The chain; None if there is no logarithm or exponential among the functions.
 
     Raises:
         ValueError: the text is no expression, or nests logarithms or exponentials.
@@ -70,53 +77,6 @@ def find_chain(text: str) -> Chain | None:
         elif name == "exp":
             upper = min(upper, largest_exponent)
     return Chain(steps, format_expression(_restrict(inner, lower, upper) if len(_logarithms(steps)) == 1 else inner))
-
-
-def _logarithms(steps: tuple[Step, ...]) -> list[Step]:
-    """Return the logarithms and exponentials of a chain, at most one.
-
-    Raises:
-        ValueError: there are several. Their common domain is not worked out.
-    """
-    functions = [step for step in steps if step[0] in INVERSES and step[0] not in {"add", "sub", "mul", "div"}]
-    if len(functions) > 1:
-        raise InvalidArgument(
-            "column",
-            "a logarithm or an exponential must be of a plain column, not of another one: leave out the inner or "
-            "the outer one",
-        )
-    return functions
-
-
-def _restrict(inner: Node, lower: float, upper: float) -> Node:
-    """Return an expression that equals `inner` where it is finite, above `lower` and at most `upper`, and is missing
-    elsewhere.
-    """
-    conditions = []
-    if lower > -np.inf:
-        conditions.append(Call("gt", (inner, Literal(float(lower)))))
-    if upper < np.inf:
-        conditions.append(Call("le", (inner, Literal(float(upper)))))
-    # A value that is infinite has no finite logarithm.
-    condition: Node = Call("between", (inner, Literal(-LARGEST), Literal(LARGEST)))
-    for further in conditions:
-        condition = Call("and", (condition, further))
-    return Call("case", (condition, inner, Literal(None)))
-
-
-LARGEST = float(np.finfo(np.float64).max)
-"""The largest double."""
-INVERSES: Mapping[str, Callable[[FloatArray, float], FloatArray]] = MappingProxyType({
-    "ln": lambda edges, _: np.exp(edges),
-    "log2": lambda edges, _: np.exp2(edges),
-    "log10": lambda edges, _: np.power(10.0, edges),
-    "exp": lambda edges, _: np.where(edges > 0, np.log(np.where(edges > 0, edges, 1.0)), -LARGEST),
-    "add": lambda edges, number: edges - number,
-    "sub": lambda edges, number: edges + number,
-    "mul": lambda edges, number: edges / number,
-    "div": lambda edges, number: edges * number,
-})  # fmt: skip
-"""Inverses of the increasing functions, from edges and the number of the step."""
 
 
 def invert_grid(steps: tuple[Step, ...], grid: Grid) -> Grid:
@@ -149,3 +109,54 @@ def invert_grid(steps: tuple[Step, ...], grid: Grid) -> Grid:
             "grid", "the edges must be values of the function: take a narrower range, as in 0:12 for ln(wage)"
         )
     return Grid.from_edges(edges.tolist(), outside=grid.outside)
+
+
+def _logarithms(steps: tuple[Step, ...]) -> list[Step]:
+    """Return the logarithms and exponentials of a chain, at most one.
+
+    Raises:
+        ValueError: there are several. Their common domain is not worked out.
+    """
+    functions = [step for step in steps if step[0] in INVERSES and step[0] not in {"add", "sub", "mul", "div"}]
+    if len(functions) > 1:
+        raise InvalidArgument(
+            "column",
+            "a logarithm or an exponential must be of a plain column, not of another one: leave out the inner or "
+            "the outer one",
+        )
+    return functions
+
+
+def _restrict(inner: Node, lower: float, upper: float) -> Node:
+    """Return an expression that equals another one in an interval, and is missing outside and where it is not finite.
+
+    Args:
+        inner: The expression.
+        lower: Values must be above this; minus infinity: no limit.
+        upper: Values must be at most this; infinity: no limit.
+    """
+    conditions = []
+    if lower > -np.inf:
+        conditions.append(Call("gt", (inner, Literal(float(lower)))))
+    if upper < np.inf:
+        conditions.append(Call("le", (inner, Literal(float(upper)))))
+    # A value that is infinite has no finite logarithm.
+    condition: Node = Call("between", (inner, Literal(-LARGEST), Literal(LARGEST)))
+    for further in conditions:
+        condition = Call("and", (condition, further))
+    return Call("case", (condition, inner, Literal(None)))
+
+
+LARGEST = float(np.finfo(np.float64).max)
+"""The largest double."""
+INVERSES: Mapping[str, Callable[[FloatArray, float], FloatArray]] = MappingProxyType({
+    "ln": lambda edges, _: np.exp(edges),
+    "log2": lambda edges, _: np.exp2(edges),
+    "log10": lambda edges, _: np.power(10.0, edges),
+    "exp": lambda edges, _: np.where(edges > 0, np.log(np.where(edges > 0, edges, 1.0)), -LARGEST),
+    "add": lambda edges, number: edges - number,
+    "sub": lambda edges, number: edges + number,
+    "mul": lambda edges, number: edges / number,
+    "div": lambda edges, number: edges * number,
+})  # fmt: skip
+"""Inverses of the increasing functions, from edges and the number of the step."""

@@ -179,8 +179,14 @@ class _Batches:
 
     @contextmanager
     def _fetch(self, function: int, struct: Struct) -> Iterator[Struct]:
-        """Fill a struct by a function of the stream, and release it at the end of the block. Raises `RuntimeError`
-        without the stream's message.
+        """Context manager: fill a C struct by a function of the Arrow stream, and release it when the block ends.
+
+        Args:
+            function: Address of the C function.
+            struct: Struct to fill.
+
+        Raises:
+            RuntimeError: the function failed; the message does not have the stream's text, which may quote values.
         """
         if _TAKE(function)(ctypes.addressof(self._stream), ctypes.addressof(struct)):  # releases Python's lock
             raise RuntimeError("a batch of the table could not be read; check that nothing changes it meanwhile")
@@ -235,7 +241,14 @@ class Stream:
 
 
 def _move_capsule(capsule: Any, name: bytes, kind: type[_Schema | _Array], target: int) -> None:
-    """Move the C struct that a capsule of this name holds to the address `target`; the capsule is empty afterwards."""
+    """Move the C struct that a capsule of this name holds to the address `target`; the capsule is empty afterwards.
+
+    Args:
+        capsule: Python capsule that holds the struct.
+        name: Name of the capsule.
+        kind: Type of the struct.
+        target: Address that has room for the struct.
+    """
     struct = kind.from_address(_held_by(capsule, name))
     ctypes.memmove(target, ctypes.addressof(struct), ctypes.sizeof(kind))
     struct.release = None
@@ -330,7 +343,12 @@ DATES = {
 
 
 def number_sql(file: CsvFile) -> str:
-    """Return the SQL of the number in a text of the declared format. It depends on no other record."""
+    """Return SQL that reads the number in a text of the declared format; NULL where the text has none. It depends on no
+    other record.
+
+    Args:
+        file: Declares the decimal sign, and the format and origin of dates, which are read as days since then.
+    """
     number = NUMBER_IN_TEXT
     if file.decimal == ",":
         with_point = f"replace(replace({TRIMMED}, '.', ''), ',', '.')"
@@ -357,6 +375,9 @@ def days_sql(file: CsvFile) -> str | None:
     """Return the SQL of the number in a text, or of the days since 1970-01-01 of an ISO 8601 date or timestamp.
 
     None if a date format is declared: then only that format is read.
+
+    Args:
+        file: Declares the decimal sign and the format of dates.
     """
     if file.origin is not None:
         return None
@@ -464,7 +485,13 @@ def decimal_column(name: str, declared: str = "DECIMAL") -> Column:
 
 
 def enum_column(name: str, members: Iterable[str], number: str = NUMBER_IN_TEXT) -> Column:
-    """Return a column of text whose labels the schema declares."""
+    """Return a column of text whose labels the schema declares.
+
+    Args:
+        name: Name of the column.
+        members: The declared labels.
+        number: SQL form of the number in a text.
+    """
     return Column(name, ColumnKind.TEXT, number, declared_type="ENUM", members=tuple(members))
 
 
@@ -596,16 +623,30 @@ class Source(Protocol):
     def scan_decoded(
         self, connection: duckdb.DuckDBPyConnection, positions: Sequence[int], texts: Sequence[int]
     ) -> str | None:
-        """Return a FROM clause as `scan` in which the columns `texts` are decoded: VARCHAR, and NULL for texts that are
-        not UTF-8 or exceed `LONGEST_TEXT` bytes. None if `scan` alone reads these columns.
+        """Return a FROM clause as `scan` in which some columns are decoded: VARCHAR, and NULL for texts that are not
+        UTF-8 or exceed `LONGEST_TEXT` bytes. None if `scan` alone reads these columns.
+
+        Args:
+            connection: Connection to DuckDB that runs the query.
+            positions: Positions of the columns to read.
+            texts: Positions of the columns to decode.
         """
 
     def scan_whole(self, connection: duckdb.DuckDBPyConnection, positions: Sequence[int]) -> str:
-        """Return a FROM clause as `scan`, with a column `whole`: an injective encoding of all columns of a row."""
+        """Return a FROM clause as `scan`, with a column `whole`: an injective encoding of all columns of a row.
+
+        Args:
+            connection: Connection to DuckDB that runs the query.
+            positions: Positions of the columns to read.
+        """
 
 
 def require_readable(source: Source, positions: Iterable[int]) -> None:
     """Refuse columns that cannot be read with the installed packages.
+
+    Args:
+        source: Source of the records.
+        positions: Positions of the columns.
 
     Raises:
         ImportError: only pyarrow reads one of them.
@@ -686,7 +727,11 @@ _FLOATS_BY_BYTES = {2: ValueType.HALF, 4: ValueType.SINGLE, DOUBLE_BYTES: ValueT
 
 
 def to_arrow_array(values: NDArray[Any]) -> Array:
-    """Convert a NumPy array to Arrow numbers or times if its type declares them, else to texts."""
+    """Return a NumPy array as an Arrow array: numbers or times if its type declares them, otherwise binary texts.
+
+    Args:
+        values: Array with one axis; masked values and NaT become null.
+    """
     mask = np.ma.getmaskarray(values) if isinstance(values, np.ma.MaskedArray) else None
     values = np.asarray(values)
     if values.dtype.kind in "fiub":
@@ -738,7 +783,12 @@ _MOMENTS = {
 
 
 def column_from_arrow_type(name: str, declared: ArrowSchemaExportable) -> Column:
-    """Return the column of an Arrow type: its kind, and the SQL that reads its number, text, unit and time."""
+    """Return the column of an Arrow type: its kind, and the SQL that reads its number, text, unit and time.
+
+    Args:
+        name: Column name.
+        declared: Object that exports an Arrow type.
+    """
     data_type = _decode_type(DataType.from_arrow(declared))
     if _is_decimal(data_type):
         return decimal_column(name, "DECIMAL" + _arrow_type_name(data_type).lstrip(DECIMALS_OF_ARROW))
@@ -791,9 +841,12 @@ def plain_type(declared: ArrowSchemaExportable) -> DataType:
 
 
 def plain_array(values: ArrowArrayExportable) -> Array:
-    """Convert values to a type whose values DuckDB neither checks nor converts: text to bytes, times to integers.
+    """Return values in a type that DuckDB neither checks nor converts: text as bytes, times as integers.
 
     (DuckDB refuses invalid UTF-8, and times that overflow in microseconds, with a message that shows them.)
+
+    Args:
+        values: Object that exports an Arrow array. Texts longer than `LONGEST_TEXT` bytes become null.
     """
     array = Array.from_arrow(values)
     if DataType.is_dictionary(array.type):
@@ -823,7 +876,11 @@ def is_uuid(field: Any) -> bool:
 
 
 def uuid_texts(values: ArrowArrayExportable) -> Array:
-    """Convert UUIDs of 16 bytes to their names, as specified in `value_names`; null stays null."""
+    """Return UUIDs of 16 bytes as their usual names, 36 ASCII characters in lower case; null stays null.
+
+    Args:
+        values: Object that exports an Arrow array of 16-byte values.
+    """
     digits = [
         None if value is None else value.hex() for value in Array.from_arrow(values).cast(DataType.binary()).to_pylist()
     ]
@@ -835,7 +892,11 @@ def uuid_texts(values: ArrowArrayExportable) -> Array:
 
 
 def _text_to_bytes(array: Array) -> Array:
-    """Convert text to bytes, which are not checked for UTF-8."""
+    """Return an Arrow array of text as large binary values, which are not checked for UTF-8.
+
+    Args:
+        array: Array of any string type.
+    """
     data_type = array.type
     if DataType.is_large_string(data_type):
         return reinterpret(array, DataType.large_binary())

@@ -89,7 +89,9 @@ class CsvSource:
 
     @property
     def line_place(self) -> int:
-        """Position, after all columns, under which `scan` offers the fault of each line: see `LineBlock.faults`."""
+        """Position, after all columns, under which `scan` offers the fault of each line, such as a wrong number of
+        fields; null if the line is well-formed.
+        """
         return len(self.columns)
 
     def row_count_sql(self, positions: Sequence[int]) -> None:
@@ -125,7 +127,16 @@ class CsvSource:
         return self._register_lines(connection, positions, whole=True)
 
     def _register_lines(self, connection: duckdb.DuckDBPyConnection, positions: Sequence[int], whole: bool) -> str:
-        """Register batches of fields, and of whole lines if `whole`, with DuckDB; return their table name."""
+        """Register the fields of a CSV file as a DuckDB table, whose rows are read when a query scans it.
+
+        Args:
+            connection: DuckDB connection of the query.
+            positions: Column indices from 0; `line_place` (one past the last field) stands for the faults of the line.
+            whole: Whether the whole lines are one more column, the last.
+
+        Returns:
+            Name of the table, to be written after FROM. All columns are binary.
+        """
         names = [*map(sources.sql_name, positions), *([WHOLE] if whole else [])]
         schema = sources.schema_of((name, DataType.binary()) for name in names)
 
@@ -170,6 +181,9 @@ def source_of_csv(file: CsvFile) -> CsvSource:
 
     A compressed file that ends early, or has a wrong checksum, is refused here: an error while counting would depend
     on all records.
+
+    Returns:
+        The rows of the file, with one column for each name in the header.
 
     Raises:
         ValueError: the header is missing or not one line of text, or a compressed file is damaged.
@@ -279,7 +293,14 @@ class LineBlock:
         return _make_binary_array(offsets, self.fault_letters[~self.is_well_formed], ~self.is_well_formed)
 
     def field(self, number: int) -> Array:
-        """Return the field with this index of each line; null if it is empty or the line is malformed."""
+        """Return one field of every line, without its enclosing quotes and with doubled quotes made single.
+
+        Args:
+            number: Column index, from 0.
+
+        Returns:
+            Binary array, one value per line of the block; null if the field is empty or the line is malformed.
+        """
         start = self.field_ends[:, number - 1] + 1 if number else self.line_starts[:-1][self.is_well_formed]
         stop = self.field_ends[:, number]
         is_quoted = (stop - start >= 2) & (self.block[start] == QUOTE) & (self.block[stop - 1] == QUOTE)
@@ -294,7 +315,15 @@ class LineBlock:
 
 
 def _unescape_quotes(offsets: IntArray, text: Bytes) -> tuple[IntArray, Bytes]:
-    """Return the fields with every second one of consecutive quotes removed."""
+    """Replace doubled quotes by single ones in all fields of a block.
+
+    Args:
+        offsets: Start of each field in `text`, and the end of the last field, (fields + 1,).
+        text: The bytes of all fields, one after another.
+
+    Returns:
+        The offsets and the bytes, without every second one of consecutive quotes in a field.
+    """
     quotes = np.flatnonzero(text == QUOTE)
     field_index = np.searchsorted(offsets, quotes, side="right")
     order = np.arange(len(quotes))
@@ -387,10 +416,20 @@ class ParquetSource:
     def scan_decoded(
         self, connection: duckdb.DuckDBPyConnection, positions: Sequence[int], texts: Sequence[int]
     ) -> str | None:
-        """Return a FROM clause by DuckDB alone, if the files declare `texts` as UTF-8 and DuckDB reads the others.
+        """Return SQL by which DuckDB reads the columns without Arrow, or None if it cannot.
 
-        Each text is read with and without its invalid bytes; if the results differ, it is invalid and missing. So no
-        row can make the scan fail, and no text travels through Arrow, which takes three times as long as a scan.
+        DuckDB can if the files declare all columns of `texts` as UTF-8, and if it reads the other columns directly.
+        Each text is read twice, with invalid bytes replaced and ignored; if the results differ, the text is invalid and
+        becomes missing. So no row can make the scan fail, and no text travels through Arrow, which takes three times as
+        long as a scan.
+
+        Args:
+            connection: Not used, since the SQL names the files.
+            positions: Column indices from 0, in the order of the result.
+            texts: Those of `positions` that are read as text.
+
+        Returns:
+            A subquery in brackets, to be written after FROM; None if the rows must be read through Arrow.
         """
         sources.require_readable(self, positions)
         others = [position for position in positions if position not in texts]
@@ -416,14 +455,23 @@ class ParquetSource:
         return is_direct and has_distinct_names(self.names)
 
     def scan_whole(self, connection: duckdb.DuckDBPyConnection, positions: Sequence[int]) -> str:
-        """Return a FROM clause of the columns at these positions, as `scan`, and of a column `whole`: an injective
-        encoding of all columns of the row.
+        """Return a FROM clause of the columns at these positions, and of a column `whole`: an injective encoding of all
+        columns of the row.
+
+        Args:
+            connection: DuckDB connection of the query.
+            positions: Column indices from 0.
         """
         return sources.add_whole_row_column(self.scan(connection, range(len(self.columns))), self.columns, positions)
 
 
 def _decoded_sql(position: int) -> str:
-    """Return SQL of a text as `scan_decoded` returns it, from its scans `a` and `b`."""
+    """Return SQL of a text column, from two scans of the file: `a` replaces invalid UTF-8 and `b` ignores it. The text
+    is NULL where both differ or where it is too long.
+
+    Args:
+        position: Column index from 0.
+    """
     name = sources.sql_name(position)
     is_text = f"strlen(a.{name}) <= {sources.LONGEST_TEXT} AND a.{name} = b.{name}"
     return f"CASE WHEN {is_text} THEN a.{name} END AS {name}"
@@ -449,7 +497,17 @@ KEY_COLUMN = sources.ColumnKind.FIELDS
 
 
 def _parquet_by_pyarrow(group: FileGroup) -> ParquetSource:
-    """Open Parquet files with pyarrow, which reads all columns. Raises `InvalidArgument` if one is not Parquet."""
+    """Open Parquet files with pyarrow, which reads columns of all types.
+
+    Args:
+        group: Files with equal columns, and the values of partition keys that their folders name.
+
+    Returns:
+        The rows of all files, in the order of the files; partition keys are the last columns.
+
+    Raises:
+        InvalidArgument: a file is not Parquet, the files have different columns, or two columns have the same name.
+    """
     import pyarrow.parquet as pq
 
     file_schemas = [
@@ -532,12 +590,25 @@ def _key_columns(group: FileGroup) -> tuple[sources.Column, ...]:
 
 
 def _repeat_key(value: str | None, rows: int) -> Array:
-    """SENSITIVE: return the value of a partition key for each row of a file."""
+    """SENSITIVE: return the value of a partition key for each row of a file.
+
+    Args:
+        value: The value in the folder's name; None: it is missing in all rows.
+        rows: Number of rows.
+    """
     return Array([None if value is None else value.encode()] * rows, DataType.binary())
 
 
 def _format_scans(group: FileGroup, wrong_text: str = "strict") -> tuple[str, ...]:
-    """Return SQL of the rows of each file, with the values of its partition keys."""
+    """Return the SQL that reads each file, with the values of its partition keys as further columns.
+
+    Args:
+        group: Files, and the partition keys that their folders name.
+        wrong_text: What DuckDB does about invalid UTF-8: ``strict`` (an error), ``replace`` or ``ignore``.
+
+    Returns:
+        One FROM clause per file, in the order of the files.
+    """
     scans = []
     for number, path in enumerate(group.paths):
         values = group.values[number] if group.keys else ()
@@ -566,18 +637,35 @@ def _quote_name(name: str) -> str:
 
 
 def _require_distinct(path: Path, names: Sequence[str]) -> tuple[str, ...]:
-    """Return the column names. Raises `InvalidArgument` if two are equal."""
+    """Return the column names as a tuple if all differ.
+
+    Args:
+        path: File that the message names.
+        names: Column names, in the order of the file.
+
+    Raises:
+        InvalidArgument: two names are equal.
+    """
     if len(set(names)) < len(names):
         raise InvalidArgument("data", f"two columns of {path.name!r} have the same name; rename one of them")
     return tuple(names)
 
 
 def _parquet_by_duckdb(group: FileGroup) -> ParquetSource:
-    """Open Parquet files without pyarrow.
+    """Open Parquet files with DuckDB alone, if pyarrow is not installed.
 
     DuckDB refuses invalid UTF-8 with a message that shows it, unless it may replace or ignore invalid bytes. A text is
     read in both ways; if the results differ, the text is invalid and missing. DuckDB also refuses large timestamps in
     milliseconds and times of day, so columns of these types are not read at all.
+
+    Args:
+        group: Files with equal columns, and the values of partition keys that their folders name.
+
+    Returns:
+        The rows of all files; a query that needs a column DuckDB cannot read is refused with the reason.
+
+    Raises:
+        InvalidArgument: a file is not Parquet, the files have different columns, or two columns have the same name.
     """
     engine = DuckConnection()
     engine.connection.execute("SET arrow_large_buffer_size = true")
@@ -666,7 +754,12 @@ class _Field(NamedTuple):
 
 
 def _read_fields(connection: duckdb.DuckDBPyConnection, path: Path) -> list[_Field]:
-    """Return the top-level columns of a Parquet file with their types in the file and in DuckDB."""
+    """Return the top-level columns of a Parquet file with their types in the file and in DuckDB.
+
+    Args:
+        connection: DuckDB connection.
+        path: Path of the file; its footer is read.
+    """
     single_value = "CASE WHEN repetition_type <> 'REPEATED' THEN type END"
     facts = f"num_children, name, {single_value}, coalesce(logical_type, converted_type, ''), coalesce(duckdb_type, '')"
     query = f"SELECT {facts} FROM parquet_schema({_quote_path(path)}) ORDER BY column_id"
@@ -719,12 +812,13 @@ text)."""
 
 
 def source_of_relation(relation: duckdb.DuckDBPyRelation, longest: int | None = None) -> sources.ArrowSource:
-    """Return the rows of a relation, which each query runs again. Types that Arrow lacks are converted to text.
+    """Return the rows of a DuckDB relation. Each query runs the relation again. Types that Arrow lacks are converted to
+    text.
 
     Args:
-        relation: The relation.
-        longest: Maximum bytes of a text. Default: the usual maximum with pyarrow, which reads small batches; else 16
-            KiB, because an Arrow array holds at most 2 GiB of text. A longer text is missing.
+        relation: The relation; its type, and no row, is read here.
+        longest: Maximum bytes of a text; a longer text is missing. None: the usual maximum with pyarrow, which reads
+            small batches; else 16 KiB, because an Arrow array holds at most 2 GiB of text.
     """
     kinds = [str(duckdb_type.id) for duckdb_type in relation.types]
     reads_small_batches = longest is None and sources.has_pyarrow()
@@ -752,6 +846,12 @@ def _list_declared_labels(relation: duckdb.DuckDBPyRelation) -> list[tuple[str, 
 
     DuckDB makes ENUM types without a name, too, of categories in data frames. Their labels come from records, so a
     refusal of other labels would tell which ones the records have.
+
+    Args:
+        relation: DuckDB relation.
+
+    Returns:
+        One tuple per column, in order: the labels in the order of their declaration, or () for other types.
     """
     catalogue = "SELECT labels FROM duckdb_types() WHERE logical_type = 'ENUM' AND NOT internal"
     declared: Any = relation.query("catalogue", catalogue)
@@ -764,6 +864,11 @@ def _list_declared_labels(relation: duckdb.DuckDBPyRelation) -> list[tuple[str, 
 def _format_value(position: int, kind: str, longest: int) -> str:
     """Return SQL for a column of a relation as ``c0``, ``c1``, ...: as text if Arrow lacks its type; NULL if the text
     exceeds `longest` bytes.
+
+    Args:
+        position: Column index from 0.
+        kind: DuckDB type of the column.
+        longest: Maximum bytes of a text; a longer one is NULL.
     """
     value = f"#{position + 1}"
     if kind not in TAKEN:
@@ -773,7 +878,14 @@ def _format_value(position: int, kind: str, longest: int) -> str:
 
 
 def _make_column(name: str, kind: str, declared: DataType, labels: Sequence[str]) -> sources.Column:
-    """Return the column of a relation from DuckDB's type name, its Arrow type and the declared labels of an ENUM."""
+    """Return the column of a relation from DuckDB's type name, its Arrow type and the declared labels of an ENUM.
+
+    Args:
+        name: Name of the column.
+        kind: DuckDB's name of its type.
+        declared: Arrow type.
+        labels: Declared labels of an ENUM; empty: it is none.
+    """
     if labels:
         return sources.enum_column(name, labels)
     if kind in WIDE:
@@ -832,7 +944,14 @@ def source_of_columns(columns: Sequence[MemoryColumn]) -> sources.ArrowSource:
 
 
 def _align_batches(columns: Sequence[Sequence[Array]]) -> Iterator[Sequence[Array]]:
-    """Yield batches that each lie within one array of every column."""
+    """Cut columns that have different chunks into batches with equal rows.
+
+    Args:
+        columns: The Arrow arrays (chunks) of each column, one after another; all columns have the same number of rows.
+
+    Yields:
+        Slices of all columns, in order. Each lies within one chunk of its column and has at most `ROWS_PER_BATCH` rows.
+    """
     ends = [np.cumsum([len(array) for array in column], dtype=np.int64) for column in columns]
     (rows,) = {int(column_ends[-1]) if len(column_ends) else 0 for column_ends in ends}
     edges = np.unique(np.concatenate([[0], *ends, np.arange(0, rows, sources.ROWS_PER_BATCH)])).tolist()
@@ -846,7 +965,11 @@ def _align_batches(columns: Sequence[Sequence[Array]]) -> Iterator[Sequence[Arra
 
 
 def source_of_table(data: Any) -> sources.ArrowSource:
-    """Return an Arrow table, or an object that exports one, as rows that can be scanned."""
+    """Return the rows of an Arrow table, or of an object that exports one by the PyCapsule protocol.
+
+    Raises:
+        InvalidArgument: a whole row of the table is null (a missing struct).
+    """
     if hasattr(data, "__arrow_c_stream__"):
         reader = ArrayReader.from_stream(data)
         row_type = reader.field.type
@@ -862,7 +985,13 @@ def source_of_table(data: Any) -> sources.ArrowSource:
 
 
 def _column_of_field(rows: Sequence[Array], position: int, field: Any) -> MemoryColumn:
-    """Return the column at a position of the batches of an Arrow table, with its declared type."""
+    """Return the column at a position of the batches of an Arrow table, with its declared type.
+
+    Args:
+        rows: Batches of the Arrow table.
+        position: Position of the column.
+        field: Its Arrow field, with name and type.
+    """
     chunks = partial(_column_chunks, rows, position)
     if sources.is_uuid(field):
         texts = DataType.large_binary()
@@ -895,11 +1024,11 @@ def source_of_lazy_frame(frame: nw.LazyFrame[Any]) -> sources.ArrowSource:
 
 
 def source_of_mapping(data: Mapping[str, Any]) -> sources.ArrowSource:
-    """Open a mapping of names to arrays or lists of equal length.
+    """Return the rows of a mapping from column names to values, such as NumPy arrays, lists or series.
 
     Raises:
         ValueError: the lengths differ, or an array does not have exactly one axis.
-        TypeError: a value is not an array.
+        TypeError: a value is not a list, an array or a series.
     """
     columns = [_column_from_values(str(name), values) for name, values in data.items()]
     if len({len(values) for values in data.values()}) > 1:
@@ -916,7 +1045,15 @@ def column_from_arrow(name: str, values: Any) -> MemoryColumn:
 
 
 def column_from_series(name: str, series: nw.Series[Any]) -> MemoryColumn:
-    """Make a column of a data frame. Objects are read as text, because only their values show their types."""
+    """Return a column of a pandas, Polars or other data frame, with its declared type.
+
+    Columns of Python objects are read as text, because only their values show their types. The values are converted to
+    Arrow when the column is read, not here.
+
+    Args:
+        name: Column name.
+        series: The column, wrapped by narwhals.
+    """
     import narwhals as nw
 
     dtype = series.dtype
@@ -968,7 +1105,12 @@ def _numpy_type_of(declared: Any) -> np.dtype[Any] | None:
 
 
 def _array_of_pandas(series: Any, data_type: np.dtype[Any]) -> Array:
-    """Return a pandas column of numbers or times as an Arrow array, null where the value is missing."""
+    """Return a pandas column of numbers or times as an Arrow array, null where the value is missing.
+
+    Args:
+        series: Column of pandas.
+        data_type: NumPy type of its values: a number, a date-time (M) or a duration (m).
+    """
     if data_type.kind == "M":
         return sources.to_arrow_array(series.to_numpy(dtype=data_type))
     if data_type.kind == "m":
@@ -990,7 +1132,15 @@ def _text_kind(series: nw.Series[Any]) -> sources.ColumnKind:
 
 
 def _column_from_values(name: str, values: Any) -> MemoryColumn:
-    """Return the column of a list, array or series. Raises `WrongArgumentType` for other objects."""
+    """Return the column of a list, array or series.
+
+    Args:
+        name: Column name.
+        values: List, tuple, range, NumPy array, series that narwhals supports, or Arrow array.
+
+    Raises:
+        WrongArgumentType: the values are of another type.
+    """
     if isinstance(values, list | tuple | range):
         return _column_from_texts(name, sources.ColumnKind.UNTYPED, lambda: values)
     if isinstance(values, np.ndarray):
@@ -1009,7 +1159,15 @@ def _column_from_values(name: str, values: Any) -> MemoryColumn:
 
 
 def _column_from_numpy(name: str, values: np.ndarray[Any, Any]) -> MemoryColumn:
-    """Return the column of a NumPy array. Raises `InvalidArgument` unless it has one axis."""
+    """Return the column of a NumPy array.
+
+    Args:
+        name: Column name.
+        values: Array with one axis; numbers and dates keep their type, other values are read as text.
+
+    Raises:
+        InvalidArgument: the array does not have exactly one axis.
+    """
     if values.ndim != 1:
         raise InvalidArgument(
             "data", f"column {name!r} must have one axis, not {values.ndim}; give one value for each record"
@@ -1028,7 +1186,13 @@ def _column_from_numpy(name: str, values: np.ndarray[Any, Any]) -> MemoryColumn:
 
 
 def _column_from_texts(name: str, kind: sources.ColumnKind, values: Callable[[], Iterable[Any]]) -> MemoryColumn:
-    """Return a column whose values are read as texts, converted when they are loaded."""
+    """Return a column whose values are read as texts, converted when they are loaded.
+
+    Args:
+        name: Name of the column.
+        kind: Kind of the column.
+        values: Function that returns the values.
+    """
     days = sources.days_sql(CsvFile(b"")) if kind is sources.ColumnKind.UNTYPED else None
     column = sources.Column(name, kind, sources.NUMBER_IN_TEXT, elapsed_time=days)
     return MemoryColumn(column, DataType.large_binary(), lambda: [sources.to_text_array(values())])
@@ -1087,10 +1251,16 @@ def open_records(
 
 
 def open_source(data: Any, delimiter: str) -> sources.Source:
-    """Open any kind of data as rows that can be scanned. Reads the schema only.
+    """Return data of any kind as rows that can be scanned. Only the schema (names and types of columns) is read.
+
+    Args:
+        data: Path, `CsvFile`, mapping, data frame, Arrow table or DuckDB relation; see `open_records`.
+        delimiter: Field separator of a CSV file that is given by its path.
 
     Raises:
         TypeError, ValueError: as `open_records`.
+        TypeError: `data` is of another type.
+        ValueError: the file is missing or of another format, or the frame cannot be read.
     """
     if isinstance(data, CsvFile):
         return source_of_csv(data) if isinstance(data.file, bytes) else _open_file(Path(data.file), data)
@@ -1128,8 +1298,14 @@ def _open_frame(data: Any) -> sources.Source | None:
 
 
 def _open_file(path: Path, form: str | CsvFile) -> sources.Source:
-    """Return the rows of CSV or Parquet files, by their name. Raises `InvalidArgument` if one is missing, empty or of
-    another format, or if they have different columns.
+    """Return the rows of a CSV or Parquet file, or of a folder of Parquet files.
+
+    Args:
+        path: The file or folder; the ending of its name decides the format.
+        form: Field separator of a CSV file, or a `CsvFile` that states its whole format.
+
+    Raises:
+        InvalidArgument: a file is missing, empty or of another format, or files have different columns.
     """
     group = list_files(path)
     for file_path in group.paths:
@@ -1156,7 +1332,15 @@ def _open_file(path: Path, form: str | CsvFile) -> sources.Source:
 
 
 def _source_of_csv_files(file: CsvFile, paths: Sequence[Path]) -> CsvSource:
-    """Open CSV files with one header. Raises `InvalidArgument` if their headers differ."""
+    """Return the rows of several CSV files with equal headers, one file after another.
+
+    Args:
+        file: Format of the files.
+        paths: At least one file.
+
+    Raises:
+        InvalidArgument: the headers differ.
+    """
     first, *others = (source_of_csv(replace(file, file=path)) for path in paths)
     names = [column.name for column in first.columns]
     if any([column.name for column in other.columns] != names for other in others):

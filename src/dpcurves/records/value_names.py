@@ -1,9 +1,13 @@
-"""Value names: one text for each value of a column, the same in every database engine.
+"""Canonical names of values: one text for each value of a column, the same in every database engine.
+
+    value_name          value, declared type -> its name, or None if the value is missing
+    category_key        category, declared type -> the name or number that values are compared with
+    suggest_spelling    what a user may type for a category that no value equals
 
 Categories are selected, counted and hashed by name. DuckDB, PostgreSQL and Spark write some numbers differently, so
-that the same value could have two names. This module defines the names in Python (`value_name`), and each engine
-implements the same definition in its own SQL (`engines/duckdb.py`, and `postgres_sql.py` and `spark_sql.py` of
-`dpcurves_engines`). `tests/engines/test_value_names.py` compares all of them.
+that the same value could have two names. This module defines the names in Python, and each engine implements the same
+definition in its own SQL (`engines/duckdb.py`, and `postgres_sql.py` and `spark_sql.py` of `dpcurves_engines`).
+`tests/engines/test_value_names.py` compares all of them.
 
 =============  ====================================  =====================================================
 type           name                                  missing
@@ -101,29 +105,23 @@ def value_name(value: Any, declared: ValueType) -> str | None:
     return str(value)
 
 
-def _format_plain_decimal(number: Decimal) -> str:
-    """Format a decimal number without exponent and trailing zeros.
-
-    >>> _format_plain_decimal(Decimal("7.00")), _format_plain_decimal(Decimal("-0E-18"))
-    ('7', '0')
-    """
-    if number.is_infinite():
-        return "inf" if number > 0 else "-inf"
-    if not number:
-        return "0"
-    return format(number.normalize(_EXACT), "f")
-
-
 Key = str | float
 """A name or a double with which the values of a column are compared."""
 
 
 def category_key(category: Category, declared: ValueType) -> Key | None:
-    """Return the name or double that values are compared with to find a category; None if no value equals it.
+    """Return the name or double that values are compared with to find a category.
 
     A category that is text matches the value with that name; if the type is numeric, it may also be written as a plain
     number, without ``.0`` or with trailing zeros of a decimal. A category that is a number, True or False matches the
     value of the type that equals it.
+
+    Args:
+        category: The category as the user declared it.
+        declared: Declared type of the column.
+
+    Returns:
+        A name, or a double; None if no value of the type equals the category.
 
     >>> [category_key("01", declared) for declared in (ValueType.UNDECLARED, ValueType.WHOLE)]
     ['01', None]
@@ -139,8 +137,30 @@ def category_key(category: Category, declared: ValueType) -> Key | None:
     return _number_key(category, declared)
 
 
+def _format_plain_decimal(number: Decimal) -> str:
+    """Format a decimal number without exponent and trailing zeros.
+
+    >>> _format_plain_decimal(Decimal("7.00")), _format_plain_decimal(Decimal("-0E-18"))
+    ('7', '0')
+    """
+    if number.is_infinite():
+        return "inf" if number > 0 else "-inf"
+    if not number:
+        return "0"
+    return format(number.normalize(_EXACT), "f")
+
+
 def _number_key(number: int | float | bool, declared: ValueType) -> Key | None:
-    """Return the key of a category that was declared as a number; None if no value of the type equals the number."""
+    """Return the name or double that equals a category that was declared as a number.
+
+    Args:
+        number: The category.
+        declared: Declared type of the column.
+
+    Returns:
+        A double; a name for decimals and for integers that are not exact in doubles; None if no value of the type
+        equals the number.
+    """
     if declared in FLOATS:
         return _nearest_float(number, declared)
     if declared is ValueType.TRUTH:
@@ -156,8 +176,14 @@ def _number_key(number: int | float | bool, declared: ValueType) -> Key | None:
 
 
 def _nearest_float(number: int | float | bool, declared: ValueType) -> float | None:
-    """Return the value of a floating-point type that is nearest to a number; None if the number is too large for the
-    type.
+    """Return the value of a floating-point type that is nearest to a number.
+
+    Args:
+        number: The number.
+        declared: One of `FLOATS`.
+
+    Returns:
+        The value as a double; None if the number is too large for the type.
     """
     with suppress(OverflowError), np.errstate(over="ignore"):
         nearest = float(_FLOATS[declared](float(number)))

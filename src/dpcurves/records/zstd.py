@@ -1,7 +1,8 @@
-"""Read files compressed by Zstandard (RFC 8878), and fail if a file ends early.
+"""Decompress Zstandard files (RFC 8878) as a stream, and fail if a file ends early.
 
-A file consists of one or several frames, the last of which must be complete. A reader that stopped quietly where a file
-was cut off would lose its last records without an error.
+`open_zstd` opens a path and returns a binary file object of the decompressed bytes. A file consists of one or several
+frames, the last of which must be complete. A reader that stopped quietly where a file was cut off would lose its last
+records without an error.
 """
 
 from __future__ import annotations
@@ -44,15 +45,23 @@ class _ZstdReader(io.RawIOBase):
         self._decompressed = memoryview(b"")
 
     def readable(self) -> bool:
-        """Return True."""
+        """Return True: the stream can be read."""
         return True
 
     def seekable(self) -> bool:
-        """Return True."""
+        """Return True: the stream can go back to its start."""
         return True
 
     def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
-        """Go back to the start of the file. Any other position raises `OSError`."""
+        """Go back to the start of the file, and return 0.
+
+        Args:
+            offset: Must be 0.
+            whence: Must be `io.SEEK_SET`.
+
+        Raises:
+            io.UnsupportedOperation: another position is asked for.
+        """
         if offset or whence != io.SEEK_SET:
             raise io.UnsupportedOperation("a compressed file is read from the start")
         self._file.seek(0)

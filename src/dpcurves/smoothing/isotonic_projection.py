@@ -91,6 +91,10 @@ def compute_steps(noisy: ArrayLike, points: int, ceiling: Ceiling) -> FloatArray
 def cumulate_steps(steps: FloatArray, ceiling: Ceiling) -> FloatArray:
     """Return the curve with these steps, of shape ``(points,)``, clipped to its ceiling, which rounding errors may
     exceed.
+
+    Args:
+        steps: Increase to each point, and a last step that is left out, (points + 1,).
+        ceiling: Largest value of the curve, or its exact last value; None: there is none.
     """
     curve = np.cumsum(steps[:-1])
     if ceiling is None:
@@ -165,6 +169,11 @@ def project_isotonic_l2(noisy: ArrayLike, graph: NoiseGraph, ceiling: Ceiling) -
 def solve_least_squares(steps: FloatArray, graph: NoiseGraph, ceiling: Ceiling) -> NoiseChange:
     """Return the change with the least sum of squares over variances, given the noisy steps.
 
+    Args:
+        steps: Noisy steps of the curve, and last the step to the ceiling, (points + 1,).
+        graph: Noises, as edges between the steps that they change.
+        ceiling: Largest value of the curve, or its exact last value; None: there is none.
+
     Raises:
         ValueError: no change makes all steps at least 0.
     """
@@ -188,6 +197,10 @@ def _initial_active_set(steps: FloatArray, ceiling: Ceiling) -> NDArray[np.bool_
     last step.
 
     Meeting an exact ceiling may raise negative steps above 0, so these are not surely 0.
+
+    Args:
+        steps: Increase to each point, and the last step to the ceiling, (points + 1,).
+        ceiling: Largest value of the curve, or its exact last value; None: there is none.
     """
     if not isinstance(ceiling, Exactly):
         return steps < 0
@@ -199,7 +212,13 @@ def _initial_active_set(steps: FloatArray, ceiling: Ceiling) -> NDArray[np.bool_
 def _solve_active_set(
     steps: FloatArray, graph: NoiseGraph, pressed: NDArray[np.bool_]
 ) -> tuple[NoiseChange, FloatArray]:
-    """Return the change that moves the pressed steps to 0, and the sum of absolute summands of each step."""
+    """Return the change that moves the pressed steps to 0, and the sum of absolute summands of each step.
+
+    Args:
+        steps: Steps of the curve before the change.
+        graph: Noises, as edges between the steps that they change.
+        pressed: Mask of the steps to move to 0.
+    """
     ground = np.where(pressed, 0.0, np.inf)
     pressure = Elimination.from_graph(graph, graph.variance, ground).solve(np.where(pressed, -steps, 0.0))
     change = NoiseChange(steps.copy(), np.empty(len(graph.variance)))
@@ -212,8 +231,15 @@ def _solve_active_set(
 def _apply_pressure(
     slots: EdgeSlots, variance: FloatArray, pressure: FloatArray, change: NoiseChange, size: FloatArray
 ) -> None:
-    """Add the changes of noises that a pressure on the steps causes to `change`, in place, and their absolute
-    summands to `size`."""
+    """Compute, in place, how the noises change under a pressure (Lagrange multipliers of the steps).
+
+    Args:
+        slots: For each noise, the steps that it raises (`lower`) and reduces (`upper`).
+        variance: Variances of the noises, (noises,).
+        pressure: Pressure on each step, (steps,).
+        change: Changes of noises, which are set, and of steps, to which they are added.
+        size: Absolute summands of the steps' changes, to which they are added, (steps,).
+    """
     for slot in range(len(variance)):
         lower = slots.lower[slot]
         upper = slots.upper[slot]
@@ -343,6 +369,12 @@ def _take_predictor_corrector_step(programme: LinearProgramme, point: InteriorPo
     The step does not seek a duality gap below `gap`, and does not correct equations with residuals up to `enough`,
     because below these rounding errors dominate. Near the bounds they grow until the equations can no longer be
     satisfied.
+
+    Args:
+        programme: The linear programme.
+        point: Values, slacks and pressures, which are changed.
+        gap: Duality gap that is small enough.
+        enough: Residual that is small enough.
     """
     factors = programme.factor_laplacian(point.value / point.slack)
     target = np.zeros(len(point.value))
@@ -370,7 +402,14 @@ def _take_predictor_corrector_step(programme: LinearProgramme, point: InteriorPo
 def _newton_direction(
     programme: LinearProgramme, factors: Elimination, point: InteriorPoint, target: FloatArray
 ) -> InteriorPoint:
-    """Return the Newton direction that moves each variable to its target, corrected for the change of its slack."""
+    """Return the Newton direction that moves each variable to its target, corrected for the change of its slack.
+
+    Args:
+        programme: The linear programme.
+        factors: Factors of its normal equations at the point.
+        point: Variables, slacks and pressure now.
+        target: Variables to move to.
+    """
     pressure = factors.solve(-programme.steps - programme.apply_constraints(target))
     slack = programme.slack_change(pressure)
     value = target - point.value
@@ -384,6 +423,13 @@ def _refine_direction(
     """Correct `direction`, in place, by iterative refinement, until the largest residual is at most `enough`.
 
     Near its bounds the programme is badly scaled, so a direction that was solved once has a large residual.
+
+    Args:
+        programme: The linear programme.
+        factors: Factorised matrix of the equations.
+        point: Present values and slacks.
+        direction: Direction of the step, which is changed.
+        enough: Residual that is small enough.
     """
     # refinements at most; 1 is usual
     for _ in range(3):
@@ -415,7 +461,14 @@ def _feasible_step_length(values: FloatArray, change: FloatArray) -> float:
 
 @compile_loop
 def _complementarity(point: InteriorPoint, direction: InteriorPoint, value_step: float, slack_step: float) -> float:
-    """Return the sum of variables times slacks after steps of these lengths."""
+    """Return the sum of variables times slacks after steps of these lengths.
+
+    Args:
+        point: Variables and slacks.
+        direction: Change of both for a step of length 1.
+        value_step: Length of the step of variables.
+        slack_step: Length of the step of slacks.
+    """
     product = 0.0
     for i in range(len(point.value)):
         value = point.value[i] + value_step * direction.value[i]
@@ -441,8 +494,13 @@ def _add_scaled(target: FloatArray, change: FloatArray, factor: float) -> None:
 
 @compile_loop
 def _fill_slack_change(lower: Indices, upper: Indices, pressure: FloatArray, change: FloatArray) -> None:
-    """Set `change`, in place, to the change of the slacks of all variables that this pressure causes: see
-    `LinearProgramme.slack_change`."""
+    """Set `change`, in place, to the change of the slacks of all variables that a change of the pressure causes.
+
+    Args:
+        lower, upper: For each noise, the steps that it raises and reduces.
+        pressure: Change of the pressure on each step, (steps,).
+        change: Slacks of positive parts, of negative parts, and of bounded steps, one after another; overwritten.
+    """
     noises = len(lower)
     for i in range(noises):
         push = pressure[lower[i]] - pressure[upper[i]]
@@ -505,7 +563,15 @@ def project_isotonic_l1(noisy: ArrayLike, graph: NoiseGraph, ceiling: Ceiling) -
 def solve_least_absolute(steps: FloatArray, graph: NoiseGraph, ceiling: Ceiling) -> NoiseChange:
     """Return the change with the least sum of absolute values over standard deviations, given steps that must change.
 
-    If several noises are in one slot, the noise with the largest variance is changed.
+    If several noises change the same steps, the noise with the largest variance is changed.
+
+    Args:
+        steps: Differences of neighbouring counts, of which negative ones must rise to 0; infinite: unbounded, (steps,).
+        graph: Which noise changes which steps, and variances.
+        ceiling: Upper bound of the sum of all steps.
+
+    Returns:
+        Steps after the change, and the change of each noise.
 
     Raises:
         ValueError: no change makes all steps at least 0.
@@ -527,7 +593,13 @@ def solve_least_absolute(steps: FloatArray, graph: NoiseGraph, ceiling: Ceiling)
 
 
 def _build_programme(steps: FloatArray, graph: NoiseGraph, ceiling: Ceiling) -> LinearProgramme:
-    """Return the linear programme for steps that were divided by the largest fall."""
+    """Return the linear programme for steps that were divided by the largest fall.
+
+    Args:
+        steps: Steps of the curve, divided by the largest fall.
+        graph: Noises, as edges between the steps that they change.
+        ceiling: Largest value of the curve, or its exact last value; None: there is none.
+    """
     slots = np.flatnonzero(graph.variance)
     spread = np.sqrt(graph.largest[slots])
     bounded = graph.points + isinstance(ceiling, AtMost)

@@ -177,7 +177,16 @@ def _assemble_graph(points: int, blocks: NoiseBlocks) -> NoiseGraph:
 
 @compile_loop
 def _order_inner_first(points: int, first: Indices, last: Indices) -> Indices:
-    """Return the order of blocks by their ends, and among equal ends by increasing length: two counting sorts."""
+    """Return the order of blocks by their ends, and among equal ends by increasing length: two counting sorts.
+
+    Args:
+        points: Number of points of the curve.
+        first: First point of each block.
+        last: Point after the last of each block.
+
+    Returns:
+        Indices of the blocks in that order.
+    """
     order = np.arange(len(first)).astype(np.int32)
     for descending, key in ((True, first), (False, last)):
         start = np.zeros(points + 2, dtype=np.int64)
@@ -197,10 +206,18 @@ def _order_inner_first(points: int, first: Indices, last: Indices) -> Indices:
 def _fill_slots(
     order: Indices, blocks: NoiseBlocks, slots: EdgeSlots, variance: FloatArray, largest: FloatArray
 ) -> bool:
-    """Fill the slots in one sweep from left to right, and return False if two blocks cross.
+    """Find, in one sweep from left to right, the order in which steps can be eliminated without further edges; return
+    False if two blocks of noise cross.
 
     A stack holds the steps that are not yet eliminated, each with the slot to the step before. A block eliminates the
     steps inside it, from the last to the first.
+
+    Args:
+        order: Order in which the blocks are met.
+        blocks: Noises, each of which changes the step before and the step after a block.
+        slots: Edges of the graph, filled here: each joins a lower and an upper step.
+        variance: Variance of the noises of each edge, to which theirs are added.
+        largest: Largest variance of a noise of each edge, updated.
     """
     points = len(slots.left_slot) + 1
     open_steps = np.zeros(points + 1, dtype=np.int32)
@@ -278,8 +295,13 @@ class Elimination:
 
 @compile_loop
 def _eliminate(slots: EdgeSlots, weight: FloatArray, pivot: FloatArray) -> None:
-    """Eliminate all steps, in place: `weight` is folded, and `pivot` contains the ground on entry and inverse pivots
-    on return."""
+    """Factorise the equations of the graph by eliminating all steps (Gauss), in place.
+
+    Args:
+        slots: Edges in the order of elimination.
+        weight: Weight of each edge; weights of eliminated edges are added to those that replace them.
+        pivot: Weight of each step to the ground on entry; inverse pivots on return; infinite: the step is fixed.
+    """
     points = len(slots.left_slot) + 1
     for i in range(points):
         inner = i < points - 1  # the last round eliminates the upper step of the last slot
@@ -302,7 +324,14 @@ def _eliminate(slots: EdgeSlots, weight: FloatArray, pivot: FloatArray) -> None:
 @compile_loop
 def _substitute(slots: EdgeSlots, weight: FloatArray, inverse: FloatArray, value: FloatArray) -> None:
     """Solve the factored equations, in place: `value` contains the right-hand side on entry and the solution on
-    return."""
+    return.
+
+    Args:
+        slots: Edges in the order of elimination.
+        weight: Weights that `_eliminate` left.
+        inverse: Inverse pivots that `_eliminate` left.
+        value: Right-hand side on entry, solution on return, (steps,).
+    """
     last = len(value) - 1
     for i in range(last - 1):
         left = slots.left_slot[i]

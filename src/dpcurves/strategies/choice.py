@@ -413,7 +413,12 @@ def choose_adaptive(workload: Workload[Answer], setting: Setting) -> Strategy[An
 def _choose_strategy(
     strategies: Mapping[type[Workload[Any]], StrategyFactory], workload: Workload[Answer], setting: Setting
 ) -> Strategy[Answer]:
-    """Return the strategy of the workload's type from a table such as `AT_ONCE`.
+    """Return the strategy (rounds of queries) that answers a workload of this type.
+
+    Args:
+        strategies: Strategy by type of workload, such as `AT_ONCE`.
+        workload: The counts that will be read.
+        setting: Loss and adjacency.
 
     Raises:
         TypeError: the table has no such type.

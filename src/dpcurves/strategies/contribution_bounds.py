@@ -209,7 +209,11 @@ class ChosenContributionBound:
     largest_size: int
 
     def describe(self, column: str) -> str:
-        """Return the bound and the excluded share as one line of text."""
+        """Return the bound and the excluded share as one line of text.
+
+        Args:
+            column: Column that identifies a unit.
+        """
         lower, upper = self.excluded_interval
         used = f"{format_record_count(self.rows)} of each {column} {'is' if self.rows == 1 else 'are'} used"
         return (
@@ -311,8 +315,13 @@ def sample_unit_sizes(noisy: FloatArray, noise: Noise, summed: int = 1) -> UnitS
 
 @lru_cache(4)
 def _sample_unit_sizes(noisy_counts: tuple[float, ...], noise: Noise, summed: int) -> UnitSizes:
-    """Do the work of `sample_unit_sizes`. Results are cached, because one release serves to choose a bound and to
-    describe it.
+    """Sample plausible numbers of units by size from noisy counts, by a hidden Markov model over sizes. Results are
+    cached, because one release serves to choose a bound and to describe it.
+
+    Args:
+        noisy_counts: Noisy number of units with 1, 2, 3 to 4, 5 to 8, ... records.
+        noise: Noise of each.
+        summed: How many noisy counts each number is a sum of.
     """
     noisy = np.array(noisy_counts)
     deviation = max(sqrt(summed * noise.variance), 1e-3)  # records; positive, because likelihoods divide by it
@@ -373,7 +382,14 @@ def _repeat_for_states(counts: FloatArray) -> FloatArray:
 
 @lru_cache(2)
 def _transition_matrix(levels: int) -> FloatArray:
-    """Return transition probabilities between the states of neighbouring cells; rows are the smaller size."""
+    """Return transition probabilities between the states of neighbouring cells; rows are the smaller size.
+
+    Args:
+        levels: Number of levels of the number of units, without 0.
+
+    Returns:
+        Square matrix; the first state is "no unit", the others are levels by slopes.
+    """
     slopes = _candidate_slopes()
     slope_changes = np.exp(-np.abs(slopes - slopes[:, None] + TUNING.slope_drift) / TUNING.slope_scale)
     continuation = 1 - TUNING.end_probability - TUNING.restart_probability
@@ -410,6 +426,10 @@ def _share_errors(sizes: UnitSizes, growth: NoiseGrowth) -> list[FloatArray]:
 
     Either all records are alike; or each unit has its own distribution, so that changed weights of units matter; or the
     records of units with many records differ from the others.
+
+    Args:
+        sizes: Simulated histograms of unit sizes.
+        growth: Growth of the noise with the bound.
     """
     alike, individual = _squared_share_errors(sizes, growth)
     excluded = 1 - sizes.used_records / sizes.total_records
@@ -437,7 +457,15 @@ def expected_error(bias: FloatArray, deviation: FloatArray, family: Family) -> F
 
 
 def _squared_share_errors(sizes: UnitSizes, growth: NoiseGrowth) -> tuple[FloatArray, FloatArray]:
-    """Return squared errors of shares if all records are alike, and if each unit has its own distribution."""
+    """Return squared errors of shares if all records are alike, and if each unit has its own distribution.
+
+    Args:
+        sizes: Sampled numbers of units by size.
+        growth: Growth of the noise with the bound.
+
+    Returns:
+        Both squared errors, (paths, bounds) each.
+    """
     used = sizes.used_records
     bounds = np.array(candidate_bounds(), dtype=np.float64)
     sampling = TUNING.sampling_deviation**2 * np.maximum(1 / used - 1 / sizes.total_records, 0)
@@ -461,6 +489,14 @@ def _share_errors_by_value(
     Values depend on the number of records or not; units differ in their distributions or not. For the share below each
     cell of values, a line is fitted along the logarithm of the number of records to the noisy counts. A bound moves
     weight from units with many records to units with few, and changes the share along this line.
+
+    Args:
+        sizes: Sampled numbers of units by size.
+        growth: Growth of the noise with the bound.
+        counts: Noisy counts of units by size and cell of values.
+
+    Returns:
+        Pairs of a weight and errors, (paths, bounds).
     """
     mean = sizes.units.mean(axis=0)
     log_sizes = np.log2(sizes.records)
@@ -523,7 +559,16 @@ def _upper_noise_bound(noise: Noise, summed: int, probability: float) -> float:
 
 
 def _excluded_interval(counts: _UnitCounts, rows: int, largest_size: int) -> tuple[float, float]:
-    """Return an interval of the share of excluded records that holds while all cells lie within their noise margins."""
+    """Return an interval of the share of excluded records that holds while all cells lie within their noise margins.
+
+    Args:
+        counts: Noisy counts of units by size.
+        rows: Contribution bound.
+        largest_size: Largest number of records that a unit is assumed to have.
+
+    Returns:
+        Lower and upper end, from 0 to 1.
+    """
     noisy = counts.sums
     # confidence level of the interval of the excluded share
     margin = _upper_noise_bound(counts.noise, counts.cells, (1 - 0.95) / 2 / len(noisy))
@@ -544,7 +589,15 @@ def _excluded_interval(counts: _UnitCounts, rows: int, largest_size: int) -> tup
 
 
 def describe_bound_price(adjacency: AdjacencyWithoutBound, look: Plan) -> tuple[str, ...]:
-    """Return a note on what the pilot query spends and does, for a preview before anything is charged."""
+    """Return a note on what the pilot query spends and does, for a preview before anything is charged.
+
+    Args:
+        adjacency: Adjacency without a contribution bound.
+        look: Plan of the pilot query.
+
+    Returns:
+        One note.
+    """
     values = ", by a value of one record," if isinstance(look.query, SizedUnitsQuery) else ""
     return (
         f"no bound of records per {adjacency.column} is stated: {look.loss}, {PILOT_FRACTION} of the loss, counts "

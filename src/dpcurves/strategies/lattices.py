@@ -1,26 +1,25 @@
 """Detect rounded (discrete) values: a private test whether nearly all numbers of a column are multiples of one step.
 
-A *lattice* is the set of multiples of a step such as 0.05, 1 or 5. Counts in the cells of a grid do not show the order
-of numbers inside a cell. If all numbers lie on a lattice and each of its points has a separate cell, numbers in one
-cell are equal, so their order is known. This narrows the intervals of statistics that depend on the order of pairs of
-records, such as the area under a ROC curve (below called *pair statistics*).
+A *lattice* is the set of multiples of a step such as 0.05, 1 or 5. If all numbers lie on a lattice and each of its
+points has a separate cell, numbers in one cell are equal, so their order is known. This narrows the intervals of
+statistics that depend on the order of pairs of records, such as the area under a ROC curve (*pair statistics*).
 
-The search has up to two rounds, that is noisy queries with a public fraction of the loss each (`search_lattice`):
+    search_lattice     column, step -> whether a lattice holds nearly all numbers, and noisy counts of its points
+    search_edges       the same for the edges of a grid
+    spend_remainder    runs the question's own queries with the rest of the loss
+    choose_step        the step, from the public grid alone; `find_edge_step` for its edges
+
+The search has up to two rounds, that is noisy queries with a public fraction of the loss each:
 
     1  pilot query     counts numbers on the lattice, off the lattice, and zeros, which lie on every lattice
     2  second count    only if few seem to be off: counts again, with more loss, in one cell per point if asked for
 
-The lattice is used if the second count also finds few numbers off it. Both limits (`Tuning.pilot_off_share` and
-`off_share`) are shares of the numbers other than the most common one, in the pilot query zero: a number off the lattice
-is treated as its nearest point, and if most records are 0, few others off the lattice could be most of all that is not
-0.
-
-The step is chosen from the public grid alone: the one whose multiples are the edges (`find_edge_step`), or the finest
-round one with few points (`choose_step`). `spend_remainder` then runs the question's own queries with what is left.
-
 Formal guarantees: a record lies in one cell of each query, or is missing, so each query loses exactly its fraction of
 the loss. Which query follows depends on earlier noisy answers alone, and the fractions add up to 1 for all answers, so
 by adaptive composition (Dwork and Roth 2014, section 3.5) all queries together lose the granted loss.
+
+>>> choose_step(Grid(0, 120, cells=120), most_points=40), find_edge_step(Grid(0, 1, cells=100))
+(5.0, 0.01)
 """
 
 from __future__ import annotations
@@ -50,7 +49,7 @@ class Tuning:
     pilot_ratio: float = 40.0
     """Signal-to-noise ratio that the pilot query aims at: numbers off a lattice are known to 5 % of the records."""
     pilot_fractions: tuple[Fraction, Fraction] = (Fraction(1, 1000), Fraction(1, 40))
-    """Fractions of the loss. Least and largest fraction of the pilot query: what other numbers lose by the search."""
+    """Least and largest fraction of the loss of the pilot query: what columns without a lattice lose by the search."""
     count_fraction: Fraction = Fraction(1, 10)
     """Fraction of the loss that counts the numbers off a lattice that was found."""
     pairs_ratio: float = 250.0
@@ -137,8 +136,8 @@ def search_lattice(
         records: The public or counted number of records; None if these queries count them.
         ratio: Signal-to-noise ratio at the whole loss (records times epsilon over sensitivity): of all records, or of
             one record if `records` is None.
-        has_points: True if the second count has a cell for each point, because the caller treats other numbers as
-            their nearest point. False: numbers on the lattice are counted together, as in the pilot query.
+        has_points: True if the second count has a cell for each point, because the caller treats other numbers as their
+            nearest point. False: numbers on the lattice are counted together, as in the pilot query.
         only_pairs: True if only pair statistics use the second count, which then spends no more than these need.
     """
     lattice = LatticeAxis.from_axis(axis, step)
@@ -172,9 +171,10 @@ def search_lattice(
 def _lie_on_lattice(release: Release, fewest_records: float, off_share: float) -> bool:
     """Return True if, by these noisy counts, few numbers lie off the lattice and enough lie on it.
 
-    The most common number (or zero, if points were counted together) is left out of the numbers on the lattice. Both
-    conditions must hold: the others on the lattice are more than `Tuning.on_share` of all records, and numbers off it
-    are at most `off_share` of all numbers but the most common one.
+    The most common number (or zero, if points were counted together) is left out of the numbers on the lattice: a
+    number off the lattice is treated as its nearest point, and if most records are 0, few others off the lattice could
+    be most of all that is not 0. Both conditions must hold: the others on the lattice are more than `Tuning.on_share`
+    of all records, and numbers off it are at most `off_share` of all numbers but the most common one.
 
     Args:
         release: Counts on the lattice, followed by the count of numbers off it.
@@ -256,10 +256,16 @@ def has_enough_pairs(records: float, ratio: float) -> bool:
 
 
 def find_edge_step(grid: Grid) -> float:
-    """Return the step whose multiples are the edges of a grid, in units of the column: 1, 2 or 5 times a power of ten.
+    """Return the step whose multiples are the edges of a grid: 1, 2 or 5 times a power of ten.
 
-    0 if no such step exists, the grid is not linear, or its number of cells is below 3 or above 2**16. The result
-    depends on the public grid alone.
+    The result depends on the public grid alone.
+
+    Args:
+        grid: The grid of the column.
+
+    Returns:
+        The step in units of the column; 0 if no such step exists, cells have unequal widths, or there are fewer than 3
+        or more than 2**16 cells.
 
     >>> [find_edge_step(Grid(*ends, cells=cells)) for *ends, cells in ((0, 128, 128), (0, 1, 100), (0, 1, 64))]
     [1.0, 0.01, 0.0]
@@ -277,7 +283,11 @@ def find_edge_step(grid: Grid) -> float:
 
 
 def choose_pilot_fraction(ratio: float) -> Fraction:
-    """Return the budget fraction of the pilot query at this signal-to-noise ratio.
+    """Return the fraction of the loss that the pilot query gets.
+
+    Args:
+        ratio: Signal-to-noise ratio at the whole loss (records times epsilon over sensitivity); values below 1, which a
+            noisy count of records can give, count as 1.
 
     >>> [float(choose_pilot_fraction(ratio)) for ratio in (-20, 400, 4_000, 10**9)]
     [0.025, 0.025, 0.01, 0.001]
@@ -294,12 +304,15 @@ def _round_fraction(fraction: float) -> Fraction:
 def choose_step(grid: Grid, most_points: int) -> float:
     """Return the step of the finest lattice with few points inside a grid: 1 or 5 times a power of ten.
 
-    0 if no such lattice has at least `Tuning.fewest_points` points and at most as many as allowed. The result depends
-    on the public grid alone.
+    The result depends on the public grid alone.
 
     Args:
         grid: The grid of the column.
         most_points: Largest number of points; at most half the number of cells is used.
+
+    Returns:
+        The step in units of the column; 0 if no such lattice has at least `Tuning.fewest_points` points and at most as
+        many as allowed.
 
     >>> from dpcurves.data import UNIT_INTERVAL
     >>> choose_step(UNIT_INTERVAL, 64), choose_step(Grid(0, 120, cells=120), 40), choose_step(UNIT_INTERVAL, 2)
@@ -315,13 +328,25 @@ def choose_step(grid: Grid, most_points: int) -> float:
 
 
 def _count_points(grid: Grid, step: float) -> int:
-    """Return about how many multiples of a step lie in a grid."""
+    """Return about how many multiples of a step lie in a grid.
+
+    Args:
+        grid: The grid.
+        step: The step, in units of the column.
+    """
     first, last = find_multiples(*grid.endpoints, step)
     return last - first + 1
 
 
 def find_points(grid: Grid, step: float) -> FloatArray:
-    """Return the multiples of a step inside a grid, increasing, of shape ``(points,)``, as `LatticeAxis` computes them.
+    """Return the multiples of a step inside a grid, as `LatticeAxis` computes them.
+
+    Args:
+        grid: The grid.
+        step: The step, in units of the column.
+
+    Returns:
+        Increasing numbers in units of the column, of shape ``(points,)``.
 
     >>> find_points(Grid(0, 1, cells=8), 0.1)[[0, 3, 10]].tolist()
     [0.0, 0.3, 1.0]

@@ -1,17 +1,18 @@
 """Data-dependent partitions for distribution functions: bisection, PrivTree, and cuts at private quantiles.
 
-An analyst names one with ``method=`` in place of the default of `strategies.prefixes`. Each method spends a public
-fraction of the loss to choose intervals of a grid's cells, and the rest to count them with noise:
+An analyst names one with ``method=`` in place of the default method. Each method spends a public fraction of the loss
+to choose intervals of a grid's cells, and the rest to count them with noise:
 
     method                 choice of intervals                                       fraction
     `Bisection`            halve the fullest interval, by noisy counts, r times      1/4
     `AdaptivePartition`    PrivTree: divide where noisy counts are large             1/5
     `QuantilePartition`    recursive private quantiles                               3/10
 
-The chosen intervals may be counted on nested *tilings* (`choose_leaf_tilings`), that is divisions of the axis into
-disjoint intervals, each with noisy counts of all its intervals. h tilings group the chosen intervals by about the h-th
-root of their number, so that a prefix is a sum of few noisy counts. Each count then has h times the scale (Laplace
-noise) or variance (Gaussian noise).
+`ask_rounds` of each is a generator of queries: it receives their noisy answers and returns counts of the axis.
+`count_between` is the last round of all. It counts the chosen intervals (*leaves*) on nested *tilings*: divisions of
+the axis into disjoint intervals, each with noisy counts of all its intervals. h tilings group the leaves by about the
+h-th root of their number, so that the count below a point is a sum of few noisy counts (`choose_leaf_tilings`). Each
+count then has h times the scale (Laplace noise) or variance (Gaussian noise).
 
 Formal guarantees: intervals are functions of released numbers. A record lies in one interval of each tiling, so
 counting loses the rest of the loss for any intervals, and all rounds add up to the granted loss (adaptive composition).
@@ -39,98 +40,10 @@ from ..data import Axis, Grid, Outside
 from ..distributions import Family, IntervalSums, Noise, Tier, least_squares, round_error
 from ..queries import PartitionQuery, Places, QuantileCutsQuery, SplitRule, TreePartitionQuery
 
-# Groups of neighbouring leaves that are worth counting in addition to the leaves: a function of their number alone.
-
-
 _LARGE = Fraction(10**6)
 """Records (Laplace) or squared records (Gaussian). Noise parameter so large that the discreteness of the noise does not
 matter.
 """
-
-
-def choose_leaf_tilings(starts: Sequence[int], family: Family, *, total_is_public: bool) -> tuple[Places, ...]:
-    """Return the nested tilings, from coarse to fine, with the least mean variance of a prefix of leaves.
-
-    A prefix of K leaves is the sum of K noises, or of a few noises of groups of leaves; but tilings share the loss. Of
-    h tilings the finest has the leaves, and each coarser tiling groups k intervals of the next, k about the h-th root
-    of K.
-
-    Args:
-        starts: The first cells of the leaves, increasing from 0.
-        family: Family of the noise: h tilings need noise of h times the scale (Laplace) or variance (Gaussian).
-        total_is_public: True if the number of all records is public.
-
-    Returns:
-        For each tiling the first cells of its intervals.
-
-    >>> choose_leaf_tilings(range(0, 40, 2), Family.GAUSSIAN, total_is_public=True)
-    (range(0, 40, 8), range(0, 40, 4), range(0, 40, 2))
-    """
-    leaves = len(starts)
-    widths = min(
-        _candidate_groupings(leaves),
-        key=lambda candidate: _mean_prefix_variance(leaves, candidate, family, total_is_public),
-    )
-    tilings = (starts[::width] for width in widths)
-    return tuple(tiling if isinstance(tiling, range) else tuple(map(int, tiling)) for tiling in tilings)
-
-
-def _candidate_groupings(leaves: int) -> Iterator[tuple[int, ...]]:
-    """Generate groupings to compare: the number of leaves per interval of each tiling, from coarse to fine."""
-    yield (1,)
-    for levels in range(2, 6):  # at most five nested tilings are compared
-        root = int(leaves ** (1 / levels))
-        for radix in (root, root + 1):
-            if radix > 1 and radix ** (levels - 1) < leaves:
-                yield tuple(radix**level for level in reversed(range(levels)))
-
-
-def _mean_prefix_variance(leaves: int, widths: tuple[int, ...], family: Family, total_is_public: bool) -> float:
-    """Return the mean variance of a prefix of leaves, up to a common factor, if tilings share the loss equally."""
-    levels = tuple(Tier(range(0, leaves, width), Noise(family, len(widths) * _LARGE)) for width in widths)
-    distribution = IntervalSums(1, leaves, levels, Noise(family, _LARGE))
-    return round_error(distribution.mean_prefix_variance(total_is_public))
-
-
-# The last round of a distribution function whose intervals earlier rounds chose: intervals and groups of them are
-# counted. Within an interval the curve is linear.
-
-
-def count_between(
-    axes: Axes, starts: Iterable[int], earlier: Sequence[Release], setting: Setting, *, budget_fraction: Fraction
-) -> Strategy[TableCounts]:
-    """Ask for the number of records in each interval that earlier rounds chose; return all counts.
-
-    Args:
-        axes: Categories, each of which is counted (a record is in one, so all together lose no more than one), then the
-            column on its grid.
-        starts: The first slots of the intervals, in any order; 0 is added. If values outside the grid are counted
-            separately, each of their two slots is an interval, because no values are interpolated to them.
-        earlier: The releases of the rounds that chose the intervals.
-        setting: Loss and adjacency.
-        budget_fraction: Remaining fraction of the loss.
-    """
-    axis = require_axis(axes)
-    total_is_public = setting.adjacency.public_record_count is not None
-    outside_edges = {1, axis.slots - 1} if axis.grid.outside is Outside.APART else set()
-    tilings = choose_leaf_tilings(
-        sorted({0, *starts, *outside_edges}), Family.from_loss(setting.loss), total_is_public=total_is_public
-    )
-    counts = yield Step(PartitionQuery(axes, tilings), budget_fraction)
-    return TableCounts.from_last_release((*earlier, counts))
-
-
-def require_axis(axes: Axes) -> Axis:
-    """Return the column that is counted along its grid.
-
-    Raises:
-        TypeError: the last axis is not a column of numbers.
-    """
-    if not isinstance(axes[-1], Axis):
-        raise WrongArgumentType(
-            "axes", "the last column must hold numbers on a grid; declare it as Axis(column, Grid(...))"
-        )
-    return axes[-1]
 
 
 EARLY_ROUNDS_FRACTION = Fraction(1, 4)
@@ -198,44 +111,6 @@ class Bisection:
 
     def __str__(self) -> str:
         return f"by {self.rounds} bisections"
-
-
-def merge_releases(releases: Sequence[Release]) -> Evidence:
-    """Return the counts of nested partitions as one piece of evidence; the count of missing records is from the last
-    round.
-    """
-    rounds = [Evidence.from_release(release) for release in releases]
-    levels = tuple(level for evidence in rounds for level in evidence.interval_sums.levels)
-    last_distribution = rounds[-1].interval_sums
-    values = tuple(value for evidence in rounds for value in evidence.values[:-1])
-    return Evidence(
-        IntervalSums(1, last_distribution.cells, levels, last_distribution.missing),
-        (*values, rounds[-1].values[-1]),
-        rounds[-1].total,
-    )
-
-
-def estimate_intervals(evidence: Evidence) -> FloatArray:
-    """Return least-squares estimates of the counts of the finest intervals.
-
-    The equations are for intervals, not for cells, because cells are many.
-    """
-    distribution = evidence.interval_sums
-    finest = np.asarray(distribution.levels[-1].starts)
-    levels = tuple(
-        Tier(tuple(np.searchsorted(finest, np.asarray(level.starts)).tolist()), level.noise)
-        for level in distribution.levels
-    )
-    over_intervals = IntervalSums(1, len(finest), levels, distribution.missing)
-    return np.asarray(least_squares(over_intervals, evidence.values, evidence.total).cells[0])
-
-
-def _halve_fullest(starts: list[int], counts: FloatArray, slots: int) -> None:
-    """Insert the middle of the fullest interval into `starts`, in place, unless that is a single cell."""
-    widths = np.diff([*starts, slots])
-    fullest = int(np.argmax(np.where(widths > 1, counts, -np.inf)))
-    if widths[fullest] > 1:
-        insort(starts, starts[fullest] + int(widths[fullest]) // 2)
 
 
 PARTITION_FRACTION = Fraction(1, 5)
@@ -353,3 +228,153 @@ class QuantilePartition:
 
     def __str__(self) -> str:
         return f"between {self.pieces} private quantiles"
+
+
+def count_between(
+    axes: Axes, starts: Iterable[int], earlier: Sequence[Release], setting: Setting, *, budget_fraction: Fraction
+) -> Strategy[TableCounts]:
+    """Ask for the number of records in each interval that earlier rounds chose; return all counts.
+
+    A generator: it yields one query with its fraction of the loss, and receives its release.
+
+    Args:
+        axes: Categories, each of which is counted (a record is in one, so all together lose no more than one), then the
+            column on its grid.
+        starts: The first slots of the intervals, in any order; 0 is added. If values outside the grid are counted
+            separately, each of their two slots is an interval, because no values are interpolated to them.
+        earlier: The releases of the rounds that chose the intervals.
+        setting: Loss and adjacency.
+        budget_fraction: Remaining fraction of the loss.
+    """
+    axis = require_axis(axes)
+    total_is_public = setting.adjacency.public_record_count is not None
+    outside_edges = {1, axis.slots - 1} if axis.grid.outside is Outside.APART else set()
+    tilings = choose_leaf_tilings(
+        sorted({0, *starts, *outside_edges}), Family.from_loss(setting.loss), total_is_public=total_is_public
+    )
+    counts = yield Step(PartitionQuery(axes, tilings), budget_fraction)
+    return TableCounts.from_last_release((*earlier, counts))
+
+
+def require_axis(axes: Axes) -> Axis:
+    """Return the column that is counted along its grid.
+
+    Raises:
+        TypeError: the last axis is not a column of numbers.
+    """
+    if not isinstance(axes[-1], Axis):
+        raise WrongArgumentType(
+            "axes", "the last column must hold numbers on a grid; declare it as Axis(column, Grid(...))"
+        )
+    return axes[-1]
+
+
+def choose_leaf_tilings(starts: Sequence[int], family: Family, *, total_is_public: bool) -> tuple[Places, ...]:
+    """Return the nested tilings, from coarse to fine, with the least mean variance of a prefix of leaves.
+
+    A prefix of K leaves is the sum of K noises, or of a few noises of groups of leaves; but tilings share the loss. Of
+    h tilings the finest has the leaves, and each coarser tiling groups k intervals of the next, k about the h-th root
+    of K.
+
+    Args:
+        starts: The first cells of the leaves, increasing from 0.
+        family: Family of the noise: h tilings need noise of h times the scale (Laplace) or variance (Gaussian).
+        total_is_public: True if the number of all records is public.
+
+    Returns:
+        For each tiling the first cells of its intervals.
+
+    >>> choose_leaf_tilings(range(0, 40, 2), Family.GAUSSIAN, total_is_public=True)
+    (range(0, 40, 8), range(0, 40, 4), range(0, 40, 2))
+    """
+    leaves = len(starts)
+    widths = min(
+        _candidate_groupings(leaves),
+        key=lambda candidate: _mean_prefix_variance(leaves, candidate, family, total_is_public),
+    )
+    tilings = (starts[::width] for width in widths)
+    return tuple(tiling if isinstance(tiling, range) else tuple(map(int, tiling)) for tiling in tilings)
+
+
+def _candidate_groupings(leaves: int) -> Iterator[tuple[int, ...]]:
+    """Yield groupings to compare, by their numbers of leaves per interval.
+
+    Args:
+        leaves: Number of leaves.
+
+    Yields:
+        For each tiling, from coarse to fine, the number of leaves in one interval; the last is 1.
+    """
+    yield (1,)
+    for levels in range(2, 6):  # at most five nested tilings are compared
+        root = int(leaves ** (1 / levels))
+        for radix in (root, root + 1):
+            if radix > 1 and radix ** (levels - 1) < leaves:
+                yield tuple(radix**level for level in reversed(range(levels)))
+
+
+def _mean_prefix_variance(leaves: int, widths: tuple[int, ...], family: Family, total_is_public: bool) -> float:
+    """Return the mean variance of a prefix of leaves, up to a common factor, if tilings share the loss equally.
+
+    Args:
+        leaves: Number of leaves.
+        widths: Leaves per interval of each tiling, from coarse to fine.
+        family: Family of the noise.
+        total_is_public: True if the number of all records is public.
+    """
+    levels = tuple(Tier(range(0, leaves, width), Noise(family, len(widths) * _LARGE)) for width in widths)
+    distribution = IntervalSums(1, leaves, levels, Noise(family, _LARGE))
+    return round_error(distribution.mean_prefix_variance(total_is_public))
+
+
+def merge_releases(releases: Sequence[Release]) -> Evidence:
+    """Return the noisy counts of several rounds as one object, for joint estimates.
+
+    Args:
+        releases: Counts of partitions of one axis, each a refinement of the one before.
+
+    Returns:
+        All counts of intervals; the count of missing records is from the last round.
+    """
+    rounds = [Evidence.from_release(release) for release in releases]
+    levels = tuple(level for evidence in rounds for level in evidence.interval_sums.levels)
+    last_distribution = rounds[-1].interval_sums
+    values = tuple(value for evidence in rounds for value in evidence.values[:-1])
+    return Evidence(
+        IntervalSums(1, last_distribution.cells, levels, last_distribution.missing),
+        (*values, rounds[-1].values[-1]),
+        rounds[-1].total,
+    )
+
+
+def estimate_intervals(evidence: Evidence) -> FloatArray:
+    """Return least-squares estimates of the counts of the finest intervals, (intervals,).
+
+    The equations are for intervals, not for cells, because cells are many.
+
+    Args:
+        evidence: Noisy counts of nested partitions, from `merge_releases`.
+    """
+    distribution = evidence.interval_sums
+    finest = np.asarray(distribution.levels[-1].starts)
+    levels = tuple(
+        Tier(tuple(np.searchsorted(finest, np.asarray(level.starts)).tolist()), level.noise)
+        for level in distribution.levels
+    )
+    over_intervals = IntervalSums(1, len(finest), levels, distribution.missing)
+    return np.asarray(least_squares(over_intervals, evidence.values, evidence.total).cells[0])
+
+
+def _halve_fullest(starts: list[int], counts: FloatArray, slots: int) -> None:
+    """Halve the interval with the largest count among those of two or more slots, in place.
+
+    Args:
+        starts: Increasing first slots of the intervals, into which the middle is inserted; unchanged if all intervals
+            are single slots.
+        counts: Estimated count of each interval.
+        slots: Number of slots.
+    """
+    widths = np.diff([*starts, slots])
+    fullest = int(np.argmax(np.where(widths > 1, counts, -np.inf)))
+    if widths[fullest] > 1:
+        insort(starts, starts[fullest] + int(widths[fullest]) // 2)

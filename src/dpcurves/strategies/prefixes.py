@@ -277,7 +277,8 @@ def has_significant_atoms(joint: JointEstimate, zero_slot: int | None = None) ->
 
     Arguments:
         joint: The first round.
-        zero_slot: The separate cell of zero, which shows nothing of other cells and is left out: see `find_zero_slot`.
+        zero_slot: The separate cell of zero, which shows nothing of other cells and is left out; None: zero has no
+            separate cell.
     """
     measurements = joint.measurements
     layout = measurements.layout
@@ -300,7 +301,13 @@ def has_significant_atoms(joint: JointEstimate, zero_slot: int | None = None) ->
 
 
 def _holds_slot(layout: Layout, nodes: slice | IntArray, slot: int | None) -> NDArray[np.bool_]:
-    """Return for each node whether its interval contains the cell `slot`, (nodes,); all False if `slot` is None."""
+    """Return for each node whether its interval contains the cell `slot`, (nodes,); all False if `slot` is None.
+
+    Args:
+        layout: Tree of intervals of cells.
+        nodes: The nodes, as indices or a slice.
+        slot: Number of the cell; None: there is no such cell.
+    """
     begin = layout.begin[nodes]
     width = layout.width[nodes]
     return np.zeros(len(begin), dtype=np.bool_) if slot is None else (begin <= slot) & (slot < begin + width)
@@ -582,6 +589,12 @@ def _coarsen_geometrically(
     """Return nested tilings, each as an array of node numbers, from coarse to fine; the last one is `leaves`.
 
     Numbers of intervals grow by a constant factor from tiling to tiling.
+
+    Args:
+        layout: Intervals along an axis, as a tree.
+        leaves: Nodes of the finest tiling.
+        tilings: Number of tilings.
+        coarsening: Factor of the number of intervals of coarser tilings.
     """
     leaf_counts = np.zeros(layout.nodes)  # leaves in each node; a leaf counts itself
     leaf_counts[leaves] = 1
@@ -640,8 +653,18 @@ def refine_around_quantiles(
 def _may_hold_quantile(
     splits: TreeEstimate, share: float, total_variance: float, sampling: float, margin: float, *, z: float
 ) -> NDArray[np.bool_]:
-    """Return a mask of the nodes, (nodes,), in which the quantile of level `share` may lie within `z` standard errors
-    and the margin.
+    """Return True for the nodes in which a quantile may lie, given the errors of the counts below their endpoints.
+
+    Args:
+        splits: Estimates from earlier rounds.
+        share: Level of the quantile, 0 to 1.
+        total_variance: Variance of the estimated number of records.
+        sampling: Variance of the rank by sampling, in squared records; 0: these records.
+        margin: Further records that a count may err by.
+        z: Number of standard errors.
+
+    Returns:
+        One bool per node, (nodes,).
     """
     layout, counts = splits.layout, splits.counts
     below, left_error, right_error = np.zeros((3, layout.nodes))  # records below a node; errors at its endpoints
@@ -735,7 +758,14 @@ def _gaussian_prefix_variance(layout: Layout, tilings: Tilings) -> float:
 
 
 def _shared_prefix_variance(tilings: Tilings, cells: int, base_noise: Noise, total_is_public: bool) -> float:
-    """Return the mean variance of a prefix of cells, in squared records, if these tilings share the loss of one."""
+    """Return the mean variance of a prefix of cells, in squared records, if these tilings share the loss of one.
+
+    Args:
+        tilings: First cells of the intervals of each tiling.
+        cells: Number of cells.
+        base_noise: Noise of a count with the whole loss.
+        total_is_public: If True, the number of records is known.
+    """
     noise = replace(base_noise, parameter=len(tilings) * base_noise.parameter)
     distribution = IntervalSums(1, cells, tuple(Tier(starts, noise) for starts in tilings), missing=base_noise)
     return distribution.mean_prefix_variance(total_is_public)
@@ -758,6 +788,10 @@ def count_below(workload: CountsBelowWorkload, setting: Setting) -> Strategy[Tab
 
     Also counted are the records below both endpoints of the grid, and all records. The counts are returned as cells
     between the requested edges, one row per class.
+
+    Args:
+        workload: What to count: axes, and requested edges.
+        setting: Ignored.
     """
     query = PrefixQuery(workload.axes, prefix_lengths=()).with_edges(workload.edges)
     release = yield Step(query, ALL)
@@ -852,11 +886,17 @@ def count_adaptively(workload: PrefixWorkload, setting: Setting) -> Strategy[Tab
 
 
 def _count_cells(workload: PrefixWorkload, setting: Setting, *, are_values: bool) -> Strategy[TableCounts]:
-    """Count as `_count_in_rounds` does, on cells that separate zero or round numbers if the workload asks for that.
+    """Count records below the edges of a grid in adaptive rounds; zero or round numbers get cells of their own if the
+    workload asks for that.
 
     If records are known to be few, zero stays with its neighbours: their coarse intervals would not find its cell.
 
     Formal guarantees: cells are split by a function of the public grid and of other public facts.
+
+    Args:
+        workload: The axes, and which edges will be read.
+        setting: Loss and adjacency.
+        are_values: Whether the cells are declared values.
     """
     *other_axes, axis = workload.axes
     total = setting.adjacency.public_record_count
@@ -871,8 +911,13 @@ def _count_cells(workload: PrefixWorkload, setting: Setting, *, are_values: bool
 
 
 def _count_in_rounds(workload: PrefixWorkload, setting: Setting, *, are_values: bool) -> Strategy[TableCounts]:
-    """Count with the method that the workload names; without a method, search quantiles, refine in several rounds,
-    or count once, as public facts decide. `are_values`: the cells hold declared values.
+    """Count records below edges by the method that the workload names; without a method, search quantiles, refine in
+    several rounds, or count once, as public facts decide.
+
+    Args:
+        workload: The axes, and which edges will be read.
+        setting: Loss and adjacency.
+        are_values: Whether the cells hold declared values.
     """
     axis = workload.axes[0] if len(workload.axes) == 1 else None
     if workload.method is None and isinstance(axis, Axis) and is_worth_searching_quantiles(axis, workload, setting):
@@ -891,6 +936,11 @@ def is_worth_searching_quantiles(axis: Axis, workload: PrefixWorkload, setting: 
 
     It is not used with a hint that changes the method, nor with negligible noise. If the number of records is private,
     a single quantile is searched for only.
+
+    Args:
+        axis: Axis of the values, with its grid.
+        workload: What is asked for: levels of quantiles, and a hint if there is one.
+        setting: Privacy loss, and the number of records if it is public.
     """
     has_hint = workload.hint not in (None, Hint.SPREAD)
     if has_hint or setting.loss.rho == 0 or not TUNING.least_search_cells <= axis.slots <= MOST_STORED_EDGES:
@@ -965,6 +1015,12 @@ def is_worth_refining(axis: Axis, hint: Hint | None, setting: Setting, *, are_va
     be worth its price; for declared values, or if cells hold a value each (`are_values`), only if they are too many to
     count each. A hint that records are spread has no effect: the first round shows it, and a wrong hint would increase
     errors many times.
+
+    Args:
+        axis: Axis of the values.
+        hint: Hint of the asker; None: none.
+        setting: Privacy loss, and the number of records if it is public.
+        are_values: If True, each cell holds a single value.
     """
     if setting.loss.rho == 0 or axis.slots > MOST_STORED_EDGES:
         return False
@@ -1001,6 +1057,11 @@ def are_worth_counting(values: int, total: int | None, noise: Noise) -> bool:
     Records lie on declared values, and the count of several neighbours does not show on which: means over pairs, and
     quantiles, are then known only up to the distance of these values. So each value is counted from
     `Tuning.value_ratio` on, or, if the number of records is private, up to `Tuning.few_values` values.
+
+    Args:
+        values: Number of declared values.
+        total: Public number of records; None: it is private.
+        noise: Noise of a count with the whole loss.
     """
     if total is None:
         return values <= TUNING.few_values
@@ -1045,6 +1106,13 @@ def refine_in_rounds(axis: Axis, setting: Setting) -> Strategy[TableCounts]:
     fraction of the whole loss and a round of the rest. So the conversation is the adaptive composition
     of two mechanisms of fixed losses, the second of which is one of several with the same price: pure losses and rho
     add up to the granted loss (Dwork and Roth 2014, section 3.5; Bun and Steinke 2016, Lemma 2.3).
+
+    Args:
+        axis: The column with its grid.
+        setting: Loss and adjacency.
+
+    Returns:
+        The releases of all rounds and the counts, joined by least squares.
     """
     layout = build_layout(axis.slots)
     base_noise = setting.count_noise()
@@ -1104,6 +1172,11 @@ def _build_all_cells_query(axis: Axis, joint: JointEstimate, multiple: Fraction)
     """Return the query that counts every cell, with `multiple` times the loss of the first round: see `is_uneven`.
 
     A square root of prefix sums has less noise than a tree, but its counts cannot be smoothed.
+
+    Args:
+        axis: Axis of the cells.
+        joint: Estimate from the rounds before.
+        multiple: Loss of the query over that of the first round.
     """
     if is_uneven(_choose_next_tilings(joint, multiple, refine_tilings), joint.tree_estimate):
         return CountQuery((axis,), CountUse.UNEVEN)

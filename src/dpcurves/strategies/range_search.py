@@ -187,7 +187,7 @@ class PilotCounts:
     @property
     def decade_counts(self) -> tuple[FloatArray, FloatArray, NDArray[np.intp]]:
         """Counts of the intervals of the first pilot query from all rounds, their standard errors, and the decade of
-        each cell.
+        each cell, (decades,), (decades,) and (cells,).
         """
         decade = np.searchsorted(DECADES, np.array(self.edges[:-1]), side="right") - 1
         decade_of_slot = np.concatenate([[-1], decade, [-1]])
@@ -252,6 +252,12 @@ class PilotCounts:
 
         An interval that `estimate_significant_counts` sets to 0, because of the noise of many empty intervals beside
         it, may be significant by itself.
+
+        Args:
+            total: Public number of records; None: it is private.
+
+        Returns:
+            Counts in records, (intervals,), none below 0.
         """
         splits = self.estimate_tree(total)
         significant, expected = (
@@ -265,7 +271,14 @@ class PilotCounts:
         )
 
     def estimate_expected_counts(self, total: int | None) -> FloatArray:
-        """Return the expected count of each cell, by the empirical Bayes estimate of `estimate_tree`."""
+        """Return the expected count of each cell, by the empirical Bayes estimate of `estimate_tree`.
+
+        Args:
+            total: Public number of records; None: it is not public.
+
+        Returns:
+            Expected counts, (cells,).
+        """
         return self.estimate_tree(total).cells[1:-1]
 
     def estimate_tree(self, total: int | None, layout: Layout | None = None) -> TreeEstimate:
@@ -318,6 +331,9 @@ class PilotCounts:
 
         See `find_value_step` and `are_multiples`. A guess is tried first: after a pilot query at all multiples of the
         guess, the counts of single multiples are too noisy to find it again.
+
+        Args:
+            guess: Step to try first; 0: there is no guess.
         """
         if guess and are_multiples(guess, *self._cumulative_counts, self.records):
             return guess, True
@@ -454,6 +470,10 @@ def dilate_mask(marked: NDArray[np.bool_], radius: int) -> NDArray[np.bool_]:
 
 def extend_to_runs(marked: NDArray[np.bool_], likely: NDArray[np.bool_]) -> NDArray[np.bool_]:
     """Return the runs of neighbouring entries, marked or likely, that contain a marked entry, as a mask (entries,).
+
+    Args:
+        marked: Mask of marked entries, (entries,).
+        likely: Mask of further entries that may join a run, (entries,).
 
     >>> extend_to_runs(np.array([False, True, False, False]), np.array([True, False, False, True])).tolist()
     [True, True, False, False]
@@ -605,6 +625,10 @@ def search_range(workload: AutomaticGridWorkload, setting: Setting) -> Strategy[
     `workload.cells` cells. It extends beyond all intervals that seem occupied by half their total width, but not across
     zero, and counts values outside separately. If no count is significant, the grid spans all edges of the first pilot
     query.
+
+    Args:
+        workload: Names the column and the approximate number of cells.
+        setting: Loss of the question, and adjacency, which may have a public number of records.
     """
     budget_fraction = ALL / TUNING.rounds_alone
     total = setting.adjacency.public_record_count
@@ -627,6 +651,13 @@ def search_range(workload: AutomaticGridWorkload, setting: Setting) -> Strategy[
 
 def _widen_range(edges: tuple[float, ...], shares: FloatArray) -> tuple[tuple[float, ...], FloatArray]:
     """Add an interval of half the total width at each end, not across zero; return edges and shares of the cells.
+
+    Args:
+        edges: Edges of the cells, in rising order.
+        shares: Share of the records in each cell.
+
+    Returns:
+        Edges, and shares of the cells, which add up to 1.
 
     >>> _widen_range((10.0, 20.0, 50.0), np.array([1.0, 1.0]))[0], _widen_range((0.0, 10.0), np.array([1.0]))[0]
     ((0.0, 10.0, 20.0, 50.0, 70.0), (0.0, 10.0, 15.0))
@@ -723,6 +754,10 @@ def _all_cells_if_single(tilings: Tilings, slots: int) -> Tilings:
 
 def refuse_range_search(workload: AutomaticRangeWorkload, setting: Setting) -> Strategy[TableCounts]:
     """Raise for a range search under a trust model that can count only once; takes the place of a strategy.
+
+    Args:
+        workload: Ignored.
+        setting: Ignored.
 
     Raises:
         UnsupportedQuery: always. The message asks for a grid.

@@ -228,6 +228,10 @@ def _count_records(
 
     A public number costs nothing: no releases, and the fraction is 1. A private number is counted with
     `COUNT_FRACTION`; the noisy count may be negative.
+
+    Args:
+        workload: The two classes and the score.
+        setting: Loss and adjacency.
     """
     if setting.adjacency.public_record_count is not None:
         return float(setting.adjacency.public_record_count), (), ALL
@@ -270,8 +274,17 @@ def choose_most_values(records: float, setting: Setting) -> int:
 def _search_lattice(
     workload: RankingWorkload, records: float, setting: Setting
 ) -> Generator[Step, Release, lattices.LatticeSearch]:
-    """Yield the search for a lattice of scores; nothing is asked if scores are declared values or of a model, or
-    records few.
+    """Yield a pilot query that finds out whether nearly all scores are multiples of one step, such as 0.1 (a lattice).
+
+    Nothing is asked if scores are declared values or those of a model, or if records are few.
+
+    Args:
+        workload: The two classes and the score.
+        records: Number of records, public or noisy.
+        setting: Loss and adjacency.
+
+    Returns:
+        The result of the search, with its releases and the budget fraction that it spent.
     """
     score, signal = workload.score, signal_to_noise(records, setting)
     is_searched = workload.thresholds is RocThresholds.QUANTILES and signal >= lattices.TUNING.least_ratio
@@ -286,7 +299,15 @@ def _search_lattice(
 def _count_points(
     workload: RankingWorkload, lattice: lattices.FoundLattice, earlier: tuple[Release, ...], budget_fraction: Fraction
 ) -> Strategy[TableCounts]:
-    """Count both classes at each point of a lattice, as if its points were declared values."""
+    """Yield a query for counts of both classes at each multiple of the step that scores were found to be multiples of
+    (a lattice), as if these were declared values.
+
+    Args:
+        workload: The two classes and the score.
+        lattice: The points, and the release that found them.
+        earlier: Releases of earlier rounds.
+        budget_fraction: Fraction of the loss for the counts.
+    """
     values = Values(lattice.points.tolist(), outside=workload.score.grid.outside)
     counts = yield from _count_classes(workload, Axis(workload.score.column, values), earlier, budget_fraction)
     return replace(counts, lattice_counts=Evidence.from_release(lattice.release))
@@ -364,9 +385,16 @@ def _count_after_pilot_query(
 def _count_between_cuts(
     workload: RankingWorkload, records: float, setting: Setting, earlier: tuple[Release, ...], remaining: Fraction
 ) -> Strategy[TableCounts]:
-    """Ask for private quantiles, then for counts of both classes between them.
+    """Yield a query for private quantiles of the score, then counts of both classes between them; return the counts.
 
-    If records are many, finer cells are counted as well, for the area.
+    If records are many, finer cells are counted as well, for the area under the curve.
+
+    Args:
+        workload: The two classes and the score.
+        records: Number of records, public or noisy.
+        setting: Loss and adjacency.
+        earlier: Releases of earlier rounds.
+        remaining: Fraction of the loss that is left.
     """
     halvings = max(choose_cut_levels(records, setting), 1)
     finer = choose_finer_cells(records, setting) if workload.thresholds is RocThresholds.QUANTILES else None
@@ -389,7 +417,14 @@ def _count_between_cuts(
 def _count_classes(
     workload: RankingWorkload, score: Axis, earlier: tuple[Release, ...], budget_fraction: Fraction
 ) -> Strategy[TableCounts]:
-    """Ask for counts of both classes on this axis, and return them together with the earlier releases."""
+    """Ask for counts of both classes on this axis, and return them together with the earlier releases.
+
+    Args:
+        workload: What to count, with the column of classes.
+        score: Axis of the score, with its cells.
+        earlier: Releases of the rounds before.
+        budget_fraction: Fraction of the loss to spend.
+    """
     counts = yield Step(CountQuery((workload.classes, score), CountUse.PREFIXES), budget_fraction)
     return TableCounts.from_last_release((*earlier, counts), score.grid)
 
@@ -425,6 +460,11 @@ def pieces_between(score: Axis, cuts: Sequence[int]) -> Axis:
 def _build_cuts_query(score: Axis, cuts: RocThresholds, levels: int) -> QuantileCutsQuery | MedianQuery:
     """Return the query for cuts. Scores outside the grid belong to its outermost cells there, even if counted apart
     later.
+
+    Args:
+        score: Axis of the score.
+        cuts: How cuts are found: by quantiles, or by medians.
+        levels: Number of halvings.
     """
     if cuts is RocThresholds.QUANTILES:
         return QuantileCutsQuery((score,), 2**levels)
@@ -432,7 +472,14 @@ def _build_cuts_query(score: Axis, cuts: RocThresholds, levels: int) -> Quantile
 
 
 def _cut_axis(score: Axis, cuts: Sequence[int], pieces: int) -> Axis:
-    """Split each interval between cuts into parts of about equal length, or into single cells of the grid."""
+    """Return the axis with coarser cells: each interval between cuts is split into parts of about equal length, or into
+    single cells of the grid.
+
+    Args:
+        score: Axis of the score, with the cells of the question.
+        cuts: Indices of edges of the grid, in rising order.
+        pieces: Number of parts of each interval.
+    """
     intervals = pairwise((0, *cuts, score.grid.cells))
     inner_edges = sorted(
         {start + (end - start) * piece // pieces for start, end in intervals for piece in range(pieces)}
@@ -571,6 +618,9 @@ def ask_groups(workload: ScoreGroupWorkload, setting: Setting) -> Strategy[Score
     Args:
         workload: The two classes, the score, and how groups are chosen.
         setting: Loss and adjacency.
+
+    Returns:
+        The releases of all rounds, the grid whose cells are the groups, and the counts and sums of each group.
     """
     score = workload.score
     if workload.approximate_records is not None and score.grid.cells > TUNING.group_intervals:
@@ -590,7 +640,14 @@ def ask_groups(workload: ScoreGroupWorkload, setting: Setting) -> Strategy[Score
 def _ask_groups_after_pilot_query(
     workload: ScoreGroupWorkload, pilot_fraction: Fraction, setting: Setting
 ) -> Strategy[ScoreGroupReleases]:
-    """Count all scores in even intervals, then measure groups between the estimated quantiles, or between cuts."""
+    """Yield a pilot query that counts scores in even intervals, then measure groups between the estimated quantiles; if
+    one interval holds most records, groups are cut at private quantiles instead.
+
+    Args:
+        workload: The two classes and the score.
+        pilot_fraction: Fraction of the loss for the pilot query.
+        setting: Loss and adjacency.
+    """
     score = workload.score
     remaining = ALL - pilot_fraction
     shares, bounds, pilot_release = yield from ask_even_intervals(score, TUNING.group_intervals, pilot_fraction)
@@ -616,6 +673,9 @@ def measure_groups(
         workload: The two classes, the score, and the budget fractions of both queries.
         cells: A grid whose cells are the groups.
         earlier: Releases of the rounds that chose the groups.
+
+    Returns:
+        All releases in order, the grid of the groups, and the counts and sums.
     """
     score = Axis(workload.score.column, cells.with_outside(Outside.APART))
     axes = workload.classes, score

@@ -1,13 +1,16 @@
-"""Distances between two distribution functions F and G that are linear between knots and may jump at them.
+"""Distances between two distribution functions: Kolmogorov-Smirnov, Wasserstein (earth mover's) and energy distance.
 
-- `largest_gap`: Kolmogorov-Smirnov distance, ``max |F - G|``;
-- `area_between`: Wasserstein distance of order 1, the integral of ``|F - G|`` (also called earth mover's distance);
-- `energy_between`: energy distance, ``sqrt(2 * integral of (F - G)**2)`` (Székely and Rizzo 2013).
+    Distribution      a distribution function, from a released curve or from a public sample
+    largest_gap       Kolmogorov-Smirnov distance, ``max |F - G|``
+    area_between      Wasserstein distance of order 1, the integral of ``|F - G|``
+    energy_between    energy distance, ``sqrt(2 * integral of (F - G)**2)`` (Székely and Rizzo 2013)
 
-SciPy measures distances between samples, whose distribution functions are steps. A released curve is linear inside its
-cells, so F - G is linear between knots and the integrals are computed exactly. For two samples they equal SciPy's.
+Functions are linear between knots and may jump at them: a released curve is linear inside its cells, a sample's
+function is a step function. So F - G is linear between knots and the integrals are computed exactly. For two samples
+they equal SciPy's.
 
-Formal guarantees: functions of their arguments. For released curves they are post-processing and cost no budget.
+Formal guarantees: these are functions of their arguments. For released curves they use no records, so they cost no
+budget (post-processing).
 
 Reference: Székely and Rizzo 2013.
 
@@ -101,7 +104,14 @@ class Distribution:
         return cls(knots, np.append(0.0, right_limits[:-1]), right_limits)
 
     def limits(self, places: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return the limits of the function from the left and from the right at `places`, in the unit of the knots."""
+        """Return the limits of the function from the left and from the right.
+
+        Args:
+            places: Positions in the unit of the knots, (places,).
+
+        Returns:
+            Two arrays of the same shape, with values from 0 to 1; they differ where the function jumps.
+        """
         first = np.searchsorted(self.knots, places)
         second = np.searchsorted(self.knots, places, side="right")
         return self._interpolate(first, places), self._interpolate(second, places)
@@ -126,6 +136,45 @@ class Distribution:
         return values
 
 
+def largest_gap(a: Distribution, b: Distribution) -> float:
+    """Return the Kolmogorov-Smirnov distance: the largest absolute difference of the two functions, from 0 to 1.
+
+    Args:
+        a: A distribution function.
+        b: Another one; the order does not matter.
+
+    >>> largest_gap(Distribution.from_curve([0, 1], [0, 1]), Distribution.from_sample([0.25]))
+    0.75
+    """
+    return DistributionDifference.from_distributions(a, b).max_absolute
+
+
+def area_between(a: Distribution, b: Distribution) -> float:
+    """Return the Wasserstein distance of order 1: the area between the two functions, in the unit of the knots.
+
+    Args:
+        a: A distribution function.
+        b: Another one; the order does not matter.
+
+    >>> area_between(Distribution.from_curve([0, 1], [0, 1]), Distribution.from_sample([0.5]))
+    0.25
+    """
+    return DistributionDifference.from_distributions(a, b).absolute_integral
+
+
+def energy_between(a: Distribution, b: Distribution) -> float:
+    """Return the energy distance: the root of twice the integral of the squared difference (Székely and Rizzo 2013).
+
+    Args:
+        a: A distribution function.
+        b: Another one; the order does not matter.
+
+    >>> round(energy_between(Distribution.from_sample([0]), Distribution.from_sample([2])), 12)
+    2.0
+    """
+    return sqrt(2 * max(DistributionDifference.from_distributions(a, b).squared_integral, 0.0))
+
+
 class DistributionDifference(NamedTuple):
     """Difference of two distribution functions on the intervals between neighbouring knots, where it is linear.
 
@@ -141,7 +190,12 @@ class DistributionDifference(NamedTuple):
 
     @classmethod
     def from_distributions(cls, a: Distribution, b: Distribution) -> DistributionDifference:
-        """Return a minus b, on the union of both sets of knots."""
+        """Return the difference of two distribution functions on the union of both sets of knots.
+
+        Args:
+            a: The minuend.
+            b: The function that is subtracted.
+        """
         knots = np.union1d(a.knots, b.knots)
         (left_a, right_a), (left_b, right_b) = a.limits(knots), b.limits(knots)
         left = left_a - left_b
@@ -168,30 +222,3 @@ class DistributionDifference(NamedTuple):
         return (
             float(self.lengths @ (self.start_values**2 + self.start_values * self.end_values + self.end_values**2)) / 3
         )
-
-
-def largest_gap(a: Distribution, b: Distribution) -> float:
-    """Return the Kolmogorov-Smirnov distance: the largest absolute difference of the two functions.
-
-    >>> largest_gap(Distribution.from_curve([0, 1], [0, 1]), Distribution.from_sample([0.25]))
-    0.75
-    """
-    return DistributionDifference.from_distributions(a, b).max_absolute
-
-
-def area_between(a: Distribution, b: Distribution) -> float:
-    """Return the Wasserstein distance of order 1: the area between the two functions.
-
-    >>> area_between(Distribution.from_curve([0, 1], [0, 1]), Distribution.from_sample([0.5]))
-    0.25
-    """
-    return DistributionDifference.from_distributions(a, b).absolute_integral
-
-
-def energy_between(a: Distribution, b: Distribution) -> float:
-    """Return the energy distance: the root of twice the integral of the squared difference (Székely and Rizzo 2013).
-
-    >>> round(energy_between(Distribution.from_sample([0]), Distribution.from_sample([2])), 12)
-    2.0
-    """
-    return sqrt(2 * max(DistributionDifference.from_distributions(a, b).squared_integral, 0.0))

@@ -1,4 +1,4 @@
-"""U-statistics of binned data: means of a kernel over pairs of people, computed from the counts of cells.
+"""U-statistics of binned data: means of a kernel over pairs of people (Gini, variance, Kendall), from counts of cells.
 
 A U-statistic is the mean of a symmetric kernel k(x, y) over all pairs of different people (Hoeffding 1948). Gini's mean
 difference has the kernel ``|x - y|``, the variance ``(x - y)**2 / 2``. With counts c of n people, and values spread
@@ -7,12 +7,14 @@ uniformly inside cells,
     A[i, j]     = mean of k(x, y) over x in cell i and y in cell j
     U-statistic = (c' A c - c' diag(A)) / (n * (n - 1))
 
-`mean_over_pairs` computes it. `Kernel.max_deviation` bounds the error ``|k - A|`` for any values inside the cells.
-Kernels are made by `mean_difference_kernel` and `half_square_kernel` (both in linear time), `same_cell_kernel`,
-`kernel_from_function` (any function, averaged over each pair of cells), `MidpointKernel` and `CellKernel` (a table).
-`count_pairs` counts concordant minus discordant pairs of a table, for Kendall's tau and Goodman and Kruskal's gamma.
+    mean_over_pairs    kernel on cells, counts -> U-statistic
+    Kernel             the matrix A, and `max_deviation`, a bound of ``|k - A|`` for any values inside the cells
+    kernels            `mean_difference_kernel`, `half_square_kernel` (both in linear time), `same_cell_kernel`,
+                       `kernel_from_function` (averaged over cells), `MidpointKernel`, `CellKernel` (a table)
+    count_pairs        concordant minus discordant pairs of a table, for Kendall's tau and Goodman and Kruskal's gamma
 
-Formal guarantees: functions of their arguments. For released counts they are post-processing and cost no budget.
+Formal guarantees: these are functions of their arguments. For released counts they use no records, so they cost no
+budget (post-processing).
 
 References: Hoeffding 1948; Bell, Bellet, Gascon and Kulkarni 2019, equations 14 and 15.
 
@@ -35,19 +37,6 @@ from ..arrays import FloatArray, IntArray
 
 Function = Callable[[FloatArray, FloatArray], FloatArray]
 """A symmetric function of two values, which also takes arrays of values."""
-
-
-def cell_endpoints(edges: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Return the smallest and the largest value of each cell.
-
-    Args:
-        edges: Edges of neighbouring cells, (cells + 1,); or the smallest and the largest value of each cell, (cells,
-            2), which are equal for a declared value.
-
-    >>> cell_endpoints(np.array([[31.0, 31.0], [32.0, 34.0]]))
-    (array([31., 32.]), array([31., 34.]))
-    """
-    return (edges[:-1], edges[1:]) if edges.ndim == 1 else (edges[:, 0], edges[:, 1])
 
 
 class Kernel(NamedTuple):
@@ -78,8 +67,26 @@ class Kernel(NamedTuple):
         return np.asarray(((cells @ self.mean) * cells).sum(axis=-1))
 
 
+def mean_over_pairs(kernel: Kernel, cells: FloatArray) -> FloatArray:
+    """Return the U-statistic of a kernel: its mean over all pairs of different people.
+
+    It is ``(c' A c - c' diag(A)) / (n (n - 1))``. Noisy totals n below 2 are replaced by 2.
+
+    Args:
+        kernel: Kernel on pairs of cells.
+        cells: Counts of people, shape (..., cells).
+    """
+    pairs = kernel.quadratic_form(cells) - cells @ np.diag(kernel.mean)
+    people = np.maximum(cells.sum(axis=-1), 2.0)
+    return np.asarray(pairs / (people * (people - 1)))
+
+
 def mean_difference_kernel(edges: FloatArray) -> Kernel:
-    """Return the kernel ``|x - y|``, whose mean over pairs is Gini's mean difference."""
+    """Return the kernel ``|x - y|``, whose mean over pairs is Gini's mean difference.
+
+    Args:
+        edges: Edges of cells, in either form of `cell_endpoints`.
+    """
     low, high = cell_endpoints(edges)
     width, (mean, reach) = high - low, _middle_distances(edges)
     np.fill_diagonal(mean, width / 3)
@@ -87,12 +94,25 @@ def mean_difference_kernel(edges: FloatArray) -> Kernel:
     gaps = np.diff((high + low) / 2)
 
     def form(cells: FloatArray) -> FloatArray:
-        """Return the quadratic form of counts in a linear number of steps: (..., cells) to (...)."""
+        """Return ``c' A c`` of counts c in a linear number of steps: (..., cells) to (...)."""
         below = np.cumsum(cells, axis=-1)
         apart = below[..., :-1] * (below[..., -1:] - below[..., :-1])
         return np.asarray(2 * (apart @ gaps) + (cells**2) @ (width / 3))
 
     return Kernel(mean, reach, form)
+
+
+def cell_endpoints(edges: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return the smallest and the largest value of each cell.
+
+    Args:
+        edges: Edges of neighbouring cells, (cells + 1,); or the smallest and the largest value of each cell, (cells,
+            2), which are equal for a declared value.
+
+    >>> cell_endpoints(np.array([[31.0, 31.0], [32.0, 34.0]]))
+    (array([31., 32.]), array([31., 34.]))
+    """
+    return (edges[:-1], edges[1:]) if edges.ndim == 1 else (edges[:, 0], edges[:, 1])
 
 
 def extreme_mean_differences(
@@ -126,8 +146,11 @@ def extreme_mean_differences(
     tilt = (slopes - 2 * times) / 2
 
     def evaluate_at(upper: FloatArray) -> FloatArray:
-        """Return mean difference and mean if a share `upper` of each cell lies at its upper bound and the rest at
-        its lower one."""
+        """Return mean difference and mean of the values, if a share of each cell lies at its upper bound.
+
+        Args:
+            upper: This share, (cells,); the rest lies at the lower bound.
+        """
         values = low + upper * width
         mean_difference = slopes @ (shares * values) + 2 * (shares**2 * upper * (1 - upper)) @ width
         return np.array([mean_difference, shares @ values])
@@ -137,7 +160,11 @@ def extreme_mean_differences(
 
 
 def half_square_kernel(edges: FloatArray) -> Kernel:
-    """Return the kernel ``(x - y)^2 / 2``, whose mean over pairs is the variance."""
+    """Return the kernel ``(x - y)**2 / 2``, whose mean over pairs is the variance.
+
+    Args:
+        edges: Edges of cells, in either form of `cell_endpoints`.
+    """
     (distances, half), (low, high) = _middle_distances(edges), cell_endpoints(edges)
     square = (high - low) ** 2 / 12
     mean = (distances**2 + square[:, None] + square) / 2
@@ -146,7 +173,7 @@ def half_square_kernel(edges: FloatArray) -> Kernel:
     middles = (high + low) / 2
 
     def form(cells: FloatArray) -> FloatArray:
-        """Return the quadratic form of counts in a linear number of steps: (..., cells) to (...)."""
+        """Return ``c' A c`` of counts c in a linear number of steps: (..., cells) to (...)."""
         people = cells.sum(axis=-1)
         centre = cells @ middles / np.where(people == 0, 1.0, people)
         deviations = middles - centre[..., None]
@@ -170,14 +197,28 @@ def same_cell_kernel(parts: IntArray) -> Kernel:
 
 
 def kernel_from_function(function: Function) -> Callable[[FloatArray], Kernel]:
-    """Return a function from edges to the kernel that averages `function` over each pair of cells.
+    """Return a function from edges to the kernel that averages a function over each pair of cells.
 
     Means are computed by Gauss-Legendre quadrature with 25 points of each pair. Deviations are computed at the corners
     of the pair alone: `max_deviation` is correct for functions that are monotone along each cell.
+
+    Args:
+        function: Symmetric function of two values, which also takes arrays.
+
+    Returns:
+        A function whose argument is edges in either form of `cell_endpoints`. It raises `ValueError` if the values are
+        not finite or not symmetric.
     """
 
     def average_over_cells(edges: FloatArray) -> Kernel:
-        """Return the kernel on cells between these edges."""
+        """Return the means of the function over each pair of cells, and the largest deviations at corners.
+
+        Args:
+            edges: Edges of cells, in either form of `cell_endpoints`.
+
+        Raises:
+            ValueError: a value of the function is not finite, or the function is not symmetric.
+        """
         nodes, weights = leggauss(5)  # nodes of Gauss-Legendre quadrature in each cell, so 25 in a pair of cells
         low, high = cell_endpoints(edges)
         middles = (high + low) / 2
@@ -186,7 +227,12 @@ def kernel_from_function(function: Function) -> Callable[[FloatArray], Kernel]:
         shares = weights / 2
 
         def evaluate_kernel(x: FloatArray, y: FloatArray) -> FloatArray:
-            """Return the values of the function for all pairs of `x` and `y`."""
+            """Return the values of the function for all pairs, (len(x), len(y)).
+
+            Args:
+                x: First values.
+                y: Second values.
+            """
             return np.asarray(function(x[:, None], y[None, :]))
 
         mean, off_diagonal = np.zeros((2, len(middles), len(middles)))
@@ -226,7 +272,14 @@ class MidpointKernel:
     function: Function
 
     def __call__(self, edges: FloatArray) -> Kernel:
-        """Return the kernel on cells between these edges."""
+        """Return the midpoint of the function's range over each pair of cells, with half of the range as deviation.
+
+        Args:
+            edges: Edges of cells, in either form of `cell_endpoints`.
+
+        Raises:
+            ValueError: a value of the function is not finite, or the function is not symmetric.
+        """
         low, high = cell_endpoints(edges)
         points = low + (high - low) * np.linspace(0.0, 1.0, 7)[:, None]
         smallest = np.full((len(low),) * 2, np.inf)
@@ -257,7 +310,14 @@ class CellMiddleKernel:
     function: Function
 
     def __call__(self, edges: FloatArray) -> Kernel:
-        """Return the kernel on cells between these edges."""
+        """Return the function at the middles of each pair of cells, with its largest distance from interpolation.
+
+        Args:
+            edges: Edges of cells, in either form of `cell_endpoints`.
+
+        Raises:
+            ValueError: a value of the function is not finite, or the function is not symmetric.
+        """
         low, high = cell_endpoints(edges)
         middles = (high + low) / 2
         mean = np.asarray(self.function(middles[:, None], middles[None, :]), dtype=np.float64)
@@ -301,7 +361,14 @@ class CellKernel:
         object.__setattr__(self, "table", table)
 
     def __call__(self, edges: FloatArray) -> Kernel:
-        """Return the table as a kernel. Raises `ValueError` if it is for another number of cells."""
+        """Return the table as a kernel.
+
+        Args:
+            edges: Edges of cells, in either form of `cell_endpoints`.
+
+        Raises:
+            ValueError: the table is for another number of cells.
+        """
         if len(self.table) != (cells := len(cell_endpoints(edges)[0])):
             raise InvalidArgument(
                 "kernel", f"a table of {cells} rows and columns is needed, one for each cell, got {len(self.table)}"
@@ -310,7 +377,12 @@ class CellKernel:
 
 
 def kernel_on_cells(kernel: Function | MidpointKernel | CellKernel) -> Callable[[FloatArray], Kernel]:
-    """Return a function from edges to a kernel on pairs of cells; a plain function is averaged over each pair.
+    """Return a function from edges to a kernel on pairs of cells.
+
+    Args:
+        kernel: A symmetric function of two values, which is averaged over each pair of cells (`kernel_from_function`);
+            or a
+            `MidpointKernel` or `CellKernel`, which is returned unchanged.
 
     Raises:
         TypeError: `kernel` is not a function.
@@ -325,7 +397,10 @@ def kernel_on_cells(kernel: Function | MidpointKernel | CellKernel) -> Callable[
 
 
 def kernel_at_middles(kernel: Function | MidpointKernel | CellKernel) -> Callable[[FloatArray], Kernel]:
-    """Return a function from edges to a kernel for values that were rounded at random; a table stays as it is.
+    """Return a function from edges to a kernel on the middles of cells, for values that were rounded at random.
+
+    Args:
+        kernel: A symmetric function of two values; a table (`CellKernel`) stays as it is.
 
     Raises:
         TypeError: `kernel` is not a function.
@@ -337,7 +412,14 @@ def kernel_at_middles(kernel: Function | MidpointKernel | CellKernel) -> Callabl
 
 
 def require_kernel(values: FloatArray) -> None:
-    """Raise `ValueError` if the values of a kernel on pairs of cells are not finite, or not symmetric."""
+    """Check the values of a kernel on pairs of cells.
+
+    Args:
+        values: One number for each pair, (cells, cells).
+
+    Raises:
+        ValueError: a value is not finite, or the matrix is not symmetric.
+    """
     if not np.all(np.isfinite(values)):
         raise InvalidArgument(
             "kernel",
@@ -347,23 +429,11 @@ def require_kernel(values: FloatArray) -> None:
         raise InvalidArgument("kernel", "the function must be symmetric: return (k(x, y) + k(y, x)) / 2, for example")
 
 
-def mean_over_pairs(kernel: Kernel, cells: FloatArray) -> FloatArray:
-    """Return the U-statistic of a kernel: its mean over all pairs of different people.
-
-    It is ``(c' A c - c' diag(A)) / (n (n - 1))``. Noisy totals n below 2 are replaced by 2.
+def _middle_distances(edges: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return two matrices (cells, cells): the distance of the middles of two cells, and half the sum of their widths.
 
     Args:
-        kernel: Kernel on pairs of cells.
-        cells: Counts of people, shape (..., cells).
-    """
-    pairs = kernel.quadratic_form(cells) - cells @ np.diag(kernel.mean)
-    people = np.maximum(cells.sum(axis=-1), 2.0)
-    return np.asarray(pairs / (people * (people - 1)))
-
-
-def _middle_distances(edges: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Return, for each pair of cells, the distance of their middles and half the sum of their widths, shape (cells,
-    cells).
+        edges: Edges of cells, in either form of `cell_endpoints`.
     """
     low, high = cell_endpoints(edges)
     middles = (low + high) / 2

@@ -169,9 +169,16 @@ def find_filter(question: object) -> str:
 
 
 def _meet_need(need: Need, setting: Setting, trust: Planner, where: str) -> Generator[Step, Release, Any]:
-    """Yield the trust model's queries for one need, on the rows that pass the filter; return the strategy's answer.
+    """Yield the trust model's steps for one need, on the rows that pass the filter; return the strategy's answer.
 
-    Budget fractions are converted to fractions of the question's loss.
+    Args:
+        need: A workload and its fraction of the question's loss.
+        setting: Loss and adjacency of the question.
+        trust: The trust model, which plans the steps.
+        where: Filter of the question's rows; empty: all rows.
+
+    Yields:
+        Steps whose fractions are of the question's loss. Each receives its release.
     """
     strategy = trust.plan(need.workload, setting.loss * need.budget_fraction, setting.adjacency)
     try:

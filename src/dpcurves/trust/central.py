@@ -1,15 +1,16 @@
-"""SECRET. The central model: one curator sees all records and adds the noise once.
+"""SECRET. Central differential privacy: one trusted curator sees all records and adds the noise once.
 
-The field also says trusted curator or trusted aggregator (Dwork and Roth 2014, section 2.1; NIST SP 800-226, trust
-models).
+Also called: trusted curator, trusted aggregator (Dwork and Roth 2014, section 2.1; NIST SP 800-226, trust models).
 
-    Central.plan          the queries that answer a question's workload, in one or several rounds
-    Central.plan_query    the mechanism and noise of one query; by default `AUTO` chooses, from public facts
-    Central.run           contribution bound, exact counts, one sample of the mechanism; after the charge
+    Central.plan          workload (the counts that a question needs) -> queries, in one or several rounds
+    Central.plan_query    query, loss -> mechanism and noise; by default `AUTO` chooses, from public facts
+    Central.run           plan, records -> `Release`: contribution bound, exact counts, one sample of the mechanism
 
-Noise that later answers reuse is stored with the charge (`Curator`), so no count is ever shown with two noises.
+`run` needs a receipt that the plan's loss was charged. Noise that later answers reuse is stored with the charge
+(`Curator`), so no count is ever shown with two noises.
 
-Formal guarantees: a release loses at most its plan's loss; see `Central`.
+Formal guarantees: a release loses at most its plan's loss, because it is one run of a mechanism with that loss on
+exact, bounded counts; see `Central`.
 """
 
 from __future__ import annotations
@@ -145,13 +146,19 @@ class Central:
         return Release(plan, values, allotment, randomness.is_seeded, reasons=reasons)
 
     def _count_prefixes(self, plan: Plan, curator: Curator, randomness: Randomness) -> tuple[int, ...]:
-        """SECRET: return noisy counts below the edges that the query names.
+        """SECRET: return noisy counts below the edges that the query names, one for each edge.
 
         Noise is sampled where an edge is first asked for, and kept in the curator's memory. So equal edges have equal
         counts, however often they are asked.
 
+        Args:
+            plan: A charged plan of prefix counts.
+            curator: Records and memory.
+            randomness: Source of random bits.
+
         Raises:
             TypeError: the named mechanism has no memory.
+            ValueError: earlier state is lost, or used another kind of randomness.
         """
         if not isinstance(self.mechanism, LazyMechanism):
             raise WrongArgumentType(
@@ -167,6 +174,11 @@ def _open_memory(query: Query, memory: Memory, randomness: Randomness) -> None:
 
     Noise that is lost would be sampled again. An analyst could then average two noises of one count, and the loss would
     exceed the charge. Seeded noise can be subtracted, so it is never mixed with noise of the operating system.
+
+    Args:
+        query: The query to be answered.
+        memory: Stored noise of the charge.
+        randomness: Source of further noise.
 
     Raises:
         ValueError: the memory is lost, belongs to another query, or has noise of the other kind.

@@ -1,8 +1,11 @@
-"""Commands of the local model that plan a task and move reports over HTTPS.
+"""Commands of local differential privacy that plan a task and move reports over HTTPS.
 
-    plan local     print levels, randomisers and errors of a task; reads no person's data
-    local serve    run a server that appends reports to a file
-    local send     send a file of reports, or make, store and send the report of one person
+    plan local     prints levels of the tree, randomisers, expected error, and size of a report; reads no person's data
+    local serve    runs a server that appends reports to a file; prints its address, and errors of its own
+    local send     sends a file of reports, or makes, stores and sends the report of one person; prints how many were
+                   new
+
+Classes are groups of options, functions are commands (`SERVING_COMMANDS`).
 
 Formal guarantees: devices randomise before they send, so the server sees randomised reports only. TLS hides them from
 the network, but the guarantee does not depend on it.
@@ -44,7 +47,7 @@ if TYPE_CHECKING:
 
 
 TIMED_REPORTS = 2**15
-"""Reports of a missing value that are randomised to measure the time per report."""
+"""Number of reports of a missing value that are randomised to measure the time per report."""
 
 
 @dataclass(frozen=True)
@@ -156,7 +159,14 @@ def _describe_report(task: Task) -> str:
 
 
 def _make_protocol_table(grid: Grid, loss: PrivacyLoss, positives: int, negatives: int) -> Table:
-    """Return a table of the protocols for the area under the ROC curve, smallest forecast standard error first."""
+    """Return a table of the protocols for the area under the ROC curve, smallest forecast standard error first.
+
+    Args:
+        grid: Public cells of scores.
+        loss: Privacy loss of a report.
+        positives: Public number of people of the positive class.
+        negatives: Public number of people of the negative class.
+    """
     from rich.table import Table
 
     from .. import compare_area_protocols
@@ -173,6 +183,7 @@ LOCAL_PLANS: MappingProxyType[str, Command] = MappingProxyType({"local": plan_lo
 
 
 NEEDED = ("httptools", "prometheus_client", "starlette", "uvicorn")
+"""Packages that a server needs."""
 
 
 @dataclass(frozen=True)

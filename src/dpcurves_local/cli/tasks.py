@@ -52,7 +52,12 @@ class KernelOption:
     )
 
     def describe_statistic(self, curve: Any, output: Output) -> tuple[str, ...]:
-        """Return the line with the pair statistic and its intervals; empty if no statistic was requested."""
+        """Return the line with the pair statistic and its intervals; empty if no statistic was requested.
+
+        Args:
+            curve: Curve from which the statistic is computed.
+            output: Options of the output, with the level of intervals.
+        """
         if self.kernel is None:
             return ()
         value, interval = _compute_statistic(self.kernel, curve)
@@ -62,6 +67,12 @@ class KernelOption:
 def _format_intervals(interval: Callable[..., tuple[float, float]], level: float, output: Output, digits: str) -> str:
     """Return the intervals at a level in words: for these records and, if the output asks for it, for
     the population.
+
+    Args:
+        interval: Function of a level and `population` that returns both ends.
+        level: Confidence level.
+        output: Options of the output.
+        digits: Format of a number, such as ``.4g``.
     """
     populations = (False, True) if output.population else (False,)
     ends = (interval(level, population=population) for population in populations)
@@ -81,7 +92,15 @@ class PairStatisticOptions(KernelOption):
 
 
 def require_statistic(word: str | None, curve: Any) -> None:
-    """Refuse a statistic that cannot be computed from the curve of this class of question. Raises `Misuse`."""
+    """Check that a statistic can be computed from the curve of this class of question.
+
+    Args:
+        word: Name of the statistic; None: none was asked for.
+        curve: The question.
+
+    Raises:
+        Misuse: the name is unknown, or the statistic needs another curve.
+    """
     if word is None:
         return
     if word not in _TOLD:
@@ -102,7 +121,15 @@ _TOLD = {
 
 
 def _compute_statistic(word: str, curve: Any) -> tuple[float, Any]:
-    """Return the value of the statistic, and a function that returns its confidence interval at a level."""
+    """Return the value of the statistic, and a function that returns its confidence interval at a level.
+
+    Args:
+        word: ``auc``, ``kendall``, ``renyi2`` or ``gini``.
+        curve: The released curve.
+
+    Returns:
+        Value, and function of a confidence level that returns lower and upper end.
+    """
     from dpcurves import curves
 
     if word == "auc":
@@ -150,7 +177,16 @@ class TaskOptions(PairStatisticOptions):
     )
 
     def make_question(self, column: ColumnOptions, cells: CellOptions) -> Any:
-        """Return the question of the task. Raises `Misuse`: the curve is unknown, or does not support labels."""
+        """Return the question that the options describe: a distribution function, a histogram, a ROC curve or a table
+        of two columns.
+
+        Args:
+            column: Options of the column.
+            cells: Options of the grid.
+
+        Raises:
+            Misuse: the curve is unknown, or options do not fit together.
+        """
         from dpcurves.curves import CdfQuestion, HistogramQuestion
 
         grid = cells.parse_grid()
@@ -177,6 +213,11 @@ class TaskOptions(PairStatisticOptions):
     def make_task(self, column: ColumnOptions, cells: CellOptions, loss: PrivacyLoss) -> Task:
         """Return the task. For an AUC, levels are optimised for it; without labels, one class reports its scores.
 
+        Args:
+            column: Options of the column or columns.
+            cells: Options of the grid.
+            loss: Privacy loss of a person.
+
         Raises:
             Misuse: the curve is unknown, or the kernel cannot be computed from it.
         """
@@ -197,8 +238,10 @@ class TaskOptions(PairStatisticOptions):
         )  # fmt: skip
 
     def _make_two_column_question(self, column: ColumnOptions, grid: Grid) -> Histogram2DQuestion:
-        """Return the question for the table of two columns. Raises `Misuse` if the second column is missing, or a unit
-        is given.
+        """Return the question for the table of two columns, from which Kendall's tau is computed.
+
+        Raises:
+            Misuse: the second column or its grid is missing, or a unit is given.
         """
         from dpcurves.curves import Histogram2DQuestion
         from dpcurves.data import Grid
@@ -210,8 +253,15 @@ class TaskOptions(PairStatisticOptions):
         return Histogram2DQuestion(column.column, self.and_column, grid, Grid.parse(self.and_grid))
 
     def _make_score_question(self, label: str, column: ColumnOptions, grid: Grid) -> RocQuestion:
-        """Return the question for the ROC curve of scores and labels. Raises `Misuse` if an option does
-        not fit labels.
+        """Return the question for the ROC curve of scores and labels.
+
+        Args:
+            label: Column of labels.
+            column: Options of the column of scores.
+            grid: Grid of the scores.
+
+        Raises:
+            Misuse: an option does not fit labels.
         """
         from dpcurves.curves import RocQuestion
 
@@ -234,7 +284,11 @@ class NewFile:
     out: str = option("FILE", "The file to write.")
 
     def write(self, made: bytes) -> None:
-        """Write bytes to the file, replacing an older one. Raises `Misuse` if it cannot be written."""
+        """Write bytes to the file of --out, whole or not at all, replacing an older one.
+
+        Raises:
+            Misuse: the file cannot be written.
+        """
         try:
             write_whole(self.out, made)
         except OSError as error:
@@ -249,8 +303,10 @@ class LocalTaskDocument(TaskDocument):
     """Option for the document of a task in the local model."""
 
     def read_task(self) -> Task:
-        """Return the task of the document, of one round or of a second round. Raises `ValueError` if it cannot be read
-        or is no task.
+        """Return the task of the document, of one round or of a second round.
+
+        Raises:
+            ValueError: the document cannot be read, or is no task.
         """
         from .. import read_task
 
@@ -282,7 +338,14 @@ class ReportFiles:
     reports: list[str] = argument("REPORTS...", "Files of reports.")
 
     def collect_reports(self, asked: Task) -> Collection:
-        """Count the reports of all files for a task. Raises `ValueError` if a file cannot be read."""
+        """Count the reports of all files for a task; a spinner is shown meanwhile.
+
+        Args:
+            asked: The task.
+
+        Raises:
+            ValueError: a file cannot be read.
+        """
         from .. import Collection
 
         collection = Collection(asked)
@@ -320,7 +383,11 @@ class InvitationOptions:
     names: str = option("FILE", "A text file with the name of a person in each line.")
 
     def read_people(self) -> list[str]:
-        """Return the distinct names. Raises `Misuse`: the file cannot be read, or repeats a name."""
+        """Return the names of people in the file, in its order.
+
+        Raises:
+            Misuse: the file cannot be read, has no name, or repeats one.
+        """
         from ..report_file import normalize_name
 
         try:
@@ -443,7 +510,16 @@ def publish(received: ReportFiles, document: LocalTaskDocument, first: SecondRou
 
 
 def _print_area(second_round: SecondRound, received: ReportFiles, output: Output) -> None:
-    """Print the AUC of a task of two rounds, a number without a plot."""
+    """Print the area under the ROC curve of a task of two rounds, a number without a plot.
+
+    Args:
+        second_round: The task of the second round.
+        received: Files of its reports.
+        output: Options of the intervals.
+
+    Raises:
+        Misuse: an option asks for a file.
+    """
     for field in ("json", "plot", "csv", "xlsx", "html"):
         if getattr(output, field) is not None:
             raise Misuse(field, "must be left out: the area of two rounds is a number without a curve")

@@ -1,12 +1,17 @@
-"""Exact samplers for many draws at once: Bernoulli bits, uniform integers and uniform sets.
+"""Exact vectorised samplers without floating point: Bernoulli bits, uniform integers and uniform random subsets.
 
-    sample_bernoulli         a bit is true if a uniform 64-bit integer is below ``parts``
-    sample_bernoulli_rows    packed bits, eight at once: 16 random bits nearly always select the byte in a table
-    sample_uniform           integers by multiplication; words that would bias them are rejected (Lemire 2019)
-    sample_uniform_sets      sets of a fixed size: Bernoulli sets, to which uniform elements are added or removed
+    sample_bernoulli         bits that are true with a probability that is a multiple of 2**-64
+    sample_bernoulli_rows    the same, packed eight to a byte, for many bits
+    sample_uniform           uniform integers, by multiplication and rejection (Lemire 2019)
+    sample_uniform_sets      uniform sets of a fixed size, each with or without one given element
 
-Formal guarantees: given uniform random bits, every distribution is exact, without floating-point numbers. Tables and
-start sets affect the time alone.
+Each takes the number of draws and a `Randomness`, and returns a NumPy array.
+
+- Bernoulli: a bit is true if a uniform 64-bit integer is below a threshold. In the packed form 16 random bits nearly
+  always select eight draws in a table; only where they do not decide are more bits drawn.
+- Sets: Bernoulli sets, to which uniform elements are added or removed until the size is right.
+
+Formal guarantees: given uniform random bits, every distribution is exact. Tables and start sets affect the time alone.
 
 References: Lemire 2019 (uniform integers by multiplication).
 
@@ -51,16 +56,6 @@ _WORDS_PER_GROUP = 32
 The number affects speed, not the draws."""
 
 
-def round_down(probability: Fraction) -> int:
-    """Return the probability, rounded down, as a multiple of 1 / `ONE_PROBABILITY`; the result is never 1."""
-    return min(int(probability * ONE_PROBABILITY), ONE_PROBABILITY - 1)
-
-
-def round_up(probability: Fraction) -> int:
-    """Return the probability, rounded up, as a multiple of 1 / `ONE_PROBABILITY`; the result is never 0."""
-    return max(-int(-probability * ONE_PROBABILITY // 1), 1)
-
-
 def sample_bernoulli(parts: int, size: int, randomness: Randomness) -> BoolArray:
     """Draw independent bits that are true with probability exactly ``parts / ONE_PROBABILITY``.
 
@@ -81,11 +76,6 @@ def sample_bernoulli(parts: int, size: int, randomness: Randomness) -> BoolArray
     return bits
 
 
-def count_binary_places(parts: int) -> int:
-    """Return the number of binary digits of the probability ``parts / ONE_PROBABILITY``, trailing zeros left out."""
-    return PROBABILITY_BITS - ((parts & -parts).bit_length() - 1) if parts else 0
-
-
 def sample_bernoulli_rows(parts: int, size: int, octets: int, randomness: Randomness) -> Octets:
     """Draw independent bits that are 1 with probability exactly ``parts / ONE_PROBABILITY``, packed eight to a byte.
 
@@ -102,11 +92,52 @@ def sample_bernoulli_rows(parts: int, size: int, octets: int, randomness: Random
     return draw(parts, size * octets, randomness).reshape(size, octets)
 
 
+def sample_uniform(outcomes: int, size: int, randomness: Randomness) -> IntArray:
+    """Draw uniform integers from 0, ..., `outcomes` - 1, by multiplication and rejection (Lemire 2019).
+
+    The product of a 32-bit word and `outcomes` has an upper half below `outcomes`. Products whose lower half is below
+    ``2**32 % outcomes`` are rejected; then every upper half is equally frequent.
+
+    Args:
+        outcomes: Number of outcomes, at most 2**31.
+        size: Number of integers.
+        randomness: Source of the random bits.
+    """
+    products = np.frombuffer(randomness.random_bytes(4 * size), dtype="<u4").astype(np.uint64) * np.uint64(outcomes)
+    half_word = 32  # bits of a random word of `sample_uniform`
+    uneven = np.uint64((1 << half_word) % outcomes)
+    rejected = np.flatnonzero((products & np.uint64((1 << half_word) - 1)) < uneven)
+    outcome = (products >> np.uint64(half_word)).astype(np.int64)
+    if rejected.size:
+        outcome[rejected] = sample_uniform(outcomes, rejected.size, randomness)
+    return outcome
+
+
+def round_down(probability: Fraction) -> int:
+    """Return the probability in units of 1 / `ONE_PROBABILITY`, rounded down to an integer; the result is never 1."""
+    return min(int(probability * ONE_PROBABILITY), ONE_PROBABILITY - 1)
+
+
+def round_up(probability: Fraction) -> int:
+    """Return the probability in units of 1 / `ONE_PROBABILITY`, rounded up to an integer; the result is never 0."""
+    return max(-int(-probability * ONE_PROBABILITY // 1), 1)
+
+
+def count_binary_places(parts: int) -> int:
+    """Return the number of binary digits of the probability ``parts / ONE_PROBABILITY``, trailing zeros left out."""
+    return PROBABILITY_BITS - ((parts & -parts).bit_length() - 1) if parts else 0
+
+
 def _sample_by_places(numerator: int, size: int, randomness: Randomness) -> Octets:
     """Draw bytes of bits whose probability has few binary digits, with one random bit per digit and draw.
 
     The digits are used from the lowest set one upwards. If the probability so far is c, "and" with a random bit gives
     ``c / 2``, "or" gives ``(1 + c) / 2``.
+
+    Args:
+        numerator: Probability of a bit, in units of 1 / `ONE_PROBABILITY`.
+        size: Number of bytes.
+        randomness: Source of the random bits.
     """
     octets = np.zeros(size, dtype=np.uint8)
     for digit in range(PROBABILITY_BITS - count_binary_places(numerator), PROBABILITY_BITS):
@@ -122,6 +153,11 @@ def _sample_by_octets(numerator: int, size: int, randomness: Randomness) -> Octe
     fit into it. The remainders, at most one entry for each of the 256 bytes, lie behind these entries. There an integer
     of 512 bits that begins with the same 16 decides, nearly always by its first 64 bits. So draws are exact, and eight
     bits cost 2 random bytes instead of 8.
+
+    Args:
+        numerator: Probability of a bit, in units of 1 / `ONE_PROBABILITY`.
+        size: Number of bytes.
+        randomness: Source of the random bits.
     """
     decided = _make_octet_table(numerator)
     octets = np.empty(size, dtype=np.uint8)
@@ -150,7 +186,15 @@ class _OctetTable(NamedTuple):
     upper_ends: NDArray[np.uint64]
 
     def sample_undecided(self, words: Words, randomness: Randomness) -> Octets:
-        """Draw the bytes for words whose 16 bits do not decide, by further random bits."""
+        """Draw the bytes for words whose 16 bits do not decide, by further random bits.
+
+        Args:
+            words: The words.
+            randomness: Source of the random bits.
+
+        Returns:
+            A byte for each word.
+        """
         upper = words.astype(np.uint64) << np.uint64(_LONG - _SHORT)
         bits = upper | (randomness.sample_words(words.size) >> np.uint64(_SHORT))
         octets = np.searchsorted(self.upper_ends, bits)
@@ -163,7 +207,11 @@ class _OctetTable(NamedTuple):
 
 @lru_cache(maxsize=64)  # a pure function of public facts
 def _make_octet_table(numerator: int) -> _OctetTable:
-    """Return the table for probability ``numerator / ONE_PROBABILITY``, cached."""
+    """Return the table that draws bits of one probability. Tables are cached.
+
+    Args:
+        numerator: Probability of a bit, in units of 1 / `ONE_PROBABILITY`.
+    """
     probabilities = [
         numerator**ones * (ONE_PROBABILITY - numerator) ** (_DRAWS_PER_LOOKUP - ones)
         for ones in map(int.bit_count, range(2**_DRAWS_PER_LOOKUP))
@@ -177,13 +225,28 @@ def _make_octet_table(numerator: int) -> _OctetTable:
 
 
 def _look_up_octets(words: Words, decided: _OctetTable, octets: Octets) -> IntArray:
-    """Write the bytes that 16 bits decide into `octets`, and return the positions of the undecided ones."""
+    """Write the bytes that 16 bits decide, and return the positions of the undecided ones.
+
+    Args:
+        words: Random words.
+        decided: The table.
+        octets: Output, one byte for each word; undecided bytes are overwritten later.
+    """
     np.take(decided.octet_by_word, words, out=octets, mode="wrap")
     return np.flatnonzero(words >= decided.decided_words)
 
 
 def _look_up_octets_compiled(words: Words, decided: _OctetTable, octets: Octets) -> IntArray:
-    """Compiled form of `_look_up_octets`; takes a third of the time."""
+    """Compiled form of `_look_up_octets`; takes a third of the time.
+
+    Args:
+        words: Random words.
+        decided: The table.
+        octets: Output, one byte for each word; undecided bytes are overwritten later.
+
+    Returns:
+        Positions of undecided words.
+    """
     undecided = np.empty(words.size, dtype=np.int64)
     return undecided[: _fill_octets(words, decided.octet_by_word, decided.decided_words, octets, undecided)]
 
@@ -192,7 +255,15 @@ def _look_up_octets_compiled(words: Words, decided: _OctetTable, octets: Octets)
 def _fill_octets(
     words: Words, by_word: Octets, decided_words: int, octets: Octets, undecided_positions: IntArray
 ) -> int:
-    """Write the decided bytes, and the positions of undecided words; return the number of these."""
+    """Write the decided bytes, and the positions of undecided words; return the number of these.
+
+    Args:
+        words: Random words.
+        by_word: Byte for each value of a word.
+        decided_words: Number of values that decide; these come first.
+        octets: Output, one byte for each word.
+        undecided_positions: Output, of the same length; only the first entries are meant.
+    """
     undecided = 0
     grouped = len(words) // _WORDS_PER_GROUP * _WORDS_PER_GROUP
     for start in range(0, grouped, _WORDS_PER_GROUP):  # in groups, few of which contain an undecided word
@@ -208,27 +279,6 @@ def _fill_octets(
         undecided_positions[undecided] = position
         undecided += words[position] >= decided_words
     return undecided
-
-
-def sample_uniform(outcomes: int, size: int, randomness: Randomness) -> IntArray:
-    """Draw uniform integers from 0, ..., `outcomes` - 1, by multiplication and rejection (Lemire 2019).
-
-    The product of a 32-bit word and `outcomes` has an upper half below `outcomes`. Products whose lower half is below
-    ``2**32 % outcomes`` are rejected; then every upper half is equally frequent.
-
-    Args:
-        outcomes: Number of outcomes, at most 2**31.
-        size: Number of integers.
-        randomness: Source of the random bits.
-    """
-    products = np.frombuffer(randomness.random_bytes(4 * size), dtype="<u4").astype(np.uint64) * np.uint64(outcomes)
-    half_word = 32  # bits of a random word of `sample_uniform`
-    uneven = np.uint64((1 << half_word) % outcomes)
-    rejected = np.flatnonzero((products & np.uint64((1 << half_word) - 1)) < uneven)
-    outcome = (products >> np.uint64(half_word)).astype(np.int64)
-    if rejected.size:
-        outcome[rejected] = sample_uniform(outcomes, rejected.size, randomness)
-    return outcome
 
 
 Rows = NDArray[np.uint64]
@@ -275,14 +325,16 @@ def sample_uniform_sets(
 
 @lru_cache(maxsize=64)  # a pure function of public facts
 def choose_start_probability(many: int, size: int) -> int:
-    """Return the Bernoulli probability of the start sets that minimises the expected cost, in units of 1 /
-    `ONE_PROBABILITY`.
+    """Return the Bernoulli probability of the start sets of `sample_uniform_sets` that minimises the expected cost.
 
-    It affects running time only: sets are uniform for every start probability.
+    The probability affects running time only: sets are uniform for every start probability.
 
     Args:
         many: Number of elements.
         size: Size of a set.
+
+    Returns:
+        The probability in units of 1 / `ONE_PROBABILITY`.
     """
     share = size / many
     deviation = sqrt(size * (1 - size / many)) / many
@@ -292,7 +344,13 @@ def choose_start_probability(many: int, size: int) -> int:
 
 
 def _estimate_set_cost(elements: int, size: int, numerator: int) -> float:
-    """Return the expected cost of a set, in random bytes, by a normal approximation of its start size."""
+    """Return the expected cost of a set, in random bytes, by a normal approximation of its start size.
+
+    Args:
+        elements: Number of elements.
+        size: Size of a set.
+        numerator: Start probability, in units of 1 / `ONE_PROBABILITY`.
+    """
     places = count_binary_places(numerator)
     probability = numerator / ONE_PROBABILITY
     share = size / elements

@@ -228,7 +228,12 @@ def make_contiguous(rows: Reports) -> Reports:
 
 
 def mark_zero_tails(rows: Reports, begin: int) -> BoolArray:
-    """Return a mask of the rows whose bytes from index `begin` to the end are all 0."""
+    """Return True for the rows whose bytes from index `begin` to the end are all 0.
+
+    Args:
+        rows: Bytes, (rows, size).
+        begin: First index of the tail; at or past the end, all rows are True.
+    """
     is_zero = np.ones(len(rows), dtype=np.bool_)
     if not loops_are_compiled():
         return np.asarray(~rows[:, begin:].any(axis=1))
@@ -242,6 +247,11 @@ def mark_zero_tails(rows: Reports, begin: int) -> BoolArray:
 def _fill_zero_tails(rows: Reports, tail_mask: Reports, is_zero: BoolArray) -> None:
     """Mark the rows that are 0 under a mask. Scanning whole rows vectorises, so it is faster than scanning the tails
     alone.
+
+    Args:
+        rows: Reports, (rows, octets).
+        tail_mask: Octets of a mask of the bits to look at.
+        is_zero: Receives whether each row is 0 there.
     """
     for row in range(len(rows)):
         union = np.uint8(0)
@@ -328,7 +338,13 @@ def set_true_bits(rows: Reports, answers: IntArray, is_set: BoolArray) -> None:
 
 @compile_loop
 def _fill_true_bits(rows: Reports, answers: IntArray, is_set: BoolArray) -> None:
-    """SECRET: set or clear the bit of each row's answer: the compiled form of `set_true_bits`."""
+    """SECRET: set or clear the bit of each row's answer: the compiled form of `set_true_bits`.
+
+    Args:
+        rows: Reports, changed in place, (rows, octets).
+        answers: True answer of each row, the number of its bit.
+        is_set: Whether each row's bit is set.
+    """
     for row in range(len(rows)):
         octet = answers[row] >> 3
         bit = 1 << (answers[row] & 7)
@@ -344,7 +360,15 @@ def count_set_bits(rows: Reports) -> IntArray:
 
 
 def _sum_bits(reports: Reports, answers: int) -> IntArray:
-    """Return how many rows set each bit."""
+    """Return how many rows set each bit.
+
+    Args:
+        reports: Packed bits, lowest bit first, (reports, bytes).
+        answers: Number of bits of a report.
+
+    Returns:
+        Counts, (answers,).
+    """
     # 2**22: bits of reports that are counted in one batch, which bounds memory
     step = max(1, 2**22 // answers)
     counts = np.zeros(answers, dtype=np.int64)
@@ -405,7 +429,15 @@ class KaryRandomisedResponse(Randomiser):
         return (answer.to_bytes(self.octets, "little") for answer in range(self.answers))
 
     def _draw_reports(self, answers: IntArray, randomness: Randomness) -> Reports:
-        """SECRET: draw the true answer with probability a, else a uniform one."""
+        """SECRET: draw the true answer with probability a, else a uniform one.
+
+        Args:
+            answers: True answer of each person.
+            randomness: Random numbers of the people.
+
+        Returns:
+            Reports, (people, octets).
+        """
         is_true = sample_bernoulli(self._truth_parts, len(answers), randomness)
         return to_octets(
             np.where(is_true, answers, sample_uniform(self.answers, len(answers), randomness)), self.octets
@@ -598,7 +630,12 @@ class SubsetSelection(BitVectorRandomiser):
         )
 
     def find_probability(self, answer: int, report: bytes) -> Fraction:
-        """Return the probability of a set of d answers, which depends only on whether it holds the true one."""
+        """Return the probability of a set of d answers, which depends only on whether it holds the true one.
+
+        Args:
+            answer: True answer.
+            report: The report, a set of answers as bits.
+        """
         p_true = Fraction(self._inclusion_parts, ONE_PROBABILITY)
         others = self.answers - 1
         if self.is_supported(answer, report):
@@ -657,7 +694,15 @@ class UnaryEncoding(BitVectorRandomiser):
         return (bits.to_bytes(self.octets, "little") for bits in range(2**self.answers))
 
     def _draw_reports(self, answers: IntArray, randomness: Randomness) -> Reports:
-        """SECRET: draw independent bits: of the true answer with probability 1/2, of all others with probability q."""
+        """SECRET: draw independent bits: of the true answer with probability 1/2, of all others with probability q.
+
+        Args:
+            answers: True answer of each person.
+            randomness: Random numbers of the people.
+
+        Returns:
+            Reports, (people, octets).
+        """
         people = len(answers)
         rows = sample_bernoulli_rows(self._false_bit_parts, people, self.octets, randomness)
         rows[:, -1] &= self.last_octet_mask

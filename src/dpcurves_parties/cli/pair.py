@@ -61,7 +61,11 @@ class ServerOptions:
     )
 
     def parse_party(self) -> int:
-        """Return the number of the server, 0 or 1. Raises `Misuse` for another text."""
+        """Return the number of the server that --party names, 0 or 1.
+
+        Raises:
+            Misuse: the text is another one.
+        """
         if self.party not in ("0", "1"):
             raise Misuse("party", f"must be 0 or 1, got {self.party!r}")
         return int(self.party)
@@ -84,8 +88,16 @@ class RenamedColumns:
         return tuple(replace(axis, column=name or str(axis.column), where=where) for axis, name in matches)
 
     def _match_names(self, task: Task) -> list[tuple[Axis | Categories, str | None]]:
-        """Return each axis of the task with the name of its column in the owner's table; None if the name is the task's
-        own. Raises `Misuse` if --label is given without labels in the task.
+        """Return each axis of the task with the name of its column in the owner's table.
+
+        Args:
+            task: The task.
+
+        Returns:
+            Pairs of an axis and a name; None if the column has the task's name.
+
+        Raises:
+            Misuse: --label is given, and the task has no labels.
         """
         if task.label is None and self.label is not None:
             raise Misuse("label", "must be left out, because the task has no labels; or ask a task with --label")
@@ -105,8 +117,10 @@ class EarlierRecords:
     )
 
     def parse_earlier(self) -> EarlierPolicy:
-        """Return what servers do with other records sent with the same ticket, from --on-conflict: refuse the new
-        ones or replace the earlier ones. Raises `Misuse` for another word.
+        """Return what --on-conflict says: which records count if others were sent with the same ticket before.
+
+        Raises:
+            Misuse: the word is neither ``keep`` nor ``replace``.
         """
         from ..serving.two_servers.report_set import EarlierPolicy
 
@@ -157,8 +171,16 @@ def aggregator(running: ServerOptions, watching: MonitoringOptions) -> None:
 def _serve_people(
     documents: Sequence[TaskFile], running: ServerOptions, limits: Limits, monitoring: Monitoring
 ) -> None:
-    """Run the relay server of tasks of people in pairs until it is stopped. Raises `Misuse` if --party is not 0 or a
-    task is of another type.
+    """Run the relay server of tasks of people in pairs until it is stopped.
+
+    Args:
+        documents: Task documents.
+        running: Options of the server.
+        limits: Limits of connections and headers.
+        monitoring: Metrics and log.
+
+    Raises:
+        Misuse: --party is not 0, or a task is of another type.
     """
     from ..pairs.relay_server import RelayServer
     from ..serving.identity import Identity
@@ -235,7 +257,14 @@ def pair(
 
 
 def _send_shares(task: PairTask, source: options.SourceOptions, bearer: Bearer, before: EarlierRecords) -> None:
-    """Send secret shares of the values in the file to both servers, and print how many people were new to them."""
+    """Send secret shares of the values in the file to both servers, and print how many people were new to them.
+
+    Args:
+        task: The pair task.
+        source: Options that name the file of values.
+        bearer: Options that name the ticket and the timeout.
+        before: What becomes of earlier records of the same owner.
+    """
     from ..pairs.task import read_values
     from ..serving.two_servers.owner import Contribution, read_owner_ticket
 
@@ -321,7 +350,14 @@ def _ask_servers(task: PairTask, bearer: Bearer) -> UStatistic:
 
 
 def _encode_answer(task: PairTask, statistic: UStatistic, level: float, intervals: dict[str, Any]) -> str:
-    """Return the answer as JSON text: value, intervals, privacy statement, assumptions and notes."""
+    """Return the answer as JSON text: value, intervals, privacy statement, assumptions and notes.
+
+    Args:
+        task: The task, which names the kernel and the trust model.
+        statistic: Released mean over pairs, with its privacy statement.
+        level: Confidence level of the intervals.
+        intervals: Lower and upper end by name of the interval.
+    """
     from ..pairs.task import ASSUMED
 
     return json.dumps(
@@ -364,7 +400,14 @@ class TaskServers:
     )
 
     def read_task(self, output: Output) -> Task:
-        """Read the task document. Raises `Misuse` if an output file would overwrite that document or the ticket."""
+        """Return the task in the task document.
+
+        Args:
+            output: Where the answer goes.
+
+        Raises:
+            Misuse: an output file would overwrite the document or the ticket.
+        """
         require_extra()
         document = Path(self.document.task)
         ticket = Path(self.bearer.ticket)
@@ -372,7 +415,14 @@ class TaskServers:
         return self.document.read_task()
 
     def answer_question(self, task: Task, question: Question[Any], view: View[Any], output: Output) -> None:
-        """Ask both servers, write the files that `output` names, and print the trust assumptions."""
+        """Ask both servers, write the files that `output` names, and print the trust assumptions.
+
+        Args:
+            task: The task of the servers.
+            question: What to ask.
+            view: How the answer is shown.
+            output: Options of the output files.
+        """
         output.require_writable()
         from ..serving.task_document import Role, Ticket
         from ..serving.two_servers.owner import path_of_agreed_reports
@@ -517,7 +567,11 @@ def options_from_task(task: Task, names: frozenset[str]) -> dict[str, str | list
 
 
 def _options_from_grid(grid: Grid) -> dict[str, str | None]:
-    """Return the options that declare the task's grid: one of --grid, --edges or --values, and --outside."""
+    """Return the options that declare the task's grid: one of --grid, --edges or --values, and --outside.
+
+    Returns:
+        Text of each option by its name; None: the option is not used.
+    """
     from dpcurves.data import Outside, Spacing, Values
 
     outside = "apart" if grid.outside is Outside.APART else None
@@ -533,6 +587,16 @@ def _options_from_grid(grid: Grid) -> dict[str, str | None]:
 def _options_from_labels(task: Task, names: frozenset[str]) -> dict[str, Any]:
     """Return the options of labels, if the task counts a column by classes, by category, or by classes of each
     category.
+
+    Args:
+        task: The task.
+        names: Names of the options that the question has.
+
+    Returns:
+        Values by name of the option; they overwrite typed ones.
+
+    Raises:
+        Misuse: the question cannot be asked of the columns that the task counts.
     """
     from dpcurves.data import Axis
 
@@ -555,8 +619,17 @@ def _options_from_labels(task: Task, names: frozenset[str]) -> dict[str, Any]:
 
 
 def _options_from_classes(label: Categories | None, names: frozenset[str]) -> dict[str, Any]:
-    """Return the options of a task's two classes, or of its kinds of events. Raises `Misuse` if the question needs
-    classes that the task does not count.
+    """Return the options that name the two classes, or the kinds of events, that a task counts.
+
+    Args:
+        label: Classes of the task; None: it has none.
+        names: Names of the options that the question has.
+
+    Returns:
+        Values by name of the option.
+
+    Raises:
+        Misuse: the question needs classes or kinds of events that the task does not count.
     """
     if "causes" in names:
         if label is None:

@@ -90,7 +90,11 @@ class Parties:
         return ProofKeys.generate(parse_integer("analysts", self.analysts)) if "answers" in self.check else None
 
     def parse_min_valid_share(self) -> Fraction:
-        """Return the fraction of reports that must pass the check. Raises `Misuse` if it is invalid."""
+        """Return the fraction of reports, 0 to 1, that must pass the check, from --min-valid.
+
+        Raises:
+            Misuse: the text is no such fraction.
+        """
         from fractions import Fraction
 
         try:
@@ -104,6 +108,12 @@ class Parties:
     def read_servers(self, count: int) -> tuple[Server, ...]:
         """Return the URL, certificate and public keys of each server, from the `count` files that --servers names.
 
+        Args:
+            count: Number of servers of the task, 1 or 2.
+
+        Returns:
+            The servers, in the order typed.
+
         Raises:
             Misuse: the number of files is not `count`.
         """
@@ -116,7 +126,16 @@ class Parties:
         return tuple(read_server(Path(file)) for file in files)
 
     def create_task(self, draft: Draft, min_owners: int = 1, keys: ProofKeys | None = None) -> Draft:
-        """Write the document of a task, and a ticket for each participant, with at least `min_owners` owners."""
+        """Write the document of a task, and a ticket (secret credential) for each participant.
+
+        Args:
+            draft: The task without its participants.
+            min_owners: Least number of owners that --owners must state.
+            keys: Keys of proofs, which become part of tickets; None: answers are not proved.
+
+        Returns:
+            The task with the public keys of its participants.
+        """
         from ..serving.task_document import Role, create_task
 
         owners = parse_integer("owners", self.owners, min_owners)
@@ -126,8 +145,10 @@ class Parties:
         return create_task(draft, numbers, Path(self.out), Path(self.tickets), proofs)
 
     def parse_reports(self) -> int:
-        """Return the most reports that one owner may send, from --reports-per-owner. Raises `Misuse` if the option is
-        missing.
+        """Return the most reports that one owner may send, from --reports-per-owner.
+
+        Raises:
+            Misuse: the option is missing.
         """
         if self.reports_per_owner is None:
             raise Misuse("reports-per-owner", "give the most reports of one owner; there is no default")
@@ -143,7 +164,11 @@ class Bearer:
 
     @property
     def timeout_seconds(self) -> float:
-        """Timeout of each answer, in seconds. Raises `Misuse` if --timeout is not a positive integer."""
+        """Timeout of each answer, in seconds.
+
+        Raises:
+            Misuse: --timeout is not a positive integer.
+        """
         return float(parse_integer("timeout", self.timeout))
 
 
@@ -158,7 +183,14 @@ class MeetingOptions:
 
 
 def take_part(task: PairTask, source: SourceOptions, bearer: Bearer, meeting: MeetingOptions) -> None:
-    """Send all due messages of a person's pairs, and poll for partners' messages up to the given time."""
+    """Send all due messages of a person's pairs, and poll for partners' messages up to the given time.
+
+    Args:
+        task: The pair task.
+        source: Options that name the file with the person's own values, a single row.
+        bearer: Options that name the ticket and the timeout.
+        meeting: Options of the relay and of the time to poll.
+    """
     from dpcurves.noise import Randomness
 
     from ..pairs.meetings import Participant, RelayClient
@@ -199,7 +231,13 @@ def _poll_meetings(participant: Participant, values: Sequence[int], wait_seconds
 
 
 def _print_progress(task: PairTask, participant: Participant, progress: MeetingProgress) -> None:
-    """Print how many pairs are done, wait or are dropped, and the loss spent so far."""
+    """Print how many pairs are done, wait or are dropped, and the loss spent so far.
+
+    Args:
+        task: The pair task, with the loss of a person.
+        participant: The person, whose device knows the loss spent so far.
+        progress: Numbers of pairs in each state.
+    """
     from dpcurves.privacy import format_loss
 
     spent: Fraction | int = 0
@@ -219,7 +257,12 @@ def _print_progress(task: PairTask, participant: Participant, progress: MeetingP
 
 
 def serve(server: RelayServer, listen: str | None) -> None:
-    """Run the relay server of people in pairs until it is stopped."""
+    """Run the relay server of people in pairs until it is stopped.
+
+    Args:
+        server: The relay, with its tasks.
+        listen: Address to listen at; None: that of the first task's server.
+    """
     from ..serving.server import Address
 
     address = listen or server.tasks[0].servers[0].url.removeprefix("https://").rstrip("/")
@@ -261,7 +304,11 @@ class PairOptions:
     )
 
     def parse_trust(self) -> Trust:
-        """Return the trust model: people in pairs, or two servers. Raises `Misuse` if it is missing or invalid."""
+        """Return the trust model that --trust names: people in pairs, or two servers.
+
+        Raises:
+            Misuse: the option is missing or names no model.
+        """
         from ..pairs import Trust
 
         if self.trust is None:
@@ -315,7 +362,19 @@ class PairOptions:
 
 
 def create_pair_task(pair_options: PairOptions, price: LossOptions, parties: Parties, where: str) -> None:
-    """Write the task document, the tickets, and the seed file, which the coordinator keeps secret until closing."""
+    """Write the task document, the tickets, and the seed file, and print what was written.
+
+    The seed decides which people form pairs; the coordinator keeps it secret until the task is closed.
+
+    Args:
+        pair_options: Kernel, trust model and columns of the task.
+        price: Privacy loss.
+        parties: Participants and output paths.
+        where: Filter of the records; empty: none.
+
+    Raises:
+        Misuse: an option was given that applies to counts only.
+    """
     require_extra()
     from secrets import token_bytes
 
@@ -350,7 +409,11 @@ class PairPlanOptions:
     zetas: str | None = optional("Z1,Z2", "Public variance components of the kernel: given one person, and in total.")
 
     def find_kernel(self) -> Kernel:
-        """Return the kernel. Raises `Misuse` if its name is unknown, or the number of bits is wrong."""
+        """Return the function of two records (kernel) that --kernel names, with the bits of --bits for its columns.
+
+        Raises:
+            Misuse: the name is unknown, or --bits has another number of columns.
+        """
         from ..pairs.statistics import KERNELS, Unsigned
 
         if self.kernel not in KERNELS:
@@ -385,8 +448,10 @@ class PairPlanOptions:
         return Zetas(zeta1, zeta2)
 
     def parse_pair_counts(self) -> list[int]:
-        """Return the numbers of pairs of each person to compare, in the order typed. Raises `Misuse` if one is not a
-        positive integer.
+        """Return the numbers of pairs of each person to compare, in the order typed.
+
+        Raises:
+            Misuse: a number is not a positive integer.
         """
         return [parse_integer("pairs", text) for text in self.pairs.split(",")]
 
@@ -407,7 +472,14 @@ def plan(pairs: PairPlanOptions, price: LossOptions) -> None:
 
 
 def _create_plan_table(kernel: Kernel, people: int, loss: PrivacyLoss, pairs: PairPlanOptions) -> Table:
-    """Return the table of errors by pairs of each person, for answers in pairs and for one noise on the sum."""
+    """Return the table of errors by pairs of each person, for answers in pairs and for one noise on the sum.
+
+    Args:
+        kernel: Function of the values of two people.
+        people: Number of people.
+        loss: Privacy loss of a person.
+        pairs: Options of the numbers of pairs to compare.
+    """
     from rich.table import Table
 
     from ..pairs.statistics import NoisePlacement, best, describe_response, plan

@@ -80,6 +80,9 @@ def propose_grid(low: float, high: float, central_range: tuple[float, float], ce
 def _find_sample_range(sample: str, column: str) -> tuple[float, float, tuple[float, float]]:
     """Return the smallest and the largest value of a public sample, and its central range.
 
+    Returns:
+        Smallest value, largest value, and (low, high) of the range without 5 % of the values on either side.
+
     Raises:
         Misuse: the sample has too few values.
     """
@@ -148,7 +151,11 @@ class CountedColumn:
     )
 
     def require_column(self) -> str:
-        """Return the name of the column. Raises `Misuse` if no column was given."""
+        """Return the name of the column.
+
+        Raises:
+            Misuse: no column was given.
+        """
         if self.column is None:
             raise Misuse("column", "must be given to count a column; to ask pairs of people, give --pairs instead")
         return self.column
@@ -165,8 +172,10 @@ class Classes(options.SplitOptions):
     )
 
     def parse_categories(self) -> Categories | None:
-        """Return the task's two classes (--label) or its categories (--by); None if neither was typed. Raises `Misuse`
-        if both were, or --by names several columns.
+        """Return the task's two classes (--label) or its categories (--by); None if neither was typed.
+
+        Raises:
+            Misuse: both were typed, or --by names several columns.
         """
         from dpcurves.curves.question import parse_class_labels
 
@@ -199,14 +208,20 @@ class OtherColumns:
     )
 
     def parse_columns(self) -> tuple[Axis | Categories, ...]:
-        """Return the axis of each further column (--beside), in the order typed; empty without. Raises `Misuse` if one
-        is invalid or repeated.
+        """Return the axis of each further column (--beside), in the order typed; empty without.
+
+        Raises:
+            Misuse: a column is invalid or repeated.
         """
         return tuple(map(_parse_column, self.beside or ()))
 
 
 def _parse_column(text: str) -> Axis | Categories:
-    """Return one further column: categories of NAME=A,B,C or cells of NAME=L:U:N. Raises `Misuse` for another form."""
+    """Return one further column: categories of ``NAME=A,B,C``, or cells of ``NAME=L:U:N``.
+
+    Raises:
+        Misuse: the text has another form.
+    """
     from dpcurves.data import Axis, Categories, Outside
 
     column, separator, declared = text.partition("=")
@@ -232,8 +247,10 @@ class ReportForm:
     ] = "tree"
 
     def parse_encoding(self) -> ReportKind:
-        """Return the kind of reports that --encoding names: comparison keys (trees) or one-hot vectors. Raises `Misuse`
-        for another word.
+        """Return the kind of reports that --encoding names: comparison keys (trees) or one-hot vectors.
+
+        Raises:
+            Misuse: the word names no kind.
         """
         from ..shares.task import ReportKind
 
@@ -252,8 +269,10 @@ class ProvedEdges:
     proved_points: str | None = options.optional("N", "Like --proved-at, for a number of evenly spaced edges.")
 
     def find_indices(self, grid: Grid) -> tuple[int, ...] | None:
-        """Return the indices in the grid of the edges whose counts servers prove, of --proved-at or --proved-points;
-        None if neither was typed. Raises `Misuse` if both were.
+        """Return the indices in the grid of the edges whose counts servers prove; None if neither option was typed.
+
+        Raises:
+            Misuse: both --proved-at and --proved-points were typed, or a value names no edge.
         """
         if self.proved_points is None:
             return None if self.proved_at is None else options.parse_nearest_edges(self.proved_at, grid, "proved-at")
@@ -393,7 +412,16 @@ def create(counts: Counts, price: options.LossOptions, pair_options: PairOptions
 
 
 def refuse_options(rule: str, group: Any, defaults: Any) -> None:
-    """Refuse options of a group that were given but do not apply. Raises `Misuse`."""
+    """Check that no option of a group was typed.
+
+    Args:
+        rule: What the message says: why the options do not apply.
+        group: Options as typed.
+        defaults: Options of the same class with their default values.
+
+    Raises:
+        Misuse: an option differs from its default.
+    """
     default_values = options.values_of(defaults)
     given_name = next((name for name, value in options.values_of(group).items() if value != default_values[name]), None)
     if given_name is not None:

@@ -112,8 +112,18 @@ def _add_leaf_sums(engine: Engine, public: PublicShare, nodes: Words, level: int
 def _draw_seeds(
     cells: Words, domain: Domain, randomness: RandomByteSource
 ) -> tuple[Words, tuple[SeedShare, SeedShare]]:
-    """SECRET: return the cells as 64-bit words, and new seeds of both servers. Raises `InvalidArgument` for a cell
-    outside.
+    """SECRET: return the cells as 64-bit words, and new random seeds for the keys of both servers.
+
+    Args:
+        cells: Cells to share, (count,).
+        domain: Public range of the cells.
+        randomness: Source of 32 bytes per key.
+
+    Returns:
+        Cells, (count,), and the seeds of server 0 and of server 1.
+
+    Raises:
+        InvalidArgument: a cell is outside the domain.
     """
     cells = np.ascontiguousarray(cells, dtype=np.uint64)
     domain.require(cells)
@@ -138,6 +148,9 @@ def share_cells(
     Args:
         cells: SECRET. ``(count,)``, below ``2**domain.bits``.
         randomness: Source of 32 bytes per key.
+
+    Returns:
+        Seeds of both servers and the correction words, which both get; `keys(party)` gives one server's keys.
 
     Raises:
         ValueError: a cell is outside the domain.
@@ -211,8 +224,15 @@ def evaluate_keys(keys: ComparisonKeys, thresholds: Sequence[int], engine: Engin
 def _evaluate_chunks(
     keys: ComparisonKeys, thresholds: Sequence[int], engine: Engine
 ) -> Iterator[tuple[int, slice, Words]]:
-    """Yield, chunk by chunk, the position of a threshold, the slice of keys, and their unsigned values (keys,
-    words).
+    """Evaluate all keys at all thresholds, in chunks of keys that fit in the cache.
+
+    Args:
+        keys: Keys of one server.
+        thresholds: Cells of the domain, in any order.
+        engine: Engine that computes AES.
+
+    Yields:
+        Position of a threshold in `thresholds`, slice of keys, and their shares as unsigned integers, (keys, words).
     """
     ring = keys.domain.ring
     walk = _Walk(keys.domain, keys.domain.sort_thresholds(thresholds), engine)
@@ -234,10 +254,17 @@ class _Walk:
     def visit(
         self, public: PublicShare, state: PathState, level: int, first: int, last: int
     ) -> Iterator[tuple[int, Words]]:
-        """Yield the position and the unsigned values (keys, words) of the sorted thresholds from number `first` to
-        below `last`.
+        """Evaluate keys at some thresholds in one walk down the binary tree, in which common parts of paths are
+        computed once.
 
-        Their paths agree down to `level`. The state is used up.
+        Args:
+            public: Correction words of the keys.
+            state: Seeds and values of the keys at the node where the paths still agree; changed.
+            level: Level of this node, 0 at the root.
+            first, last: First sorted threshold, and the one after the last.
+
+        Yields:
+            Position of a threshold as it was given, and the shares as unsigned integers, (keys, words).
         """
         if first == last:
             return
@@ -261,6 +288,12 @@ class _Walk:
     def _leaf_values(self, public: PublicShare, state: PathState, first: int, last: int) -> Iterator[tuple[int, Words]]:
         """Yield the position and the unsigned values (keys, words) of the thresholds in the leaf that `state` has
         reached.
+
+        Args:
+            public: Correction words of the keys.
+            state: Seeds and values at the leaf.
+            first: Index of the first threshold in the leaf.
+            last: Index after the last.
         """
         words = self.domain.ring.words
         leaves = self.engine.leaf_values(state, public)
@@ -339,6 +372,9 @@ def share_checked_cells(
     Args:
         cells: SECRET. ``(count,)``, below ``2**domain.bits``.
         randomness: Source of 32 bytes per key.
+
+    Returns:
+        Seeds of both servers and the correction words, which both get; `keys(party)` gives one server's keys.
 
     Raises:
         ValueError: a cell is outside the domain.
@@ -449,6 +485,11 @@ class _CheckedWalk:
         """Yield the position of each threshold, and the unsigned values (keys, words) of all keys at it.
 
         A threshold at the domain's last cell gets the weight of the root.
+
+        Args:
+            public: Correction words of the keys.
+            root: Root of the tree, with its seeds.
+            transcript: Receives the marks by which servers check the keys.
         """
         inner_count = sum(threshold + 1 < 1 << self.domain.bits for threshold, _ in self.thresholds)
         yield from self.visit(public, root, (0, inner_count), transcript)
@@ -461,6 +502,15 @@ class _CheckedWalk:
         the node.
 
         The hashes of all expanded nodes are added to the transcript.
+
+        Args:
+            public: Correction words of the keys.
+            node: Node with the seeds and weights of all keys.
+            among: First sorted threshold in the node, and the one after the last.
+            transcript: Hash of all that the servers compare.
+
+        Yields:
+            Position of a threshold as it was given, and shares as unsigned integers, (keys, words).
         """
         (first, last), begin = among, node.index << self.domain.bits - node.level
         while first < last and self.thresholds[first][0] + 1 == begin:
@@ -478,6 +528,11 @@ class _CheckedWalk:
         """SECRET: return the left and the right child of a node, and add what the servers compare to the transcript.
 
         The servers compare both corrected hashes, and the children's weights minus the node's weight.
+
+        Args:
+            public: Correction words of the keys.
+            node: Node with the seeds and weights of all keys.
+            transcript: Hash of all that the servers compare.
         """
         ring, children, proofs, weights = (
             self.domain.ring,
@@ -686,6 +741,10 @@ class NodeWalk:
     def _evaluate_node(self, node: Node, seeds: Words) -> tuple[Words, Words]:
         """Return the sum over all keys of the left child's unsigned weights, ``(words,)``, and the marks of all keys at
         the node, ``(keys, 2)``.
+
+        Args:
+            node: Level and index of the node.
+            seeds: Seeds of all keys at the node, (keys, 2).
         """
         public = self.keys.public
         ring = self.keys.domain.ring
@@ -715,6 +774,12 @@ def _create_root(keys: CheckedKeys) -> _Node:
 def _write_corrections(public: CheckedShare, cells: Words, server_seeds: tuple[Words, Words], engine: Engine) -> None:
     """SECRET: write the correction words of checked keys into `public`, level by level, from both servers' root seeds
     ``(keys, 2)``.
+
+    Args:
+        public: Arrays of the correction words, written here.
+        cells: SECRET. Cell of each key.
+        server_seeds: Root seeds of both servers.
+        engine: Engine that expands seeds.
     """
     ring = public.domain.ring
     bits = public.domain.bits
@@ -741,6 +806,12 @@ def _write_corrections(public: CheckedShare, cells: Words, server_seeds: tuple[W
 def _hash_seeds(engine: Engine, level: int, node_numbers: Words, seeds: Words) -> Words:
     """SECRET: return SHA-256 of task prefix, level, node number and seed, ``(len(seeds), 4)`` words, for seeds one
     level below `level`.
+
+    Args:
+        engine: Engine that hashes, with the task's prefix.
+        level: Level of the parents.
+        node_numbers: Number of each seed's node.
+        seeds: Seeds, (keys, 2).
     """
     messages = np.empty((len(seeds), 6), np.uint64)
     messages[:, :2] = np.frombuffer(engine.keys.prefix, "<u8")

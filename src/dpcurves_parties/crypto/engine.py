@@ -223,7 +223,12 @@ def right_turn_mask(cells: Words, bits: int, level: int) -> Words:
 
 
 def widen_mask(mask: Words, output: Words | None = None) -> Words:
-    """Repeat a mask for both words of a block, because NumPy broadcasts slowly."""
+    """Repeat a mask for both words of a block, because NumPy broadcasts slowly.
+
+    Args:
+        mask: Words of all ones or zeros, (keys,).
+        output: Array that is filled and returned, (keys, 2); None: a new one.
+    """
     wide = np.empty((len(mask), 2), np.uint64) if output is None else output
     wide[:, 0] = mask
     wide[:, 1] = mask
@@ -339,7 +344,12 @@ class PortableEngine:
             buffer = step.descend_level(state, public, level, path >> (stop - 1 - level) & 1, buffer)
 
     def leaf_values(self, state: PathState, public: PublicShare) -> Words:
-        """SECRET: return the leaf blocks ``(keys, 2)``, corrected where the control bit is set."""
+        """SECRET: return the leaf blocks ``(keys, 2)``, corrected where the control bit is set.
+
+        Args:
+            state: Seeds of the leaves of all keys.
+            public: Correction words of the keys.
+        """
         block = self._ciphers().value.expand_blocks(state.seeds)
         corrections = widen_mask(control_mask(state.seeds))
         corrections &= public.leaf
@@ -356,7 +366,17 @@ class PortableEngine:
         return ciphers
 
     def children(self, nodes: Words, seed_words: Words, turns: Words, level: int) -> Words:
-        """SECRET: return the seeds of both children of some nodes, as `Engine.children`, with two AES calls in all."""
+        """SECRET: return the seeds of both children of some nodes of all keys, with two AES calls in all.
+
+        Args:
+            nodes: Seeds, (nodes, keys, 2).
+            seed_words: Correction words of the seeds on this level, (keys, 2).
+            turns: Correction bits of all levels, (keys,).
+            level: Level of the nodes.
+
+        Returns:
+            Seeds, (2 * nodes, keys, 2), left child first.
+        """
         ciphers, (count, keys, _), flat = self._ciphers(), nodes.shape, nodes.reshape(-1, 2)
         mask = control_mask(flat)
         corrected = widen_mask(mask).reshape(nodes.shape)
@@ -382,9 +402,16 @@ class PortableEngine:
         return np.frombuffer(digested, dtype="<u8").astype(np.uint64, copy=False).reshape(len(messages), 4)
 
     def leaf_sums(self, nodes: Words, public: PublicShare) -> Words:
-        """SECRET: return the sums over all keys of the leaves' corrected blocks, (nodes, 2), as `Engine.leaf_sums`.
+        """SECRET: return the sums over all keys of the corrected blocks of leaves.
 
         The blocks of all keys and nodes are in memory at once.
+
+        Args:
+            nodes: Seeds of the leaves, (nodes, keys, 2).
+            public: Correction words.
+
+        Returns:
+            Sums, (nodes, 2).
         """
         ring = public.domain.ring
         flat = nodes.reshape(-1, 2)
@@ -460,6 +487,13 @@ class _Step:
     def descend_level(self, state: PathState, public: PublicShare, level: int, turn: int, room: Words) -> Words:
         """SECRET: move a state one level down, into the buffer `room`; return the buffer of its old seeds, for
         reuse.
+
+        Args:
+            state: Seeds and values of the keys, which are changed.
+            public: Correction words.
+            level: Level of the present node.
+            turn: 0: to the left child; 1: to the right child.
+            room: Buffer for the new seeds.
         """
         seeds = state.seeds
         mask = control_mask(state.seeds)
@@ -479,6 +513,12 @@ class _Step:
     def _add_values(self, values: Words, seeds: Words, corrections: Words, turn: int) -> None:
         """SECRET: add the pseudorandom values of the entered child, and the masked corrections, to `values` in
         place.
+
+        Args:
+            values: Values of the keys, which are changed, (keys, words).
+            seeds: Seeds at the parent, (keys, 2).
+            corrections: Correction words, 0 unless the control bit is set, (keys, words).
+            turn: 0: left child; 1: right child.
         """
         if self.ring.words == 1:
             gained = self.ciphers.value.encrypt(seeds, self.block)[:, turn] ^ seeds[:, turn]
@@ -505,6 +545,12 @@ class _CorrectionWriter:
     def write_seeds(self, level: int, right: Words, sign: Words, pair: Pair) -> Pair:
         """SECRET: write one level's corrections of seeds and control bits; return both servers' seeds one level
         deeper.
+
+        Args:
+            level: The level.
+            right: All ones where the cell's path turns right, (keys,).
+            sign: All ones where server 1's control bit is set and server 0's is not, (keys,).
+            pair: Seeds of both servers.
         """
         left_side, right_side = (cipher.expand_blocks(pair[0]) for cipher in (self.ciphers.left, self.ciphers.right))
         left_difference, right_difference = (
@@ -528,6 +574,13 @@ class _CorrectionWriter:
         """SECRET: write one level's corrections of values; return `owed` one level deeper.
 
         `owed` is the sum of both servers' values on the path to the cell.
+
+        Args:
+            level: The level.
+            right: All ones where the cell's path turns right, (keys,).
+            sign: All ones where server 1's control bit is set and server 0's is not, (keys,).
+            pair: Seeds of both servers.
+            owed: Sum of both servers' values on the path to the cell, (keys, words).
         """
         ring = self.public.domain.ring
         left_values, other_values = (
@@ -545,6 +598,11 @@ class _CorrectionWriter:
         """SECRET: write the corrections of the cells in the leaves.
 
         These are for comparisons and, if the domain can be enumerated, for point functions too.
+
+        Args:
+            cells: Cell of each key.
+            pair: Seeds of both servers at the leaves.
+            owed: Sum of both servers' values on the path.
         """
         ring = self.public.domain.ring
         public = self.public
@@ -557,7 +615,13 @@ class _CorrectionWriter:
             public.point[:] = self._leaf_correction(self.ciphers.left, equal, pair)
 
     def _leaf_correction(self, cipher: _Cipher, targets: Words, pair: Pair) -> Words:
-        """Return the correction that turns the leaves' blocks into numbers ``(keys, positions, words)``."""
+        """Return the correction that turns the leaves' blocks into numbers ``(keys, positions, words)``.
+
+        Args:
+            cipher: Cipher that expands seeds to blocks.
+            targets: Numbers that the difference of both servers' leaves must be, (keys, positions, words).
+            pair: Seeds of both servers at the leaves.
+        """
         ring = self.public.domain.ring
         sign = control_mask(pair[1])
         first, second = (cipher.expand_blocks(seeds).reshape(targets.shape) for seeds in pair)
@@ -699,7 +763,12 @@ class FastEngine:
         )
 
     def leaf_values(self, state: PathState, public: PublicShare) -> Words:
-        """SECRET: return the corrected leaf blocks, (keys, 2), with the compiled loop; see `Engine.leaf_values`."""
+        """SECRET: return the corrected leaf blocks, (keys, 2), with the compiled loop.
+
+        Args:
+            state: Seeds of the keys at their leaves.
+            public: Correction words.
+        """
         from .kernels import compile_leaf_values
 
         single, wide = self._schedules
@@ -710,7 +779,14 @@ class FastEngine:
         return result
 
     def children(self, nodes: Words, seed_words: Words, turns: Words, level: int) -> Words:
-        """SECRET: return the children's seeds ``(2 * nodes, keys, 2)`` by the compiled loop."""
+        """SECRET: return the children's seeds ``(2 * nodes, keys, 2)`` by the compiled loop.
+
+        Args:
+            nodes: Seeds, (nodes, keys, 2).
+            seed_words: Correction words of the seeds on this level, (keys, 2).
+            turns: Correction bits of all levels, (keys,).
+            level: Level of the nodes.
+        """
         from .kernels import compile_expansion
 
         single, wide = self._schedules

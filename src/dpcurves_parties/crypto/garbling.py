@@ -74,6 +74,10 @@ def permute_bits(labels: Words) -> Bits:
 def reconstruct_bits(first: Sequence[Bits], second: Sequence[Bits]) -> list[Bits]:
     """Reconstruct the values of wires from both parties' shares.
 
+    Args:
+        first: One party's share of each wire, an array of bits by instance.
+        second: The other party's share of each wire.
+
     Raises:
         ValueError: the shares have different wires or instances.
     """
@@ -181,6 +185,9 @@ class PortableGates:
             right: Labels of 0 of the right input, of the same shape. SECRET.
             offset: XOR of the labels of 0 and 1. SECRET.
             key: Public AES key of the gate.
+
+        Returns:
+            Two tables for each instance, (2, instances, 2), and labels of 0 of the output, (instances, 2).
         """
         count = len(left)
         blocks = np.empty((4, count, 2), np.uint64)
@@ -415,6 +422,13 @@ class Evaluator:
 
     def conjunction(self, left: Words, right: Words) -> Words:
         """SECRET: return the labels of the AND of two wires, by the next loaded tables.
+
+        Args:
+            left: Labels of the left input, (instances, 2). SECRET.
+            right: Labels of the right input, (instances, 2). SECRET.
+
+        Returns:
+            Labels, (instances, 2).
 
         Raises:
             ProtocolError: fewer tables were loaded than this gate needs.

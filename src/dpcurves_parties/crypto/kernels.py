@@ -44,10 +44,13 @@ def define_intrinsic(*names: str) -> Callable[[Callable[[Any, Any, Any, Any], No
 
     Args:
         names: Names of the arguments of the intrinsic.
+
+    Returns:
+        Decorator that replaces an emitter by the intrinsic, which compiled loops can call.
     """
 
     def decorate_emitter(emit: Callable[[Any, Any, Any, Any], None]) -> Any:
-        """Return the numba intrinsic that emits this code."""
+        """Return the numba intrinsic that runs the code of an emitter."""
 
         def type_call(typing: Any, *kinds: Any) -> Any:
             """Type a call for numba: it returns nothing for any argument types."""
@@ -68,7 +71,14 @@ def define_intrinsic(*names: str) -> Callable[[Callable[[Any, Any, Any, Any], No
 
 
 def data_pointer(context: Any, builder: Any, kind: Any, array: Any) -> Any:
-    """Return the LLVM pointer to the first element of a NumPy array argument of numba type `kind`."""
+    """Return the LLVM pointer to the first element of a NumPy array argument of numba type `kind`.
+
+    Args:
+        context: Numba's context.
+        builder: The LLVM builder.
+        kind: Numba type of the array.
+        array: LLVM value of the array.
+    """
     return context.make_array(kind)(context, builder, array).data
 
 
@@ -97,7 +107,12 @@ class AesEmitter:
         self.numbers = self.narrow if words == 1 else ir.VectorType(ir.IntType(128), lanes)
 
     def data_pointers(self, kinds: Any, arrays: Any) -> list[Any]:
-        """Return the LLVM data pointers of a tuple of NumPy arrays whose numba types are `kinds`."""
+        """Return the LLVM data pointers of a tuple of NumPy arrays whose numba types are `kinds`.
+
+        Args:
+            kinds: Numba type of the tuple.
+            arrays: LLVM value of the tuple.
+        """
         return [
             data_pointer(self.context, self.builder, kind, array)
             for kind, array in zip(kinds, _TOOLS.unpack_tuple(self.builder, arrays), strict=True)
@@ -130,7 +145,15 @@ class AesEmitter:
             self.builder.store(register, pointer, align=8)
 
     def _pointer(self, base: Any, first: Any, offset: int, stride: int, kind: Any) -> Any:
-        """Return the LLVM pointer to the words of key ``first + offset`` in an array with `stride` words per key."""
+        """Return the LLVM pointer to the words of key ``first + offset`` in an array with `stride` words per key.
+
+        Args:
+            base: LLVM pointer to the array.
+            first: LLVM value of the first key's index.
+            offset: Keys after the first.
+            stride: 64-bit words per key.
+            kind: LLVM type that the pointer points to.
+        """
         key = self.builder.add(first, _I64(offset))
         return self.builder.bitcast(self.builder.gep(base, [self.builder.mul(key, _I64(stride))]), kind.as_pointer())
 
@@ -208,14 +231,21 @@ class AesEmitter:
     def apply_corrections(
         self, blocks: Sequence[Any], controls: Sequence[Any], corrections: Sequence[Any]
     ) -> list[Any]:
-        """Return the blocks, corrected where their parents' control bits are set."""
+        """Return the blocks, corrected where their parents' control bits are set.
+
+        Args:
+            blocks: Registers of blocks.
+            controls: Masks of the control bits, one for each register.
+            corrections: Correction words, one for each register.
+        """
         masked = [self.builder.and_(*operands) for operands in zip(corrections, controls, strict=True)]
         return [self.builder.xor(*operands) for operands in zip(blocks, masked, strict=True)]
 
     def turn_corrections(self, turns: Any, first: Any, level: Any) -> list[Any]:
         """Return the additional corrections of right children's control bits, one register per group.
 
-        They come from the bit `level` of each key's `turns`; all other bits are 0.
+        They come from the bit `level` of each key's `turns`, in which bit i corrects the control bit on level i; all
+        other bits are 0.
         """
         shift = self.broadcast(self.builder.sub(_I64(63), level), self.narrow)
         words = [self.builder.shl(bits, shift) for bits in self.load(turns, first, 1, self.narrow)]
@@ -229,7 +259,13 @@ class AesEmitter:
 
 @define_intrinsic("state", "public", "round_keys", "first", "level", "lanes", "words", "turn", "groups")
 def _descend_level(context: Any, builder: Any, kinds: Any, arguments: Any) -> None:
-    """Emit one step of the descent: move seeds and values of some keys in place to the child on the side `turn`."""
+    """Emit one level of the evaluation of function secret sharing keys: some keys' seeds and values are replaced, in
+    place, by those of one child.
+
+    The arguments of the emitted intrinsic are: `state`, seeds and values of all keys; `public`, correction words of the
+    level; `round_keys` of AES; `first`, index of the first key; `level`; `lanes`, blocks in a register; `words`, 64-bit
+    words of a value; `turn`, 0 for the left child and 1 for the right; `groups`, registers at once.
+    """
     first, level, (lanes, words, turn, groups) = arguments[3], arguments[4], (kind.literal_value for kind in kinds[5:])
     code = AesEmitter(context, builder, lanes, words, groups)
     pointers = [entry for number in range(3) for entry in code.data_pointers(kinds[number], arguments[number])]
@@ -252,7 +288,15 @@ def _descend_level(context: Any, builder: Any, kinds: Any, arguments: Any) -> No
 
 @cache
 def compile_descent(lanes: int, words: int) -> Callable[..., None]:
-    """Compile the descent by some levels, for registers of `lanes` blocks and numbers of `words` words."""
+    """Compile the loop that moves keys down the tree by several levels, along a public path.
+
+    Args:
+        lanes: AES blocks in a vector register.
+        words: 64-bit words of a value, 1 or 2.
+
+    Returns:
+        The compiled `descend`, which changes the states in place.
+    """
     groups, width = GROUPS, GROUPS * lanes
 
     def descend(  # noqa: PLR0917
@@ -266,8 +310,15 @@ def compile_descent(lanes: int, words: int) -> Callable[..., None]:
         stop: int,
         path: Any,
     ) -> None:
-        """Move the states ``(seeds, values)`` of all keys in place from level `start` to `stop` along the bits of
+        """Move in place the states ``(seeds, values)`` of all keys from level `start` to `stop` along the bits of
         `path`.
+
+        Args:
+            state: Seeds and values of all keys.
+            seed_words, value_words, turns: Correction words of the keys, by level; `turns` are their control bits.
+            wide, single: AES round keys for vectorised and for single blocks.
+            start, stop: First level, and the level after the last.
+            path: Bits of the node to reach; the last bit is that of level `stop` - 1.
         """
         vectorised_count = len(turns) // width * width
         for level in range(start, stop):
@@ -288,8 +339,13 @@ def compile_descent(lanes: int, words: int) -> Callable[..., None]:
 
 @define_intrinsic("owner", "public", "round_keys", "first", "bit", "level", "lanes", "words")
 def _correct_level(context: Any, builder: Any, kinds: Any, arguments: Any) -> None:
-    """Emit one level's correction words of some keys, and move both servers' seeds to the child on the path to the
-    cell.
+    """Emit one level of the generation of keys: write the correction words of some keys, and move both servers' seeds
+    to the child on the path to the cell.
+
+    The arguments of the emitted intrinsic are: the arrays of the owner (`cells`, the seeds of both servers, and
+    `owed`), the correction words of the level, the round keys of AES, the index of the first key, the bit of the cell
+    that the level decides, and the level. Last come the AES blocks in a vector register and the 64-bit words of a
+    value, as literals.
     """
     (first, bit, level), (lanes, words) = arguments[3:6], (kind.literal_value for kind in kinds[6:])
     code = AesEmitter(context, builder, lanes, words, 1)
@@ -326,7 +382,14 @@ def _correct_level(context: Any, builder: Any, kinds: Any, arguments: Any) -> No
 
 
 def _correct_seeds(code: AesEmitter, right: Any, left_difference: Any, right_difference: Any) -> tuple[Any, Any]:
-    """Return the seed correction, and the mask of right children whose control bits need the opposite bit."""
+    """Return the seed correction, and the mask of right children whose control bits need the opposite bit.
+
+    Args:
+        code: Emitter of LLVM code.
+        right: All ones where the path turns right.
+        left_difference: XOR of both servers' left children.
+        right_difference: XOR of both servers' right children.
+    """
     build, top = code.builder, code.control_bits()
     left_control = build.and_(build.xor(left_difference, build.not_(right)), top)
     right_control = build.and_(build.xor(right_difference, right), top)
@@ -357,13 +420,26 @@ def _correct_values(
 
 @cache
 def compile_generation(lanes: int, words: int) -> Callable[..., None]:
-    """Compile the loop that writes the correction words of all levels."""
+    """Compile the loop that generates keys of function secret sharing: it writes the correction words of all levels.
+
+    Args:
+        lanes: AES blocks in a vector register.
+        words: 64-bit words of a value, 1 or 2.
+
+    Returns:
+        The compiled `generate`, which writes into its arguments.
+    """
 
     def generate(  # noqa: PLR0917
         owner: Any, seed_words: Any, value_words: Any, turns: Any, wide: Any, single: Any, bits: int
     ) -> None:
-        """Write the correction words of all keys, level by level; seeds and owed values of `owner` move down in
-        place.
+        """Write the correction words of all keys, level by level. Seeds of both parties and the values that are still
+        owed, in `owner`, are replaced by those of the child on the owner's path.
+
+        Args:
+            seed_words, value_words, turns: Correction words by level, written here; `turns` are control bits.
+            wide, single: AES round keys for vectorised and for single blocks.
+            bits: Number of bits of the owner's input.
         """
         vectorised_count = len(turns) // lanes * lanes
         for level in range(len(seed_words)):
@@ -378,7 +454,12 @@ def compile_generation(lanes: int, words: int) -> Callable[..., None]:
 
 @define_intrinsic("blocks", "public", "round_keys", "first", "level", "lanes", "groups")
 def _expand_children(context: Any, builder: Any, kinds: Any, arguments: Any) -> None:
-    """Emit the expansion of one node's seeds of some keys to its left and right children, with corrections."""
+    """Emit the expansion of one node's seeds of some keys to the corrected seeds of its left and right children.
+
+    The arguments of the emitted intrinsic are: the arrays of parents, left and right children; the correction words;
+    the round keys of AES; the index of the first key; and the level. Last come the AES blocks in a vector register and
+    the number of registers at once, as literals.
+    """
     first, level, (lanes, groups) = arguments[3], arguments[4], (kind.literal_value for kind in kinds[5:])
     code = AesEmitter(context, builder, lanes, 1, groups)
     (parents, left, right), (words, turns), keys = (code.data_pointers(kinds[n], arguments[n]) for n in range(3))
@@ -392,7 +473,14 @@ def _expand_children(context: Any, builder: Any, kinds: Any, arguments: Any) -> 
 
 @cache
 def compile_expansion(lanes: int) -> Callable[..., None]:
-    """Compile the expansion of nodes ``(nodes, keys, 2)`` of a level to children ``(2 * nodes, keys, 2)``."""
+    """Compile the loop that expands all nodes of a level of all keys to their children.
+
+    Args:
+        lanes: AES blocks in a vector register.
+
+    Returns:
+        Compiled function, which reads nodes (nodes, keys, 2) and writes children (2 * nodes, keys, 2).
+    """
     groups, width = GROUPS, GROUPS * lanes
 
     def expand_children(  # noqa: PLR0917
@@ -412,7 +500,12 @@ def compile_expansion(lanes: int) -> Callable[..., None]:
 
 @define_intrinsic("arrays", "round_keys", "first", "lanes", "words", "groups")
 def _read_leaves(context: Any, builder: Any, kinds: Any, arguments: Any) -> None:
-    """Emit the corrected leaf blocks of some keys."""
+    """Emit the computation of the corrected leaf blocks of some keys.
+
+    The arguments of the emitted intrinsic are: the arrays of leaves, corrections and resulting blocks; the round key of
+    AES; and the index of the first key. Last come literals: AES blocks in a vector register, 64-bit words of a value,
+    and registers at once.
+    """
     code = AesEmitter(context, builder, *(kind.literal_value for kind in kinds[3:]))
     leaves, corrections, blocks = code.data_pointers(kinds[0], arguments[0])
     numbers = _leaf_numbers(
@@ -422,7 +515,17 @@ def _read_leaves(context: Any, builder: Any, kinds: Any, arguments: Any) -> None
 
 
 def _leaf_numbers(code: AesEmitter, pointers: tuple[Any, Any], key: Any, first: Any) -> list[tuple[Any, Any]]:
-    """Return the blocks of leaves and their masked corrections, as numbers to add."""
+    """Return the blocks of leaves and their masked corrections, as numbers to add.
+
+    Args:
+        code: Emitter of LLVM code.
+        pointers: Pointers to the seeds of leaves, and to their correction words.
+        key: AES round keys.
+        first: Index of the first key.
+
+    Returns:
+        Pairs of a block and its correction, which is 0 unless the control bit is set; their sums are the shares.
+    """
     kind = code.wide if code.words == 1 else code.numbers
     seeds = code.load(pointers[0], first, 2, code.wide)
     (blocks,) = code.expand_blocks(seeds, key)
@@ -434,7 +537,15 @@ def _leaf_numbers(code: AesEmitter, pointers: tuple[Any, Any], key: Any, first: 
 
 @cache
 def compile_leaf_values(lanes: int, words: int) -> Callable[..., None]:
-    """Compile the loop that corrects the leaves of all keys: two 64-bit words per key."""
+    """Compile the loop that corrects the leaves of all keys: two 64-bit words per key.
+
+    Args:
+        lanes: AES blocks in a vector register.
+        words: 64-bit words of a value, 1 or 2.
+
+    Returns:
+        Compiled function of seeds, corrections, result array and round keys for vectorised and single blocks.
+    """
     groups, width = GROUPS, GROUPS * lanes
 
     def read_leaves(leaves: Any, corrections: Any, blocks: Any, wide: Any, single: Any) -> None:
@@ -450,7 +561,12 @@ def compile_leaf_values(lanes: int, words: int) -> Callable[..., None]:
 
 @define_intrinsic("arrays", "round_keys", "first", "lanes", "words", "groups")
 def _sum_leaves(context: Any, builder: Any, kinds: Any, arguments: Any) -> None:
-    """Emit the addition of some keys' corrected leaf blocks to the running sums of one node."""
+    """Emit the addition of some keys' corrected leaf blocks to the running sums of one node.
+
+    The arguments of the emitted intrinsic are: the arrays of leaves, corrections and sums; the round key of AES; and
+    the index of the first key. Last come literals: AES blocks in a vector register, 64-bit words of a value, and
+    registers at once.
+    """
     code = AesEmitter(context, builder, *(kind.literal_value for kind in kinds[3:]))
     (leaves, points, sums), key = (
         code.data_pointers(kinds[0], arguments[0]),
@@ -465,7 +581,15 @@ def _sum_leaves(context: Any, builder: Any, kinds: Any, arguments: Any) -> None:
 
 @cache
 def compile_leaf_sums(lanes: int, words: int) -> Callable[..., None]:
-    """Compile the sums of the corrected leaves ``(nodes, keys, 2)`` over all keys, by lane: ``(nodes, 2 * lanes)``."""
+    """Compile the sums of the corrected leaves ``(nodes, keys, 2)`` over all keys, by lane: ``(nodes, 2 * lanes)``.
+
+    Args:
+        lanes: AES blocks in a vector register.
+        words: 64-bit words of a value, 1 or 2.
+
+    Returns:
+        Compiled function that adds to its array of sums, which must be zero at first.
+    """
     groups, width = GROUPS, GROUPS * lanes
 
     def sum_leaves(nodes: Any, point: Any, sums: Any, wide: Any, single: Any) -> None:
@@ -565,6 +689,11 @@ class _Sha256Emitter:
         """Return both registers of the SHA-256 state after four rounds, beginning with round ``4 * number``.
 
         The registers hold the words (f, e, b, a) and (h, g, d, c), as the processor's instructions expect.
+
+        Args:
+            state: Both registers of the state.
+            words: Four words of the message schedule.
+            number: Number of the group of four rounds, 0 to 15.
         """
         first, second = state
         keyed = self.builder.add(words, ir.Constant(_FOUR, ROUND_WORDS[4 * number : 4 * number + 4]))
@@ -583,7 +712,9 @@ class _Sha256Emitter:
 
 @define_intrinsic("messages", "digests", "first", "groups")
 def _digest(context: Any, builder: Any, kinds: Any, arguments: Any) -> None:
-    """Emit SHA-256 of some messages of 48 bytes, whose rounds are interleaved."""
+    """Emit SHA-256 of some messages of 48 bytes, whose rounds are interleaved so that the processor works on several
+    at a time.
+    """
     code = _Sha256Emitter(builder)
     source, target = (data_pointer(context, builder, kinds[n], arguments[n]) for n in (0, 1))
     numbers = [builder.add(arguments[2], _WIDE(group)) for group in range(kinds[3].literal_value)]
@@ -607,7 +738,11 @@ def _digest(context: Any, builder: Any, kinds: Any, arguments: Any) -> None:
 
 @cache
 def compile_digests() -> Callable[..., None]:
-    """Compile the digests ``(count, 4)`` of messages ``(count, 6)``, both as little-endian words."""
+    """Compile the digests ``(count, 4)`` of messages ``(count, 6)``, both as little-endian words.
+
+    Returns:
+        Compiled function of messages and result array.
+    """
     groups = HASH_GROUPS
 
     def digest(messages: Any, digests: Any) -> None:
@@ -665,6 +800,12 @@ def compile_node_evaluation(lanes: int) -> Callable[..., Any]:
 
     In the compiled function, `words` holds the correction words of the node's children: seeds, values, proofs and
     turns. `node_words` corrects the node's value; it is empty at the root, whose weight is `start`.
+
+    Args:
+        lanes: AES blocks in a vector register.
+
+    Returns:
+        Compiled function of numbers of one 64-bit word.
     """
     groups, width = GROUPS, GROUPS * lanes
 
@@ -672,7 +813,12 @@ def compile_node_evaluation(lanes: int) -> Callable[..., Any]:
         seeds: Any, node_words: Any, start: Any, words: Any, head: Any, level: int, wide: Any, single: Any, key: Any,
         masks: Any, marks: Any,
     ) -> Any:  # fmt: skip
-        """Write the marks of all keys at one node; return the sum of the left children's weights modulo ``2**64``."""
+        """Evaluate one node of the tree for all keys: write a mark per key, by which two servers check the keys, and
+        sum weights.
+
+        Returns:
+            Sum of the left children's weights over all keys, modulo ``2**64``.
+        """
         seed_words, value_words, proof_words, turns = words
         mark_wide, mark_single = np.empty((11, 2 * lanes), np.uint64), np.empty((11, 2), np.uint64)
         _expand_aes_key(key, mark_wide, lanes)
@@ -748,7 +894,9 @@ class _GateEmitter(AesEmitter):
     """Emits code over wire labels of two words: a register of four words holds two labels."""
 
     def sigma(self, labels: Any, tweaks: Any) -> Any:
-        """Return ``sigma(x) xor t`` (see `GateEngine`)."""
+        """Return ``sigma(x) xor t`` of label x and tweak t, the input of the hash of a gate (Guo, Katz, Wang and Yu
+        2020): sigma maps the halves (low, high) of a label to (high xor low, low).
+        """
         low = self._shuffle_words(labels, labels, [2 * (index // 2) for index in range(2 * self.lanes)])
         zeros = self.constant_vector(self.wide, 0)
         indices = [index + 1 if index % 2 == 0 else 2 * self.lanes for index in range(2 * self.lanes)]
@@ -768,7 +916,7 @@ class _GateEmitter(AesEmitter):
         return [word for lane in range(self.lanes) for word in (2 * (start + lane) + half, 0)]
 
     def permute_mask(self, labels: Any) -> Any:
-        """Return a mask of labels: ones in both words where the permute bit (the lowest) is set, else zeros."""
+        """Return all ones for labels whose permute bit (the lowest) is set, and zeros for others, in both words."""
         low = self._shuffle_words(labels, labels, [2 * (index // 2) for index in range(2 * self.lanes)])
         top = self.constant_vector(self.wide, 63)
         return self.builder.ashr(self.builder.shl(low, top), top)
@@ -810,7 +958,17 @@ def _garble(context: Any, builder: Any, kinds: Any, arguments: Any) -> None:
 
 
 def _half_gates(code: _GateEmitter, offset: Any, inputs: Any, hashes: Any) -> tuple[Any, Any, Any]:
-    """Return both tables and the output label, from the hashes of left and right labels of 0, then of 1."""
+    """Return the garbled AND gate of Zahur, Rosulek and Evans (half gates).
+
+    Args:
+        code: Emitter of LLVM code.
+        offset: The secret difference of the labels of 1 and of 0.
+        inputs: Labels of 0 of both input wires.
+        hashes: Hashes of the left and right labels of 0, then of the left and right labels of 1.
+
+    Returns:
+        First table, second table, and the output label of 0.
+    """
     build, (left, right), (left_zero, right_zero, left_one, right_one) = code.builder, inputs, hashes
     left_mask, right_mask = code.permute_mask(left), code.permute_mask(right)
     first = code.xor_all(left_zero, left_one, build.and_(right_mask, offset))
@@ -868,7 +1026,14 @@ def _expand_aes_key(context: Any, builder: Any, kinds: Any, arguments: Any) -> N
 
 @cache
 def compile_garbling(lanes: int) -> Callable[..., None]:
-    """Compile the garbler's loop over instances of an AND gate; the offset is repeated per block of a register."""
+    """Compile the garbler's loop over many instances of one AND gate.
+
+    Args:
+        lanes: AES blocks in a vector register; the offset is repeated for each.
+
+    Returns:
+        Compiled function of labels, target arrays, AES key and offset, which writes tables and output labels.
+    """
     groups, width = GARBLED, GARBLED * lanes
 
     def garble(labels: Any, written: Any, key: Any, offset: Any) -> None:
@@ -888,7 +1053,14 @@ def compile_garbling(lanes: int) -> Callable[..., None]:
 
 @cache
 def compile_evaluation(lanes: int) -> Callable[..., None]:
-    """Compile the evaluator's loop over instances of an AND gate."""
+    """Compile the evaluator's loop over many instances of one garbled AND gate.
+
+    Args:
+        lanes: AES blocks in a vector register.
+
+    Returns:
+        Compiled function of input labels, tables, target array and AES key, which writes the output labels.
+    """
     groups, width = EVALUATED, EVALUATED * lanes
 
     def evaluate(labels: Any, tables: Any, written: Any, key: Any) -> None:

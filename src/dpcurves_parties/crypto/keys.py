@@ -152,7 +152,15 @@ class CorrectionWords(ABC):
 
     @classmethod
     def require(cls, domain: Domain, records: Words) -> None:
-        """Refuse invalid rows. Raises `ValueError` if a row has bits past the last level."""
+        """Check stored correction words: bits past the last level of the tree must be 0.
+
+        Args:
+            domain: Range of the cells, which determines the levels.
+            records: Stored rows, one per key.
+
+        Raises:
+            ValueError: a row has other bits past the last level.
+        """
         levels, _ = cls.layout(domain)["seeds"]
         if levels < MOST_CELL_BITS and bool((cls._split_records(domain, records)["turns"] >> np.uint64(levels)).any()):
             raise InvalidArgument(
@@ -163,7 +171,11 @@ class CorrectionWords(ABC):
 
     @classmethod
     def from_records(cls, domain: Domain, records: Words) -> Self:
-        """Parse the correction words of rows.
+        """Return the correction words of keys from their stored rows.
+
+        Args:
+            domain: Range of the cells, which determines the layout of a row.
+            records: Stored rows, one per key.
 
         Raises:
             ValueError: a row has bits past the last level.

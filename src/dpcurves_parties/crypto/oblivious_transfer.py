@@ -30,7 +30,11 @@ IDENTITY = bytes(POINT_SIZE)
 
 
 def load_sodium() -> Any:
-    """Return the bindings of libsodium, the module `rbcl`. Raises `ImportError` with the command that installs them."""
+    """Return the bindings of libsodium, the module `rbcl`.
+
+    Raises:
+        ImportError: they are not installed; the message has the command that installs them.
+    """
     try:
         import rbcl
     except ImportError:
@@ -191,7 +195,15 @@ class BaseReceiver:
 
 
 def _parse_points(answer: bytes, count: int) -> list[bytes]:
-    """Parse the points of an answer. Raises `ProtocolError` if their number is wrong, or a point is invalid."""
+    """Return the points of the group that an answer of a base transfer holds.
+
+    Args:
+        answer: Points of 32 bytes, one after another.
+        count: Number of transfers.
+
+    Raises:
+        ProtocolError: their number is wrong, or a point is invalid.
+    """
     if len(answer) != POINT_SIZE * count:
         raise ProtocolError(
             "points",
@@ -205,7 +217,15 @@ def _parse_points(answer: bytes, count: int) -> list[bytes]:
 
 
 def _derive_key(session: bytes, number: int, first: bytes, point: bytes, shared: bytes) -> bytes:
-    """Hash a shared point to a key, bound to session, number and messages."""
+    """Hash a shared point to a key, bound to session, number and messages.
+
+    Args:
+        session: Name of the session.
+        number: Number of the transfer.
+        first: The sender's message.
+        point: The receiver's message.
+        shared: SECRET. Shared point of both.
+    """
     name = len(session).to_bytes(4, "little") + session + number.to_bytes(4, "little")
     # 16: bytes of a transferred key, an AES-128 key
     return sha256(_PURPOSE + name + first + point + shared).digest()[:16]
@@ -244,6 +264,8 @@ class SeedTrees:
 
         Args:
             keys: Both keys of 128 base transfers, ``(128, 2, 2)``.
+            levels: Levels of a tree: 1, 2, 4 or 8.
+            randomness: Source of the seeds.
         """
         count = _count_trees(levels)
         nodes = np.frombuffer(randomness.random_bytes(16 * count), dtype="<u8").astype(np.uint64).reshape(count, 1, 2)
@@ -287,7 +309,11 @@ class SeedTrees:
 
 
 def _count_trees(levels: int) -> int:
-    """Return the number of trees, 128 divided by `levels`. Raises `ProtocolError` if `levels` is not 1, 2, 4 or 8."""
+    """Return the number of seed trees, 128 divided by `levels`.
+
+    Raises:
+        ProtocolError: `levels` is not 1, 2, 4 or 8.
+    """
     most_levels = 8  # levels of a seed tree at most: each tree has 2**8 leaves, all of which are expanded for each bit
     if not 1 <= levels <= most_levels or LABEL_BITS % levels:
         raise ProtocolError("levels", f"must be 1, 2, 4 or {most_levels}")
@@ -404,6 +430,10 @@ class _LeafStreams:
         """Yield for each tree the XOR of all its leaves; write columns ``(128, words)``.
 
         The column of a bit is the XOR of the leaves whose number has this bit set.
+
+        Args:
+            words: 64-bit words to take from each leaf's stream.
+            columns: Receives the columns of the bits.
         """
         zeros = bytes(8 * words)
         buffer = np.empty((1 << self.levels, words + 2), np.uint64)

@@ -1,8 +1,11 @@
-"""Integers modulo 2**64 or 2**128, domains of cells, and the byte frames in which keys are sent.
+"""Arithmetic modulo 2**64 and 2**128 on NumPy arrays (additive secret sharing), and the bytes in which keys are sent.
 
-    Ring      sums, differences and shares modulo 2**(64 * words); an array's last axis holds the words of a number
-    Domain    cells 0, ..., 2**bits - 1, and the depth of the tree of seeds over them
-    Frame     header, checksum and little-endian words of a batch of keys; the checksum detects accidents only
+    Ring      sums, differences and additive shares; an array (..., words) holds one number per row of 64-bit words
+    Domain    the inputs 0, ..., 2**bits - 1 of a distributed point function, and the depth of its tree of seeds
+    Frame     a batch of keys as bytes: header, checksum, little-endian words
+
+Two shares of a number are random numbers that add up to it in the ring, so either alone says nothing about it. The
+checksum of a frame detects accidents only.
 
 >>> Z64.reconstruct((2**64 - 1,), (3,)), Z64.to_signed(2**64 - 5)  # shares of 2, and a small negative number
 ((2,), -5)
@@ -48,7 +51,12 @@ class Ring:
         return 1 << 64 * self.words
 
     def add(self, left: Words, right: Words) -> Words:
-        """Return the elementwise sums modulo ``2**(64 * words)`` of two equally shaped arrays ``(..., words)``."""
+        """Return the elementwise sums modulo ``2**(64 * words)``.
+
+        Args:
+            left: Numbers, (..., words).
+            right: Numbers of the same shape.
+        """
         result = left + right
         if self.words == 2:
             result[..., 1] += result[..., 0] < left[..., 0]
@@ -67,10 +75,10 @@ class Ring:
         return result
 
     def negate_where(self, mask: Words, numbers: Words) -> Words:
-        """Return the numbers, negated where the mask is set, without branches.
+        """Return the numbers, negated where the mask is set, without a branch that depends on the mask.
 
         Args:
-            mask: All ones or all zeros for each number, (...).
+            mask: For each number a word with all 64 bits set (negate) or none (keep), (...).
             numbers: Numbers, (..., words).
         """
         return self.subtract(numbers ^ mask[..., None], self._broadcast_mask(mask))
@@ -80,12 +88,16 @@ class Ring:
         return self.subtract(np.zeros_like(numbers), numbers)
 
     def units(self, mask: Words) -> Words:
-        """Return ring elements (..., words): 1 where the mask (...) is all ones, 0 where it is all zeros."""
+        """Return ring elements (..., words): 1 where the mask (...) has all 64 bits set, 0 where it has none."""
         ones = (mask & np.uint64(1))[..., None]
         return ones if self.words == 1 else np.concatenate([ones, np.zeros_like(ones)], axis=-1)
 
     def sums(self, numbers: Words) -> Words:
-        """Return sums along the last axis but one, ``(..., count, words)``, of fewer than 2**32 numbers."""
+        """Return sums along the last axis but one: ``(..., count, words)`` becomes ``(..., words)``.
+
+        Args:
+            numbers: Numbers; `count` must be below 2**32, so that sums of half words do not overflow.
+        """
         if self.words == 1:
             return np.asarray(np.add.reduce(numbers, axis=-2))
         low = np.add.reduce(numbers[..., 0] & _LOW_HALF, axis=-1)
@@ -124,7 +136,10 @@ class Ring:
         return (number + half) % self.modulus - half
 
     def _broadcast_mask(self, mask: Words) -> Words:
-        """Broadcast a mask to all words; all ones is -1, so ``(numbers ^ mask) - mask`` negates."""
+        """Return a mask (...) repeated for all words, (..., words).
+
+        A mask with all bits set is -1 in the ring, so ``(numbers ^ mask) - mask`` negates.
+        """
         return mask[..., None] if self.words == 1 else np.repeat(mask[..., None], self.words, axis=-1)
 
 
@@ -141,7 +156,13 @@ MOST_CELL_BITS = 64  # bits of the largest domain: a cell fits into one word
 class Domain:
     """Cells ``0, ..., 2**bits - 1``, and the ring in which shares add up.
 
-    The tree of seeds ends one level early if two values fit into one AES block.
+    Cells are the inputs of a distributed point function. A key of it defines a binary tree of pseudorandom seeds over
+    the cells. The tree ends one level early, with two cells at a leaf, if two values fit into one AES block of 128
+    bits.
+
+    Attributes:
+        bits: Number of bits of a cell, from 1 to 64.
+        ring: Ring of the values.
 
     Raises:
         ValueError: `bits` is not in 1, ..., 64.
@@ -172,20 +193,32 @@ class Domain:
 
     @property
     def is_enumerable(self) -> bool:
-        """True if keys can be evaluated on the whole domain; these keys have one more block."""
+        """True if keys can be evaluated on the whole domain, which has at most 20 bits.
+
+        Keys of such a domain have one more block.
+        """
         return self.bits <= 20  # bits of the largest domain that is evaluated as a whole, that is for all cells
 
     def require(self, cells: Words) -> None:
-        """Raise `ValueError` unless all cells are inside the domain; the message shows no cell.
+        """Check that all cells are inside the domain.
+
+        Args:
+            cells: Cells, of any shape.
 
         Raises:
-            ValueError: a cell is outside the domain.
+            ValueError: a cell is outside the domain; the message shows no cell.
         """
         if self.bits < MOST_CELL_BITS and bool(np.any(cells >> np.uint64(self.bits))):
             raise InvalidArgument("cells", f"must be below 2**{self.bits}")
 
     def sort_thresholds(self, thresholds: Sequence[int]) -> tuple[tuple[int, int], ...]:
-        """Return the thresholds in ascending order, each with its original position.
+        """Sort thresholds, and keep their original positions.
+
+        Args:
+            thresholds: Cells of the domain, in any order.
+
+        Returns:
+            Pairs (threshold, its position in `thresholds`), ascending.
 
         Raises:
             ValueError: a threshold is outside the domain.
@@ -196,7 +229,6 @@ class Domain:
         return tuple(sorted((int(threshold), position) for position, threshold in enumerate(thresholds)))
 
 
-# Words of many keys: by level, as engines read them, or by key, as they are sent.
 Part = slice | NDArray[np.bool_]
 """Selection of keys."""
 
@@ -204,12 +236,15 @@ _AT_A_TIME = 256  # keys that are transposed at once: their rows fit into the ca
 
 
 def split_levels(records: Words, levels: int, words: int) -> Words:
-    """Return records (keys, levels * words) as a contiguous array (levels, keys, words).
+    """Rearrange keys for evaluation level by level: (keys, levels * words) becomes (levels, keys, words).
 
     Args:
-        records: The records.
-        levels: Number of levels.
-        words: Words of a level.
+        records: One row per key, as keys are sent.
+        levels: Number of levels of the tree of seeds.
+        words: 64-bit words of one level of a key.
+
+    Returns:
+        A contiguous copy.
     """
     result = np.empty((levels, len(records), words), np.uint64)
     for keys in range(0, len(records), _AT_A_TIME):
@@ -219,7 +254,14 @@ def split_levels(records: Words, levels: int, words: int) -> Words:
 
 
 def join_levels(*by_level: Words) -> Words:
-    """Invert `split_levels`, for several arrays ``(levels, keys, words)``: one row for each key."""
+    """Rearrange keys for sending, one row per key: the inverse of `split_levels`, for several arrays.
+
+    Args:
+        *by_level: Arrays (levels, keys, words), with equal numbers of keys.
+
+    Returns:
+        An array (keys, sum of levels * words); a row holds the words of the first array, then of the next.
+    """
     ends = np.cumsum([0, *(level_words.shape[0] * level_words.shape[2] for level_words in by_level)])
     rows = np.empty((by_level[0].shape[1], int(ends[-1])), np.uint64)
     for keys in range(0, len(rows), _AT_A_TIME):
@@ -239,7 +281,7 @@ HEAD_SIZE = _HEAD.size + _SUM_SIZE
 
 @dataclass(frozen=True, slots=True)
 class Frame:
-    """Header of a frame, without the count.
+    """Header of a frame, without the number of records: what a batch of keys is, and its format.
 
     Attributes:
         name: Content of the frame, for error messages.
@@ -254,13 +296,24 @@ class Frame:
     words: int
 
     def to_bytes(self, records: Words) -> bytes:
-        """Serialise records ``(count, words of a record)`` to header, checksum and little-endian words."""
+        """Serialise records to bytes: header, checksum, then the records as little-endian words.
+
+        Args:
+            records: Array (count, words of a record).
+        """
         head = _HEAD.pack(_MAGIC, _VERSION, self.kind, self.bits, self.words, len(records))
         body = np.ascontiguousarray(records, dtype="<u8").tobytes()
         return head + _checksum(head, body) + body
 
     def from_bytes(self, blob: bytes, record_words: int) -> Words:
-        """Parse the records ``(count, record_words)`` of a frame; the result is read-only.
+        """Parse the records of a frame.
+
+        Args:
+            blob: Bytes as `to_bytes` returns them.
+            record_words: 64-bit words of one record.
+
+        Returns:
+            A read-only array (count, record_words).
 
         Raises:
             ValueError: the header differs, or the length or the checksum is wrong.
@@ -288,7 +341,8 @@ class Frame:
     def _parse_head(self, blob: bytes) -> tuple[bytes, int, int, int, int, int]:
         """Return the header of a frame: magic, version, kind, bits, words and count. Nothing is compared here.
 
-        Raises `InvalidArgument` if the bytes are shorter than a header.
+        Raises:
+            ValueError: the bytes are shorter than a header.
         """
         if len(blob) < HEAD_SIZE:
             raise InvalidArgument(
@@ -299,7 +353,12 @@ class Frame:
 
 
 def _checksum(head: bytes, body: bytes | memoryview) -> bytes:
-    """Return the first four bytes of SHA-256 over header and body, which detect accidental changes only."""
+    """Return the first four bytes of SHA-256 over header and body, which detect accidental changes only.
+
+    Args:
+        head: The header without the checksum.
+        body: All bytes behind the checksum.
+    """
     digest = sha256(head)
     digest.update(body)
     return digest.digest()[:_SUM_SIZE]

@@ -169,9 +169,15 @@ class Job:
             self._require(self.final_step)
 
     def _require(self, final_step: FinalStep) -> None:
-        """Refuse a final step that does not fit. Raises `InvalidArgument`.
+        """Check that a final step, a circuit applied to the sum of all results, fits this job.
 
         The circuit must have exactly one output, and the final step one owner for each input but the sum.
+
+        Args:
+            final_step: Circuit of the final step, and the owners of its inputs.
+
+        Raises:
+            InvalidArgument: the final step does not fit.
         """
         if len(self.circuit.outputs) != 1:
             raise InvalidArgument(
@@ -491,6 +497,13 @@ class _GarblingSide:
         """SECRET: return the labels of 0 of one input's wires, (size, 2) each.
 
         If the garbler supplies a bit of the input, the bit is added to the label.
+
+        Args:
+            owner: Party that supplies the input, or both (XOR shares).
+            width: Bits of the input.
+            bits: This party's value or share, one array (size,) per bit.
+            labels: Labels of transferred bits, in order.
+            size: Number of instances.
         """
         if owner is InputOwner.EVALUATOR:
             return [next(labels) for _ in range(width)]
@@ -503,7 +516,14 @@ class _GarblingSide:
 
 
 def _garble_each(job: Job, inputs: Inputs, side: _GarblingSide, frames: MessageAuthenticator) -> Talk[list[Bits]]:
-    """Garble all instances, chunk by chunk; return the garbler's XOR shares, one array of bits per output wire."""
+    """Garble all instances, chunk by chunk; return the garbler's XOR shares, one array of bits per output wire.
+
+    Args:
+        job: Circuit, number of instances and chunk size.
+        inputs: This party's inputs. SECRET.
+        side: Garbler's keys and labels. SECRET.
+        frames: Seals and opens messages of this session.
+    """
     shares: list[list[Bits]] = []
     for span in chunk_slices(job.count, job.chunk_size):
         message = frames.open_message((yield None))
@@ -521,7 +541,16 @@ def _garble_sum(  # noqa: PLR0917
     side: _GarblingSide,
     frames: MessageAuthenticator,
 ) -> Talk[list[Bits]]:
-    """Garble all instances, their sum, and the final step; return the garbler's XOR shares of the final outputs."""
+    """Garble all instances, their sum, and the final step; return the garbler's XOR shares of the final outputs.
+
+    Args:
+        job: Circuit, number of instances and chunk size.
+        final_step: Circuit that is applied to the sum.
+        inputs: This party's inputs of the instances. SECRET.
+        values: This party's inputs of the final step. SECRET.
+        side: Garbler's keys and labels. SECRET.
+        frames: Seals and opens messages of this session.
+    """
     final_inputs = Inputs(
         final_step.circuit.inputs[1:], final_step.owners, values, InputOwner.GARBLER, inputs.randomness
     )
@@ -597,7 +626,15 @@ class _EvaluatingSide:
     stream: LabelStream
 
     def input_wires(self, inputs: Inputs, span: slice) -> tuple[list[Words], bytes]:
-        """Return the labels of all inputs of some instances, and the message with which the garbler gets its labels."""
+        """Return the labels of all inputs of some instances, and the message with which the garbler gets its labels.
+
+        Args:
+            inputs: Inputs of the evaluator for all instances.
+            span: Instances, as a slice of the rows.
+
+        Returns:
+            Labels of each input wire, and the message to send.
+        """
         size = span.stop - span.start
         owned_bits = list(inputs.split_bits(span))
         transferred = [bit for owner, _, bits in owned_bits if owner.is_transferred for bit in bits]
@@ -614,6 +651,12 @@ class _EvaluatingSide:
         """SECRET: return the evaluator's labels of one input's wires, (size, 2) each.
 
         Labels of the garbler's inputs come from the common stream, all others from transfers.
+
+        Args:
+            owner: Who supplies the input.
+            width: Number of its wires.
+            labels: Labels from transfers, wire by wire.
+            size: Number of instances.
         """
         if owner is InputOwner.GARBLER:
             return list(self.stream.next_labels(width, size))
@@ -621,7 +664,14 @@ class _EvaluatingSide:
 
 
 def _evaluate_each(job: Job, inputs: Inputs, side: _EvaluatingSide, frames: MessageAuthenticator) -> Talk[list[Bits]]:
-    """Evaluate all instances, chunk by chunk; return the evaluator's XOR shares, one array of bits per output wire."""
+    """Evaluate all instances, chunk by chunk; return the evaluator's XOR shares, one array of bits per output wire.
+
+    Args:
+        job: Circuit, number of instances and chunk size.
+        inputs: This party's inputs. SECRET.
+        side: Evaluator's tables and labels. SECRET.
+        frames: Seals and opens messages of this session.
+    """
     shares: list[list[Bits]] = []
 
     def evaluate_labels(labels: list[Words]) -> None:
@@ -642,7 +692,16 @@ def _evaluate_sum(  # noqa: PLR0917
     side: _EvaluatingSide,
     frames: MessageAuthenticator,
 ) -> Talk[list[Bits]]:
-    """Evaluate all instances, their sum, and the final step; return the evaluator's XOR shares of the final outputs."""
+    """Evaluate all instances, their sum, and the final step; return the evaluator's XOR shares of the final outputs.
+
+    Args:
+        job: Circuit, number of instances and chunk size.
+        final_step: Circuit that is applied to the sum.
+        inputs: This party's inputs of the instances. SECRET.
+        values: This party's inputs of the final step. SECRET.
+        side: Evaluator's tables and labels. SECRET.
+        frames: Seals and opens messages of this session.
+    """
     final_inputs = Inputs(
         final_step.circuit.inputs[1:], final_step.owners, values, InputOwner.EVALUATOR, inputs.randomness
     )
@@ -672,9 +731,15 @@ def _run_pipeline(
     side: _EvaluatingSide,
     frames: MessageAuthenticator,
 ) -> Talk[None]:
-    """Send the transfer message of each chunk, and evaluate the chunk once its tables arrive.
+    """Evaluate all chunks in order: send the oblivious transfer message of each, and evaluate it once the garbler's
+    tables arrive.
 
     One further chunk is sent before that, so that the garbler works meanwhile.
+
+    Args:
+        work: For each chunk: inputs, rows, and the function that gets its input labels.
+        side: Evaluator's tables and labels. SECRET.
+        frames: Seals and opens messages of this session.
     """
     in_flight: deque[tuple[list[Words], Callable[[list[Words]], None]]] = deque()
     for inputs, span, use_labels in work:
@@ -696,7 +761,14 @@ def _evaluate_part(
     machine: garbling.Evaluator,
     frames: MessageAuthenticator,
 ) -> Talk[None]:
-    """Receive the garbler's tables of one chunk, then pass its labels to `use_labels`."""
+    """Receive the garbler's tables of one chunk, then pass its labels to `use_labels`.
+
+    Args:
+        labels: Input labels of the chunk. SECRET.
+        use_labels: Evaluates a circuit on them.
+        machine: Evaluator, which gets the tables.
+        frames: Seals and opens messages of this session.
+    """
     machine.load_tables(frames.open_message((yield None)))
     use_labels(labels)
 
@@ -806,8 +878,16 @@ def evaluate_one(job: Job, values: PartyInputs, randomness: RandomByteSource) ->
 
 
 def _create_single_inputs(job: Job, values: PartyInputs, role: InputOwner, randomness: RandomByteSource) -> Inputs:
-    """Return this party's inputs of a job of one instance. Raises `ValueError` if the job has more, or a final step, or
-    the values do not fit.
+    """Return this party's inputs of a computation (job) of one instance.
+
+    Args:
+        job: The computation.
+        values: SECRET. One array of one unsigned integer per input; None for inputs of the other party.
+        role: Garbler or evaluator.
+        randomness: Random source of this party.
+
+    Raises:
+        ValueError: the job has several instances or a final step, or the values do not fit.
     """
     if job.count != 1 or job.final_step is not None:
         raise InvalidArgument(

@@ -231,6 +231,12 @@ def _require_large_order(bundle: KeyBundle) -> None:
 def _encode_signing_input(task: bytes, person: int, sealing: bytes, signing: bytes) -> bytes:
     """Return the bytes that a key bundle's signature covers: the person's number, the X25519 key, the Ed25519 key and
     the task.
+
+    Args:
+        task: Hash of the terms of the task.
+        person: Number of the person.
+        sealing: X25519 public key.
+        signing: Ed25519 public key.
     """
     return b"dpcurves card 1\n" + person.to_bytes(8, "little", signed=True) + sealing + signing + task
 
@@ -414,7 +420,12 @@ class Device:
         return loss_per_meeting * self.meeting_count
 
     def enter_meeting(self, meeting: Meeting, values: Sequence[int]) -> None:
-        """Enter a meeting with a value, or resume it with the same value; see `compute_messages`.
+        """Record that this device takes part in a meeting (a two-party computation with one partner) with these values;
+        entering again with equal values changes nothing.
+
+        Args:
+            meeting: The meeting.
+            values: This person's values. SECRET.
 
         Raises:
             ProtocolError: the meeting is of another task, was entered with another value, was dropped, or exceeds
@@ -482,6 +493,12 @@ class Device:
             own_values: This person's inputs, in order. Every value is coerced to an unsigned integer of the declared
                 width, since taking part must not depend on values: too large values become the largest, non-numbers 0.
                 Further inputs of the job are uniform and drawn here.
+            meeting: The meeting.
+            person: Number of this person.
+
+        Returns:
+            All messages of this person that can be sent so far, in order; and the output share as packed bits, or None
+            while a message of the partner is missing.
 
         Raises:
             ProtocolError: a stored message is not the next message of the protocol. The meeting is dropped.
@@ -523,7 +540,11 @@ class Device:
         )
 
     def _require_open(self, meeting: Meeting) -> None:
-        """Refuse a meeting that was not entered, or was dropped. Raises `ProtocolError`."""
+        """Check that a meeting was entered and was not dropped.
+
+        Raises:
+            ProtocolError: it was not entered yet, or was dropped.
+        """
         with self._open_transaction() as connection:
             row = connection.execute("SELECT dropped FROM meetings WHERE name = ?", (meeting.name,)).fetchone()
         if row is None or row[0]:
@@ -549,6 +570,13 @@ def _input_widths(job: Job, role: InputOwner) -> list[int]:
 def _replay_protocol(protocol: Talk[list[Bits]], received: Sequence[bytes]) -> tuple[list[bytes], list[Bits] | None]:
     """Replay a protocol on the received messages; return all messages that it sends, and this party's output share, or
     None if it waits for a further message.
+
+    Args:
+        protocol: One party's side of a two-party computation, as a generator of messages.
+        received: Messages of the other party so far.
+
+    Returns:
+        Sent messages, and the output share; None while a further message is needed.
     """
     sent: list[bytes] = []
     inbox = iter(received)
@@ -599,7 +627,8 @@ class Person:
 
         Args:
             meeting: Meeting of the agreement.
-            values: This person's values, in the order of the kernel's columns; see `Device.compute_messages`.
+            values: This person's values, in the order of the kernel's columns; each is coerced to the declared number
+                of bits.
 
         Raises:
             ProtocolError: the meeting is not this person's, or the number of values differs from the agreement:
@@ -634,7 +663,14 @@ class Person:
             )
 
     def _send_message(self, meeting: Meeting, step: int, message: bytes, recipient: int) -> None:
-        """Encrypt, sign and send one message of a step, unless the mailbox is known to hold it."""
+        """Encrypt, sign and send one message of a step, unless the mailbox is known to hold it.
+
+        Args:
+            meeting: The meeting, a computation of two people.
+            step: Number of the step.
+            message: The message, not yet encrypted.
+            recipient: Number of the person who gets it.
+        """
         address = MessageAddress(meeting.name, step, self.number, recipient)
         if not self.mailbox.has_message(address):
             self.mailbox.put_message(address, self.device.keys.seal_message(message, address, self.bundles(recipient)))
@@ -666,6 +702,11 @@ class OutputAggregator:
     def _open_share(self, meeting: Meeting, person: int, wires: int) -> NDArray[np.bool_] | None:
         """Return one person's output share of a meeting, one bit per wire; None if it is missing, has another author or
         another length.
+
+        Args:
+            meeting: The meeting, a computation of two people.
+            person: Number of the person.
+            wires: Number of output wires.
         """
         address = MessageAddress(meeting.name, SHARE_STEP, person, AGGREGATOR)
         message = self.find_message(address)

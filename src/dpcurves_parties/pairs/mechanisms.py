@@ -209,7 +209,14 @@ class Kernel:
         return np.asarray(evaluate_circuit(self.circuit, *inputs)[0], dtype=np.int64)
 
     def _generate_test_values(self, label: str) -> dict[str, Any]:
-        """Return pseudorandom test values of all magnitudes: their bit lengths vary."""
+        """Return pseudorandom test values of all magnitudes: their bit lengths vary.
+
+        Args:
+            label: Seed of the values, so that each label has values of its own.
+
+        Returns:
+            Arrays of 256 values, by name of the column.
+        """
         test_values = {}
         for name, bits in self.bits.items():
             # 256: pairs of pseudorandom public values on which a kernel's symmetry is checked
@@ -258,6 +265,10 @@ def build_noisy_circuit(kernel: Kernel, response: Response) -> Circuit:
     def add_noise(first: Record, second: Record) -> SymbolicInteger:
         """Return the randomised answer on the kernel's value of two records. Its random bits are the XOR of both
         parties' bits.
+
+        Args:
+            first: Columns of the first person, and that party's random bits.
+            second: Columns of the second person, and that party's random bits.
         """
         value: SymbolicInteger = kernel.function(first, second)
         random_bits = [
@@ -325,12 +336,19 @@ def worst_case_zetas(span: int) -> Zetas:
 def plan_answers(
     query: PairQuery, loss: PrivacyLoss, adjacency: Adjacency, zetas: Zetas | None = None, *, computed_by: str = PEOPLE
 ) -> Plan:
-    """Plan a randomised answer of each pair. `computed_by` names the parties that compute it.
+    """Return the plan of one randomised answer for each pair of people (randomised response on the kernel's value).
 
-    Formal guarantees: each answer loses at most epsilon divided by the most pairs of a person (see `choose_response`),
-    with its own random bits, and the choice of pairs depends on no value. Replacing a person changes the values of that
-    person's pairs only, so all answers together lose at most epsilon, whatever else is known: the ratio of their
-    probabilities is a product of at most that many factors. A pair that fails is dropped, and its loss stays spent.
+    Formal guarantees: each answer loses at most epsilon divided by the most pairs of a person, with its own random
+    bits, and the choice of pairs depends on no value. Replacing a person changes the values of that person's pairs
+    only, so all answers together lose at most epsilon, whatever else is known: the ratio of their probabilities is a
+    product of at most that many factors. A pair that fails is dropped, and its loss stays spent.
+
+    Args:
+        query: Kernel (function of two people's values) and pairing.
+        loss: Pure loss of a person, for all of that person's pairs together.
+        adjacency: Replace-one, with the public number of people.
+        zetas: Variance components of the kernel, for the forecast of the error; None: the worst case.
+        computed_by: Name of the parties that compute the answers, for the plan's text.
 
     Raises:
         UnsupportedQuery: the number of people is private, a person has several records, or the loss is not pure.
@@ -351,7 +369,7 @@ def plan_answers(
 
 
 def plan_sum(query: PairQuery, loss: PrivacyLoss, adjacency: Adjacency, zetas: Zetas | None = None) -> Plan:
-    """Plan one noisy sum of all pairs' values. No party sees the values or the exact sum.
+    """Return the plan of one noisy sum over all pairs of people. No party sees the values or the exact sum.
 
     Args:
         query: Kernel and pairing.
@@ -359,12 +377,13 @@ def plan_sum(query: PairQuery, loss: PrivacyLoss, adjacency: Adjacency, zetas: Z
         adjacency: Replace-one, with the public number of people.
         zetas: Variance components of the kernel, for the forecast of the error; None: the worst case.
 
+    Raises:
+        UnsupportedQuery: the number of people is private, a person has several records, the loss is not pure, or the
+            sum has more than 62 bits.
+
     Formal guarantees: replacing a person changes the values of that person's pairs only, each by at most the kernel's
     span, hence the sum by at most `PairQuery.per_record_sensitivity`; see `FiniteLaplace` for a sum of this
     sensitivity.
-
-    Raises:
-        UnsupportedQuery: see `plan_answers`; or the sum has more than 62 bits.
     """
     people = _require_people(loss, adjacency)
     overlaps = query.pairing.compute_expected_overlaps(people)
@@ -438,7 +457,11 @@ def _require_people(loss: PrivacyLoss, adjacency: Adjacency) -> int:
 
 
 def _require_epsilon(loss: PrivacyLoss) -> Fraction:
-    """Return the epsilon of a pure loss. Raises `UnsupportedQuery` if the loss has no epsilon."""
+    """Return the epsilon of a pure loss.
+
+    Raises:
+        UnsupportedQuery: the loss has no epsilon.
+    """
     if loss.epsilon is None:
         raise UnsupportedQuery(
             "loss", "must be an epsilon, as in PrivacyLoss.pure(1), because the noise of pairs is pure"

@@ -1,14 +1,15 @@
-"""SECRET. Client of one person's device for secure two-party computation with other people, over a message relay.
+"""SECRET. Client for two-party secure computation with random partners, over a message relay (one person's device).
 
 People are paired at random. The two devices of a pair evaluate a function of both values, with noise, in a garbled
-circuit; such a session is a meeting. They need not be online together, because a relay server keeps their messages.
+circuit; one such session is called a *meeting*. They need not be online together, because a relay server keeps their
+messages, which it cannot decrypt.
 
     1. `Participant.enter_task` publishes the person's key bundle, before the pairs are drawn.
     2. `reveal_seed` closes the task: the seed draws the pairs, and nobody can enter any more.
     3. `Participant.advance_meetings` sends the messages that are due, until `MeetingProgress.is_over`.
 
-A meeting that fails does not stop the others. The relay server passes on messages that it cannot decrypt, and keeps the
-first one of each address (meeting, sender and step). "SECRET" marks code whose values must not leave the device.
+`RelayClient` is the connection to the relay server, which keeps the first message of each address (meeting, sender and
+step). A meeting that fails does not stop the others. "SECRET" marks code whose values must not leave the device.
 """
 
 from __future__ import annotations
@@ -27,145 +28,6 @@ from .device import AGGREGATOR, KEY_SIZE, SIGNATURE_SIZE, Device, KeyBundle, Mes
 from .pair_terms import Agreement
 from .relay import CLOSED
 from .task import PairTask
-
-
-@dataclass(slots=True, repr=False, eq=False)
-class RelayClient:
-    """Client of the relay server for one person, with a cache of key bundles (signed public keys). It has no repr.
-
-    Attributes:
-        task: The task document.
-        ticket: The person's ticket, that is the document with the access token. SECRET.
-        channel: Connection to the relay server.
-    """
-
-    task: PairTask
-    ticket: Ticket
-    channel: Channel
-    _agreement: Agreement | None = field(default=None, init=False)
-    _bundles: dict[int, KeyBundle] = field(default_factory=dict, init=False)
-    _delivered_addresses: set[MessageAddress] = field(default_factory=set, init=False)
-    _meeting_numbers: dict[bytes, int] = field(default_factory=dict, init=False)
-
-    @classmethod
-    def connect(cls, task: PairTask, ticket: Ticket, relay: str = "", timeout: float = ANSWER_SECONDS) -> RelayClient:
-        """Connect to the relay server of a task, at the task's URL or at another URL.
-
-        Args:
-            task: The task document.
-            ticket: The person's ticket.
-            relay: URL of the relay server; empty: the URL of the task.
-            timeout: Seconds to wait for an answer.
-        """
-        (server,) = task.servers
-        return cls(task, ticket, Channel.from_certificate(relay or server.url, server.certificate, timeout))
-
-    def publish_keys(self, bundle: KeyBundle) -> None:
-        """Publish this person's key bundle; a ticket is good for one bundle.
-
-        Raises:
-            ProtocolError: another device has entered with the ticket, or the task is closed.
-        """
-        self._request("enter", bundle.as_bytes)
-
-    @property
-    def agreement(self) -> Agreement | None:
-        """Agreement with the drawn pairs; None until the seed is revealed.
-
-        Raises:
-            ProtocolError: the server's seed does not match the commitment.
-        """
-        if self._agreement is None:
-            status = parse_fields(self.channel.get(f"/tasks/{self.task.hash}"), "server", state=str, seed=str)
-            if status["state"] == CLOSED:
-                self._agreement = self.task.build_agreement(decode_hex(status["seed"]))
-                self._meeting_numbers = {meeting.name: meeting.number for meeting in self._agreement.meetings}
-        return self._agreement
-
-    def has_entered(self, person: int) -> bool:
-        """Return True if a person has published keys, so that messages to this person can be encrypted."""
-        if person not in self._bundles:
-            octets = self._request("keys", person.to_bytes(8, "little"))
-            if octets:
-                self._bundles[person] = KeyBundle.from_bytes(octets, self.task.terms.task_hash, person)
-        return person in self._bundles
-
-    def fetch_bundle(self, person: int) -> KeyBundle:
-        """Return the key bundle of a person, or of the aggregator, whose key is in the task.
-
-        Raises:
-            ProtocolError: the person has not entered.
-        """
-        if person == AGGREGATOR:
-            return KeyBundle(bytes.fromhex(self.task.servers[0].hpke_key), bytes(KEY_SIZE), bytes(SIGNATURE_SIZE))
-        if not self.has_entered(person):
-            raise ProtocolError("keys", "are missing, because this person has not entered the task; try again later")
-        return self._bundles[person]
-
-    def put_message(self, address: MessageAddress, message: bytes) -> None:
-        """Send an encrypted message to the relay server, which keeps the first one of an address. Raises
-        `ProtocolError` if it refuses.
-        """
-        self._request("leave", self._encode_address(address) + message)
-        self._delivered_addresses.add(address)
-
-    def get_message(self, address: MessageAddress) -> bytes | None:
-        """Return the encrypted message at an address; None if it has not come yet. Raises `ProtocolError` if the server
-        refuses or cannot be reached.
-        """
-        return self._request("letter", self._encode_address(address)) or None
-
-    def has_message(self, address: MessageAddress) -> bool:
-        """Return True if this client has delivered the message at an address."""
-        return address in self._delivered_addresses
-
-    def close(self) -> None:
-        """Close the connection to the relay server; calling it again has no effect."""
-        self.channel.close()
-
-    def _encode_address(self, address: MessageAddress) -> bytes:
-        """Return the numbers of meeting, sender and step as 24 little-endian bytes. The server knows the recipient from
-        the meeting.
-        """
-        numbers = self._meeting_numbers[address.meeting], address.sender, address.step
-        return b"".join([number.to_bytes(8, "little") for number in numbers])
-
-    def _request(self, request: str, message: bytes) -> bytes:
-        """Post a message to one of the server's paths of people with this person's bearer token; return the reply's
-        body. Raises `ProtocolError` if the server refuses or cannot be reached.
-        """
-        return self.channel.post(
-            f"/tasks/{self.task.hash}/people/{request}", message, self.ticket.derive_bearer_token(0)
-        )
-
-
-def reveal_seed(task: PairTask, ticket: Ticket, seed: bytes, timeout: float = ANSWER_SECONDS) -> int:
-    """Reveal the seed to the relay server, which closes the task; return the number of people who have entered.
-
-    The pairs follow from the seed. A repeated call has the effect of one.
-
-    Args:
-        task: The task document.
-        ticket: The coordinator's ticket.
-        seed: The seed that the task document commits to, 32 bytes.
-        timeout: Seconds to wait for an answer.
-
-    Raises:
-        ProtocolError: the server cannot be reached, or refuses.
-    """
-    (server,) = task.servers
-    with Channel.from_certificate(server.url, server.certificate, timeout) as channel:
-        body = json.dumps({"seed": seed.hex()}).encode()
-        reply = channel.post(f"/tasks/{task.hash}/close", body, ticket.derive_bearer_token(0))
-    return int(parse_fields(reply, "server", entered=int)["entered"])
-
-
-def decode_hex(digits: str) -> bytes:
-    """Return the bytes of hexadecimal digits in a server's response. Raises `ProtocolError` if they are invalid."""
-    try:
-        return bytes.fromhex(digits)
-    except ValueError:
-        raise ProtocolError("server", f"the answer {UNLIKE}", 502) from None
 
 
 class MeetingProgress(NamedTuple):
@@ -255,7 +117,20 @@ class Participant:
         return MeetingProgress(True, counts[True], counts[False], counts[None])
 
     def _advance_meeting(self, person: Person, agreement: Agreement, number: int, values: Sequence[Any]) -> bool | None:
-        """Advance a meeting; return True if all its messages are sent, False if it waits, None if it is dropped."""
+        """Send the messages of one meeting that are due.
+
+        Args:
+            person: This person's values and keys, as the protocol needs them.
+            agreement: The drawn pairs.
+            number: Number of the meeting.
+            values: SECRET. This person's values, in the order of the kernel's columns.
+
+        Returns:
+            True if all messages of the meeting are sent, False if it waits, None if it is dropped.
+
+        Raises:
+            ProtocolError: the server cannot be reached, or the device cannot be written.
+        """
         meeting = agreement.meetings[number]
         if not self.client.has_entered(meeting.find_partner(self.number)):
             return None  # before any loss is spent
@@ -268,3 +143,167 @@ class Participant:
                 raise
             self.on_drop(f"pair {number} is dropped: {error}")
             return None
+
+
+def reveal_seed(task: PairTask, ticket: Ticket, seed: bytes, timeout: float = ANSWER_SECONDS) -> int:
+    """Reveal the seed to the relay server, which closes the task; return the number of people who have entered.
+
+    The pairs follow from the seed. A repeated call has the effect of one.
+
+    Args:
+        task: The task document.
+        ticket: The coordinator's ticket.
+        seed: The seed that the task document commits to, 32 bytes.
+        timeout: Seconds to wait for an answer.
+
+    Raises:
+        ProtocolError: the server cannot be reached, or refuses.
+    """
+    (server,) = task.servers
+    with Channel.from_certificate(server.url, server.certificate, timeout) as channel:
+        body = json.dumps({"seed": seed.hex()}).encode()
+        reply = channel.post(f"/tasks/{task.hash}/close", body, ticket.derive_bearer_token(0))
+    return int(parse_fields(reply, "server", entered=int)["entered"])
+
+
+@dataclass(slots=True, repr=False, eq=False)
+class RelayClient:
+    """Client of the relay server for one person, with a cache of key bundles (signed public keys). It has no repr.
+
+    Attributes:
+        task: The task document.
+        ticket: The person's ticket, that is the document with the access token. SECRET.
+        channel: Connection to the relay server.
+    """
+
+    task: PairTask
+    ticket: Ticket
+    channel: Channel
+    _agreement: Agreement | None = field(default=None, init=False)
+    _bundles: dict[int, KeyBundle] = field(default_factory=dict, init=False)
+    _delivered_addresses: set[MessageAddress] = field(default_factory=set, init=False)
+    _meeting_numbers: dict[bytes, int] = field(default_factory=dict, init=False)
+
+    @classmethod
+    def connect(cls, task: PairTask, ticket: Ticket, relay: str = "", timeout: float = ANSWER_SECONDS) -> RelayClient:
+        """Connect to the relay server of a task, at the task's URL or at another URL.
+
+        Args:
+            task: The task document.
+            ticket: The person's ticket.
+            relay: URL of the relay server; empty: the URL of the task.
+            timeout: Seconds to wait for an answer.
+        """
+        (server,) = task.servers
+        return cls(task, ticket, Channel.from_certificate(relay or server.url, server.certificate, timeout))
+
+    def publish_keys(self, bundle: KeyBundle) -> None:
+        """Publish this person's key bundle; a ticket is good for one bundle.
+
+        Raises:
+            ProtocolError: another device has entered with the ticket, or the task is closed.
+        """
+        self._request("enter", bundle.as_bytes)
+
+    @property
+    def agreement(self) -> Agreement | None:
+        """Agreement with the drawn pairs; None until the seed is revealed.
+
+        Raises:
+            ProtocolError: the server's seed does not match the commitment.
+        """
+        if self._agreement is None:
+            status = parse_fields(self.channel.get(f"/tasks/{self.task.hash}"), "server", state=str, seed=str)
+            if status["state"] == CLOSED:
+                self._agreement = self.task.build_agreement(decode_hex(status["seed"]))
+                self._meeting_numbers = {meeting.name: meeting.number for meeting in self._agreement.meetings}
+        return self._agreement
+
+    def has_entered(self, person: int) -> bool:
+        """Return True if a person has published keys, so that messages to this person can be encrypted.
+
+        Raises:
+            ProtocolError: the server cannot be reached, or the published keys are invalid.
+        """
+        if person not in self._bundles:
+            octets = self._request("keys", person.to_bytes(8, "little"))
+            if octets:
+                self._bundles[person] = KeyBundle.from_bytes(octets, self.task.terms.task_hash, person)
+        return person in self._bundles
+
+    def fetch_bundle(self, person: int) -> KeyBundle:
+        """Return the key bundle of a person, or of the aggregator, whose key is in the task.
+
+        Raises:
+            ProtocolError: the person has not entered.
+        """
+        if person == AGGREGATOR:
+            return KeyBundle(bytes.fromhex(self.task.servers[0].hpke_key), bytes(KEY_SIZE), bytes(SIGNATURE_SIZE))
+        if not self.has_entered(person):
+            raise ProtocolError("keys", "are missing, because this person has not entered the task; try again later")
+        return self._bundles[person]
+
+    def put_message(self, address: MessageAddress, message: bytes) -> None:
+        """Send an encrypted message to the relay server, which keeps the first one of an address.
+
+        Args:
+            address: Meeting, sender and step of the message.
+            message: Encrypted bytes.
+
+        Raises:
+            ProtocolError: the server refuses or cannot be reached.
+        """
+        self._request("leave", self._encode_address(address) + message)
+        self._delivered_addresses.add(address)
+
+    def get_message(self, address: MessageAddress) -> bytes | None:
+        """Return the encrypted message at an address; None if it has not come yet.
+
+        Raises:
+            ProtocolError: the server refuses or cannot be reached.
+        """
+        return self._request("letter", self._encode_address(address)) or None
+
+    def has_message(self, address: MessageAddress) -> bool:
+        """Return True if this client has delivered the message at an address."""
+        return address in self._delivered_addresses
+
+    def close(self) -> None:
+        """Close the connection to the relay server; calling it again has no effect."""
+        self.channel.close()
+
+    def _encode_address(self, address: MessageAddress) -> bytes:
+        """Return the numbers of meeting, sender and step as 24 little-endian bytes. The server knows the recipient from
+        the meeting.
+        """
+        numbers = self._meeting_numbers[address.meeting], address.sender, address.step
+        return b"".join([number.to_bytes(8, "little") for number in numbers])
+
+    def _request(self, request: str, message: bytes) -> bytes:
+        """Post a message to one of the relay server's paths of people, with this person's bearer token.
+
+        Args:
+            request: Name of the request: ``enter``, ``keys``, ``leave`` or ``letter``.
+            message: Body of the request.
+
+        Returns:
+            The body of the reply.
+
+        Raises:
+            ProtocolError: the server refuses or cannot be reached.
+        """
+        return self.channel.post(
+            f"/tasks/{self.task.hash}/people/{request}", message, self.ticket.derive_bearer_token(0)
+        )
+
+
+def decode_hex(digits: str) -> bytes:
+    """Return the bytes of hexadecimal digits in a server's response.
+
+    Raises:
+        ProtocolError: the digits are invalid.
+    """
+    try:
+        return bytes.fromhex(digits)
+    except ValueError:
+        raise ProtocolError("server", f"the answer {UNLIKE}", 502) from None

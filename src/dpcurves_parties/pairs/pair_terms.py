@@ -167,7 +167,13 @@ def build_sum_job(name: bytes, kernel: Kernel, noise: FiniteLaplace, pairs: int)
 
 
 def _build_noisy_total(plain: Job, minimum: int, noise: FiniteLaplace) -> Circuit:
-    """Return the final circuit of `build_sum_job`: from the sum of all pairs and random bits to the noisy sum."""
+    """Return the final circuit of `build_sum_job`: from the sum of all pairs and random bits to the noisy sum.
+
+    Args:
+        plain: Job that sums the kernel's values over all pairs, without noise.
+        minimum: Least value of the kernel.
+        noise: Distribution of the noise, made from random bits.
+    """
 
     def add_noise(total: SymbolicInteger, *random_inputs: SymbolicInteger) -> SymbolicInteger:
         """Return the sum minus its least possible value, plus noise, modulo ``2**noise.width``."""
@@ -190,6 +196,9 @@ def share_values(
         values: Values by column. SECRET.
         widths: Declared bits of each column.
         randomness: Source of the random bits.
+
+    Returns:
+        For server 0 and for server 1: unsigned numbers by column.
     """
     masks = {
         name: randomness.sample_words(len(values[name])) >> np.uint64(64 - width) for name, width in widths.items()

@@ -138,7 +138,12 @@ class Permutations(Pairing):
     """
 
     def draw_pairs(self, people: int, seed: bytes) -> IntArray:
-        """Return the pairs of `pairs_per_person` shuffled orders, (pairs, 2), order by order."""
+        """Return the pairs of `pairs_per_person` shuffled orders, (pairs, 2), order by order.
+
+        Args:
+            people: Number of people.
+            seed: Public random bytes, from which everyone gets the same pairs.
+        """
         _require(people, 1, seed)
         cut = people // 2 * 2
         rounds = [shuffle_people(people, seed, number)[:cut].reshape(-1, 2) for number in range(self.pairs_per_person)]
@@ -239,7 +244,13 @@ class OwnChoice(Pairing):
 
 
 def _draw_distances(people: int, partner_count: int, seed: bytes) -> IntArray:
-    """Draw each person's distances to its partners on a circle: (people, many), from 1, without repetition in a row."""
+    """Draw each person's distances to its partners on a circle: (people, many), from 1, without repetition in a row.
+
+    Args:
+        people: Number of people.
+        partner_count: Partners of each person.
+        seed: Seed of the pairs, 32 bytes.
+    """
     steps = np.zeros((people, partner_count), dtype=np.int64)
     again = np.ones((people, partner_count), dtype=np.bool_)
     attempt = 0
@@ -283,7 +294,15 @@ def _expand_seed(word_count: int, seed: bytes, name: str) -> Any:
 
 
 def _tournament_round(people: int, number: int) -> IntArray:
-    """Return the pairs of one round as positions of an order, by the circle method; one is fixed, or pauses."""
+    """Return the pairs of one round as positions of an order, by the circle method; one is fixed, or pauses.
+
+    Args:
+        people: Number of people.
+        number: Number of the round, counted from 0.
+
+    Returns:
+        Positions of both people of each pair, (pairs, 2).
+    """
     circle_size = (people - 1) | 1
     steps = np.arange(1, (circle_size + 1) // 2)
     round_pairs = np.stack([(number + steps) % circle_size, (number - steps) % circle_size], axis=1)
@@ -291,9 +310,16 @@ def _tournament_round(people: int, number: int) -> IntArray:
 
 
 def _require(people: int, partners: int, seed: bytes) -> None:
-    """Refuse a wrong seed, fewer than 2 or too many people, and more partners than a person can have.
+    """Check a seed and the numbers of people and partners.
 
-    Raises `InvalidArgument`.
+    Args:
+        people: Number of people.
+        partners: Number of partners of each person.
+        seed: Public random bytes.
+
+    Raises:
+        InvalidArgument: the seed has a wrong size; there are fewer than 2 people, or too many; or a person cannot have
+            that many partners.
     """
     _require_seed(seed)
     if not 2 <= people <= MOST_PEOPLE:
@@ -305,7 +331,11 @@ def _require(people: int, partners: int, seed: bytes) -> None:
 
 
 def _require_seed(seed: bytes) -> None:
-    """Refuse a seed of other than 32 bytes. Raises `ValueError`."""
+    """Check that a seed of pairs has 32 bytes.
+
+    Raises:
+        ValueError: it has another length.
+    """
     if len(seed) != PAIR_SEED_SIZE:
         raise InvalidArgument(
             "seed", f"must have {PAIR_SEED_SIZE} bytes, as secrets.token_bytes({PAIR_SEED_SIZE}) gives"

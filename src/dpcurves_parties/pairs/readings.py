@@ -1,22 +1,27 @@
-"""Incomplete U-statistics: confidence intervals of the mean of a kernel over all pairs of people.
+"""Confidence intervals of means over pairs of people (incomplete U-statistics), from released noisy sums.
 
 A kernel is a symmetric function of two people's values. Its mean over all pairs is a U-statistic of degree two
-(Hoeffding 1948). It is estimated from m random pairs, of which noisy sums were released. The mean over these pairs has
-the variance
+(Hoeffding 1948). The released sums are over m random pairs.
+
+    pair_statistic            release -> `UStatistic`: estimate with intervals
+    estimate_among_passing    the mean over the people who meet a condition, if their number is public
+    estimate_auc              the area under the ROC curve, from the mean of the kernel `AUC`
+
+The mean over m pairs has the variance
 
     (one_shared * zeta1 + both_shared * zeta2) / m**2                       see `Overlaps.variance`
 
 where zeta1 is the variance of the kernel's conditional mean given one person, zeta2 the variance of the kernel, and
-`one_shared` and `both_shared` count ordered couples of pairs by the people in common. Both zetas are bounded, zeta1 by
-products of answers and zeta2 by the range of the kernel, and the interval assumes the worst case:
+`one_shared` and `both_shared` count ordered couples of pairs by the people in common. Zeta1 is bounded by released
+products of answers, zeta2 by the range of the kernel. The interval assumes the largest variance within these bounds:
 
     estimate +- z * sqrt(largest variance)          with z**2 pseudo-observations, half at each end of the range
 
-That interval is for the population from which the people are a sample. For the mean over these people themselves, the
-variance that their sampling causes (`all_pairs_variance`) is subtracted.
+It is for the population from which the people are a sample. For the mean over these people themselves, the variance
+that their sampling causes (`all_pairs_variance`) is subtracted.
 
-Formal guarantees: everything here is a function of released numbers and public facts, so it has no privacy loss beyond
-that of the release (post-processing).
+Formal guarantees: everything here is computed from released numbers and public facts, without records, so nothing is
+lost beyond the release (post-processing).
 
 References: Hoeffding 1948; Blom 1976 (incomplete U-statistics); Agresti and Coull 1998; Bhatia and Davis 2000.
 
@@ -57,201 +62,6 @@ class Tuning:
 TUNING = Tuning()
 
 
-class _AnswerSums(NamedTuple):
-    """The integers that `PairAnswers` releases.
-
-    Attributes:
-        answers: Sum of the pairs' noisy answers.
-        squares: Sum of their squares.
-        products: Sum of the products of two answers, over unordered couples of pairs with one person in common.
-    """
-
-    answers: int
-    squares: int
-    products: int
-
-
-class _VarianceBounds(NamedTuple):
-    """Bounds on the variance components of a mean over pairs.
-
-    Attributes:
-        independent_variance: Variance of the mean if pairs shared no people: noise and the kernel's own variance.
-        zeta1: Lower and upper bound on the variance of the kernel's conditional mean given one person.
-        zeta2: Upper bound on the variance of the kernel.
-    """
-
-    independent_variance: float
-    zeta1: tuple[float, float]
-    zeta2: float
-
-    def list_corners(self) -> Iterator[tuple[float, float]]:
-        """Yield the values of zeta 1 and zeta 2 at the corners of the region that the bounds allow.
-
-        A variance is linear in both, and is therefore largest at a corner. Zeta 2 is at least twice zeta 1, because the
-        kernel's variance is the sum of zeta 1 for each of two people and of the variance of their interaction
-        (Hoeffding's decomposition).
-        """
-        for zeta1 in self.zeta1:
-            yield zeta1, 2 * zeta1
-            yield zeta1, max(self.zeta2, 2 * zeta1)
-
-
-def require_pair_distribution(distribution: OutputDistribution) -> PairDistribution:
-    """Return the distribution unchanged if it is of a release about pairs of people. Raises `TypeError` otherwise."""
-    return distribution.require_type(PairDistribution)  # type: ignore[type-abstract]
-
-
-def estimate_pair_mean(distribution: PairDistribution, values: Sequence[int]) -> float:
-    """Return the unbiased estimate of the kernel's mean over all pairs of people, in units of the kernel.
-
-    Args:
-        distribution: Distribution of the released numbers, with the number of pairs that answered.
-        values: The released numbers. Only the first is used: the noisy sum of the pairs' values.
-
-    Returns:
-        The estimate, which noise may move out of the kernel's range; the middle of that range if no pair answered.
-    """
-    if not distribution.pairs:
-        return float(distribution.step * (distribution.minimum + distribution.maximum) / 2)
-    return float(distribution.step) * distribution.debias(values[0] / distribution.pairs)
-
-
-def find_pair_interval(
-    distribution: PairDistribution, values: Sequence[int], level: float, *, population: bool
-) -> tuple[float, float]:
-    """Return an interval for the kernel's mean over all pairs, with coverage of about `level`.
-
-    The interval accounts for noise and for the choice of pairs; with `population`, also for the sampling of people.
-    With z the normal quantile of the level, z**2 pseudo-observations are added, half of them at each end of the
-    kernel's range (Agresti and Coull 1998), so that the interval is not too short if nearly all pairs agree. Two pairs
-    with a person in common are correlated. Their covariance is estimated from released products of answers, plus and
-    minus `doubt_z` standard errors; if no products were released, the worst case is assumed.
-
-    Args:
-        distribution: Distribution of the released numbers.
-        values: The released numbers.
-        level: Confidence level, between 0 and 1.
-        population: True: for the mean of the population; False: for the mean over all pairs of these people.
-
-    Returns:
-        Lower and upper endpoint, in units of the kernel, clipped to its range; the whole range if no pair answered.
-    """
-    if not distribution.pairs:
-        return float(distribution.step * distribution.minimum), float(distribution.step * distribution.maximum)
-    if distribution.has_pair_answers:
-        sums = _AnswerSums(*values)
-        centre, radius = _interval_from_answers(distribution.require_type(PairAnswers), sums, level, population)
-    else:
-        centre, radius = _interval_from_sum(distribution.require_type(PairSum), values[0], level, population)
-    endpoints = (
-        min(max(endpoint, distribution.minimum), distribution.maximum)
-        for endpoint in (centre - radius, centre + radius)
-    )
-    low, high = (float(distribution.step) * endpoint for endpoint in endpoints)
-    return low, high
-
-
-def _interval_from_answers(
-    distribution: PairAnswers, sums: _AnswerSums, level: float, population: bool
-) -> tuple[float, float]:
-    """Return centre and half-width of the interval from sums of randomised answers, in the kernel's integers."""
-    z_squared = _squared_normal_quantile(level)
-    total_count = distribution.pairs + z_squared
-    # Mean answers of pairs at both ends of the range. `gain` is the change of the mean answer per unit of the kernel.
-    end_answers = [
-        float(distribution.offset + distribution.gain * value) for value in (distribution.minimum, distribution.maximum)
-    ]
-    mean = (sums.answers + z_squared / 2 * sum(end_answers)) / total_count
-    mean_square = (sums.squares + z_squared / 2 * (end_answers[0] ** 2 + end_answers[1] ** 2)) / total_count
-    variance = mean_square - mean**2
-    gain = float(distribution.gain)
-    zeta2 = min(_bound_zeta2(distribution, distribution.debias(mean)) * gain**2, variance)
-    bounds = _VarianceBounds(variance / total_count, _bound_zeta1(distribution, sums, variance, zeta2), zeta2)
-    return distribution.debias(mean), sqrt(z_squared * _bound_variance(distribution, bounds, population)) / gain
-
-
-def _squared_normal_quantile(level: float) -> float:
-    """Return z**2, where a standard normal variable is within z of 0 with probability `level`. It is also the number of
-    pseudo-observations."""
-    return float(ndtri((1 + level) / 2)) ** 2
-
-
-def _bound_zeta1(
-    distribution: PairDistribution, sums: _AnswerSums, variance: float, zeta2: float
-) -> tuple[float, float]:
-    """Return bounds on the variance of answers' conditional means given one person, from products of answers.
-
-    `variance` is that of one answer. Zeta 1 is the covariance of two pairs with one person in common, and at most half
-    of zeta 2.
-    """
-    if not distribution.one_shared:
-        return 0.0, zeta2 / 2
-    couple_count = distribution.one_shared / 2  # unordered couples of pairs with exactly one person in common
-    covariance = sums.products / couple_count - (sums.answers / distribution.pairs) ** 2
-    # Standard error of the mean product, as if the answers of different pairs were uncorrelated.
-    margin = TUNING.doubt_z * variance / sqrt(couple_count)
-    return min(max(covariance - margin, 0.0), zeta2 / 2), min(max(covariance + margin, 0.0), zeta2 / 2)
-
-
-def _interval_from_sum(distribution: PairSum, noisy_sum: int, level: float, population: bool) -> tuple[float, float]:
-    """Return centre and half-width of the interval from one sum with Laplace noise, in the kernel's integers."""
-    z_squared = _squared_normal_quantile(level)
-    total_count = distribution.pairs + z_squared
-    mean = (noisy_sum + z_squared / 2 * (distribution.minimum + distribution.maximum)) / total_count
-    zeta2 = _bound_zeta2(distribution, mean)
-    variance = _bound_variance(distribution, _VarianceBounds(zeta2 / total_count, (0.0, zeta2 / 2), zeta2), population)
-    return mean, _absolute_quantile(1 / float(distribution.rate) / total_count, sqrt(variance), level)
-
-
-def _bound_zeta2(distribution: PairDistribution, mean: float) -> float:
-    """Return the largest variance of values with this mean in the kernel's range (Bhatia and Davis 2000)."""
-    clipped_mean = min(max(mean, distribution.minimum), distribution.maximum)
-    return (clipped_mean - distribution.minimum) * (distribution.maximum - clipped_mean)
-
-
-def _bound_variance(distribution: PairDistribution, bounds: _VarianceBounds, population: bool) -> float:
-    """Return the largest variance of the mean within the bounds; without `population`, minus the sampling variance of
-    people.
-    """
-    largest = 0.0
-    for zeta1, zeta2 in bounds.list_corners():
-        shared = (
-            distribution.one_shared * zeta1 + (distribution.both_shared - distribution.pairs) * zeta2
-        ) / distribution.pairs**2
-        people_variance = 0.0 if population else all_pairs_variance(distribution.people, zeta1, zeta2)
-        largest = max(largest, bounds.independent_variance + shared - people_variance)
-    return largest
-
-
-def _absolute_quantile(scale: float, deviation: float, level: float) -> float:
-    """Return the quantile at `level` of the absolute sum of Laplace noise and a centred normal variable."""
-    # Laplace noise exceeds 40 scales with probability exp(-40), a normal variable 10 deviations with 1e-23: quantiles
-    # of all levels that differ from 1 as doubles lie below their sum.
-    upper_bound = 40 * scale + 10 * deviation
-    return float(
-        brentq(
-            lambda radius: 2 * _laplace_normal_cdf(radius, scale, deviation) - 1 - level,
-            0.0,
-            upper_bound,
-            xtol=1e-12 * upper_bound,
-        )
-    )
-
-
-def _laplace_normal_cdf(reach: float, scale: float, deviation: float) -> float:
-    """Return the probability that the sum of Laplace noise and a normal variable is below `reach`, which is not
-    negative.
-    """
-    if deviation < 1e-9 * scale:  # the normal part is negligible, and would be divided by below
-        return 1 - float(np.exp(-reach / scale)) / 2
-    z = reach / deviation
-    tilt = deviation / scale
-    # The normal distribution function plus half the difference of two products of an exponential and a normal tail: in
-    # logarithms, since an exponential may overflow where its tail underflows.
-    tails = [sign * reach / scale + tilt**2 / 2 + log_ndtr(-sign * z - tilt) for sign in (1, -1)]
-    return float(ndtr(z) + (np.exp(tails[0]) - np.exp(tails[1])) / 2)
-
-
 def pair_statistic(release: Release) -> UStatistic:
     """Return the estimated mean of a kernel over all pairs of people, from the pairs that answered.
 
@@ -280,8 +90,10 @@ def pair_statistic(release: Release) -> UStatistic:
     )
 
     def find_endpoints(level: float, population: bool) -> tuple[float, float]:
-        """Return the interval's endpoints at `level`, for these people or for the population. Raises `ValueError` if
-        people are dependent and the population was asked for.
+        """Return lower and upper endpoint of the interval for these people or for the population.
+
+        Raises:
+            ValueError: `population` is true, and the people are dependent.
         """
         require_independent(privacy, population)
         return find_pair_interval(pair_distribution, values, level, population=population)
@@ -376,3 +188,249 @@ def estimate_auc(statistic: UStatistic, people: int, positives: int) -> UStatist
     return replace(
         statistic, value=0.5 + scale * statistic.value, interval_function=find_endpoints, minimum=0.0, maximum=1.0
     )
+
+
+class _AnswerSums(NamedTuple):
+    """The integers that `PairAnswers` releases.
+
+    Attributes:
+        answers: Sum of the pairs' noisy answers.
+        squares: Sum of their squares.
+        products: Sum of the products of two answers, over unordered couples of pairs with one person in common.
+    """
+
+    answers: int
+    squares: int
+    products: int
+
+
+class _VarianceBounds(NamedTuple):
+    """Bounds on the variance components of a mean over pairs.
+
+    Attributes:
+        independent_variance: Variance of the mean if pairs shared no people: noise and the kernel's own variance.
+        zeta1: Lower and upper bound on the variance of the kernel's conditional mean given one person.
+        zeta2: Upper bound on the variance of the kernel.
+    """
+
+    independent_variance: float
+    zeta1: tuple[float, float]
+    zeta2: float
+
+    def list_corners(self) -> Iterator[tuple[float, float]]:
+        """Yield the values of zeta 1 and zeta 2 at the corners of the region that the bounds allow.
+
+        A variance is linear in both, and is therefore largest at a corner. Zeta 2 is at least twice zeta 1, because the
+        kernel's variance is the sum of zeta 1 for each of two people and of the variance of their interaction
+        (Hoeffding's decomposition).
+        """
+        for zeta1 in self.zeta1:
+            yield zeta1, 2 * zeta1
+            yield zeta1, max(self.zeta2, 2 * zeta1)
+
+
+def require_pair_distribution(distribution: OutputDistribution) -> PairDistribution:
+    """Return the distribution unchanged, after checking that it is of a release about pairs of people.
+
+    Raises:
+        TypeError: the release is about something else.
+    """
+    return distribution.require_type(PairDistribution)  # type: ignore[type-abstract]
+
+
+def estimate_pair_mean(distribution: PairDistribution, values: Sequence[int]) -> float:
+    """Return the unbiased estimate of the kernel's mean over all pairs of people, in units of the kernel.
+
+    Args:
+        distribution: Distribution of the released numbers, with the number of pairs that answered.
+        values: The released numbers. Only the first is used: the noisy sum of the pairs' values.
+
+    Returns:
+        The estimate, which noise may move out of the kernel's range; the middle of that range if no pair answered.
+    """
+    if not distribution.pairs:
+        return float(distribution.step * (distribution.minimum + distribution.maximum) / 2)
+    return float(distribution.step) * distribution.debias(values[0] / distribution.pairs)
+
+
+def find_pair_interval(
+    distribution: PairDistribution, values: Sequence[int], level: float, *, population: bool
+) -> tuple[float, float]:
+    """Return an interval for the kernel's mean over all pairs, with coverage of about `level`.
+
+    The interval accounts for noise and for the choice of pairs; with `population`, also for the sampling of people.
+    With z the normal quantile of the level, z**2 pseudo-observations are added, half of them at each end of the
+    kernel's range (Agresti and Coull 1998), so that the interval is not too short if nearly all pairs agree. Two pairs
+    with a person in common are correlated. Their covariance is estimated from released products of answers, plus and
+    minus `doubt_z` standard errors; if no products were released, the worst case is assumed.
+
+    Args:
+        distribution: Distribution of the released numbers.
+        values: The released numbers.
+        level: Confidence level, between 0 and 1.
+        population: True: for the mean of the population; False: for the mean over all pairs of these people.
+
+    Returns:
+        Lower and upper endpoint, in units of the kernel, clipped to its range; the whole range if no pair answered.
+    """
+    if not distribution.pairs:
+        return float(distribution.step * distribution.minimum), float(distribution.step * distribution.maximum)
+    if distribution.has_pair_answers:
+        sums = _AnswerSums(*values)
+        centre, radius = _interval_from_answers(distribution.require_type(PairAnswers), sums, level, population)
+    else:
+        centre, radius = _interval_from_sum(distribution.require_type(PairSum), values[0], level, population)
+    endpoints = (
+        min(max(endpoint, distribution.minimum), distribution.maximum)
+        for endpoint in (centre - radius, centre + radius)
+    )
+    low, high = (float(distribution.step) * endpoint for endpoint in endpoints)
+    return low, high
+
+
+def _interval_from_answers(
+    distribution: PairAnswers, sums: _AnswerSums, level: float, population: bool
+) -> tuple[float, float]:
+    """Return centre and half-width of the interval, from sums of answers with noise each (`release_answers`).
+
+    Args:
+        distribution: Distribution of the released numbers.
+        sums: The released sums.
+        level: Confidence level, between 0 and 1.
+        population: True: for the mean of the population; False: over these people.
+
+    Returns:
+        Centre and half-width, in the kernel's integers, before clipping.
+    """
+    z_squared = _squared_normal_quantile(level)
+    total_count = distribution.pairs + z_squared
+    # Mean answers of pairs at both ends of the range. `gain` is the change of the mean answer per unit of the kernel.
+    end_answers = [
+        float(distribution.offset + distribution.gain * value) for value in (distribution.minimum, distribution.maximum)
+    ]
+    mean = (sums.answers + z_squared / 2 * sum(end_answers)) / total_count
+    mean_square = (sums.squares + z_squared / 2 * (end_answers[0] ** 2 + end_answers[1] ** 2)) / total_count
+    variance = mean_square - mean**2
+    gain = float(distribution.gain)
+    zeta2 = min(_bound_zeta2(distribution, distribution.debias(mean)) * gain**2, variance)
+    bounds = _VarianceBounds(variance / total_count, _bound_zeta1(distribution, sums, variance, zeta2), zeta2)
+    return distribution.debias(mean), sqrt(z_squared * _bound_variance(distribution, bounds, population)) / gain
+
+
+def _squared_normal_quantile(level: float) -> float:
+    """Return z**2, where a standard normal variable is within z of 0 with probability `level`. It is also the number of
+    pseudo-observations."""
+    return float(ndtri((1 + level) / 2)) ** 2
+
+
+def _bound_zeta1(
+    distribution: PairDistribution, sums: _AnswerSums, variance: float, zeta2: float
+) -> tuple[float, float]:
+    """Return bounds on the variance of answers' conditional means given one person, from products of answers.
+
+    Zeta 1 is the covariance of two pairs with one person in common, and at most half of zeta 2.
+
+    Args:
+        distribution: Distribution of the released numbers, with the numbers of overlaps.
+        sums: The released sums.
+        variance: Estimated variance of one answer.
+        zeta2: Upper bound on the variance of the kernel, in squared units of an answer.
+
+    Returns:
+        Lower and upper bound, in squared units of an answer; 0 and zeta2 / 2 if no two pairs share exactly one person.
+    """
+    if not distribution.one_shared:
+        return 0.0, zeta2 / 2
+    couple_count = distribution.one_shared / 2  # unordered couples of pairs with exactly one person in common
+    covariance = sums.products / couple_count - (sums.answers / distribution.pairs) ** 2
+    # Standard error of the mean product, as if the answers of different pairs were uncorrelated.
+    margin = TUNING.doubt_z * variance / sqrt(couple_count)
+    return min(max(covariance - margin, 0.0), zeta2 / 2), min(max(covariance + margin, 0.0), zeta2 / 2)
+
+
+def _interval_from_sum(distribution: PairSum, noisy_sum: int, level: float, population: bool) -> tuple[float, float]:
+    """Return centre and half-width of the interval, from one sum with Laplace noise (`release_sum`).
+
+    Args:
+        distribution: Distribution of the released number.
+        noisy_sum: The released sum of the kernel over all pairs.
+        level: Confidence level, between 0 and 1.
+        population: True: for the mean of the population; False: over these people.
+
+    Returns:
+        Centre and half-width, in the kernel's integers, before clipping.
+    """
+    z_squared = _squared_normal_quantile(level)
+    total_count = distribution.pairs + z_squared
+    mean = (noisy_sum + z_squared / 2 * (distribution.minimum + distribution.maximum)) / total_count
+    zeta2 = _bound_zeta2(distribution, mean)
+    variance = _bound_variance(distribution, _VarianceBounds(zeta2 / total_count, (0.0, zeta2 / 2), zeta2), population)
+    return mean, _absolute_quantile(1 / float(distribution.rate) / total_count, sqrt(variance), level)
+
+
+def _bound_zeta2(distribution: PairDistribution, mean: float) -> float:
+    """Return the largest variance of values with this mean in the kernel's range (Bhatia and Davis 2000).
+
+    Args:
+        distribution: Distribution with the kernel's least and largest value.
+        mean: Mean of the values, in the kernel's integers; clipped to the range.
+    """
+    clipped_mean = min(max(mean, distribution.minimum), distribution.maximum)
+    return (clipped_mean - distribution.minimum) * (distribution.maximum - clipped_mean)
+
+
+def _bound_variance(distribution: PairDistribution, bounds: _VarianceBounds, population: bool) -> float:
+    """Return the largest variance of the mean over pairs, within bounds on its components; at least 0.
+
+    Args:
+        distribution: Distribution with the numbers of people, pairs and overlaps.
+        bounds: Bounds on the variance components.
+        population: False: the variance that the sampling of people causes is subtracted.
+    """
+    largest = 0.0
+    for zeta1, zeta2 in bounds.list_corners():
+        shared = (
+            distribution.one_shared * zeta1 + (distribution.both_shared - distribution.pairs) * zeta2
+        ) / distribution.pairs**2
+        people_variance = 0.0 if population else all_pairs_variance(distribution.people, zeta1, zeta2)
+        largest = max(largest, bounds.independent_variance + shared - people_variance)
+    return largest
+
+
+def _absolute_quantile(scale: float, deviation: float, level: float) -> float:
+    """Return the quantile at `level` of the absolute value of Laplace noise plus a centred normal variable.
+
+    Args:
+        scale: Scale of the Laplace noise.
+        deviation: Standard deviation of the normal variable.
+        level: Probability, between 0 and 1.
+    """
+    # Laplace noise exceeds 40 scales with probability exp(-40), a normal variable 10 deviations with 1e-23: quantiles
+    # of all levels that differ from 1 as doubles lie below their sum.
+    upper_bound = 40 * scale + 10 * deviation
+    return float(
+        brentq(
+            lambda radius: 2 * _laplace_normal_cdf(radius, scale, deviation) - 1 - level,
+            0.0,
+            upper_bound,
+            xtol=1e-12 * upper_bound,
+        )
+    )
+
+
+def _laplace_normal_cdf(reach: float, scale: float, deviation: float) -> float:
+    """Return the probability that Laplace noise plus a centred normal variable is below `reach`.
+
+    Args:
+        reach: Upper end, not negative.
+        scale: Scale of the Laplace noise.
+        deviation: Standard deviation of the normal variable.
+    """
+    if deviation < 1e-9 * scale:  # the normal part is negligible, and would be divided by below
+        return 1 - float(np.exp(-reach / scale)) / 2
+    z = reach / deviation
+    tilt = deviation / scale
+    # The normal distribution function plus half the difference of two products of an exponential and a normal tail: in
+    # logarithms, since an exponential may overflow where its tail underflows.
+    tails = [sign * reach / scale + tilt**2 / 2 + log_ndtr(-sign * z - tilt) for sign in (1, -1)]
+    return float(ndtr(z) + (np.exp(tails[0]) - np.exp(tails[1])) / 2)

@@ -390,7 +390,11 @@ class Relay:
 
     @property
     def agreement(self) -> Agreement:
-        """Agreement with the drawn pairs. Raises `ProtocolError` until the seed is revealed."""
+        """Agreement of the participants, with the drawn pairs.
+
+        Raises:
+            TaskStillOpen: the seed of the pairs has not been revealed.
+        """
         if self._agreement is None:
             seed = self.store.load_seed(self.task.hash)
             if seed is None:
@@ -405,8 +409,16 @@ class Relay:
         return 1024 + 32 * circuit.and_count + 64 * sum(circuit.inputs)
 
     def _parse_address(self, message: bytes) -> tuple[Meeting, Slot]:
-        """Return the meeting and the slot of an address of 24 bytes. Raises `ProtocolError` if it has another length,
-        the seed is not revealed, or no agreed meeting has the address.
+        """Return the meeting, and the place of the message in it, that an address of 24 bytes names.
+
+        Args:
+            message: Message that begins with its address: three numbers of 8 bytes, little-endian.
+
+        Returns:
+            The meeting, and the triple of meeting number, sender and step.
+
+        Raises:
+            ProtocolError: the address is too short, the seed is not revealed, or no agreed meeting has it.
         """
         if len(message) != ADDRESS_SIZE:
             raise ProtocolError(
@@ -447,7 +459,11 @@ class Relay:
         return answer if answer in response.answers else None
 
     def _load_bundle(self, person: int) -> KeyBundle:
-        """Return the verified key bundle of a person. Raises `ProtocolError` if the person has not entered."""
+        """Return the verified key bundle of a person.
+
+        Raises:
+            ProtocolError: the person has not entered.
+        """
         return KeyBundle.from_bytes(self.store.load_bundle(self.task.hash, person) or b"", self.terms_hash, person)
 
 

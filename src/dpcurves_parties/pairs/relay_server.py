@@ -1,9 +1,12 @@
-"""HTTP application and process of the relay server of people in pairs. Its log holds only faults.
+"""HTTP server that relays encrypted messages between people in pairs: routes and process.
 
-The protocol is in `relay`; here are its routes and its process:
+The devices of two people compute a function of both values. They need not be online together, because this server keeps
+their messages, which it cannot decrypt. The protocol is in `relay`. Here are:
 
-    create_app     paths of two servers, and ``people/...``; a relay for each task
-    RelayServer    settings, the database of all tasks, and the process
+    create_app     relays of tasks -> ASGI application, with the paths ``close``, ``answers`` and ``people/...``
+    RelayServer    settings -> the relays of all tasks on one database, and the process that serves them
+
+The log holds faults of the server only, never a request.
 """
 
 from __future__ import annotations
@@ -28,7 +31,15 @@ from .task import PairTask
 
 
 def create_app(relays: Mapping[str, Relay]) -> Starlette:
-    """Return the app of one server, with a relay for each task. Paths are those of two servers, and ``people/...``."""
+    """Return the ASGI application of a relay server.
+
+    Args:
+        relays: Relay of each task, by the task's hash.
+
+    Returns:
+        An application whose paths below ``/tasks/HASH`` are ``close`` (coordinator), ``answers`` (analyst) and
+        ``people/WHAT`` (one person).
+    """
     router = _RelayRouter(relays, LARGEST_QUESTION)
     return create_task_app(
         router.show_status,
@@ -40,7 +51,16 @@ class _RelayRouter(TaskRouter[Relay]):
     """Authorises requests and forwards them to the relay of their task."""
 
     async def serve_person(self, task: str, what: str, request: Request) -> Response:
-        """Serve a person's request: enter, send a message or fetch one."""
+        """Serve a person's request: enter the task, fetch a partner's keys, leave a message or fetch one.
+
+        Args:
+            task: Hash of the task.
+            what: Name of the request, a key of `PERSON_REQUESTS`.
+            request: The HTTP request, with the person's bearer token.
+
+        Raises:
+            ProtocolError: the task or the request is unknown, the token is no person's, or the body is too long.
+        """
         relay = self.find_service(task)
         person = authenticate_bearer(relay.task, request, Role.OWNER)
         if what not in PERSON_REQUESTS:
@@ -85,10 +105,14 @@ class RelayServer:
         return {task.hash: Relay(task, self.identity.hpke_key, store) for task in self.tasks}
 
     def serve(self, address: Address, ready: Callable[[], object]) -> None:
-        """Serve until stopped. `ready` is called once the server listens.
+        """Serve HTTPS requests until the process is stopped.
+
+        Args:
+            address: Host and port to listen on.
+            ready: Called without arguments once the server listens.
 
         Raises:
-            ValueError: as `create_relays`; or the address is not available.
+            ValueError: a task names another server, the database cannot be opened, or the address is not available.
         """
         relays = self.create_relays()
         context = make_server_context(self.identity.certificate_file, self.identity.private_key_file, ())

@@ -1,16 +1,19 @@
-"""Differentially private release of a sum over pairs of people: three sums of all noisy answers, or one noisy sum.
+"""Differentially private sums over pairs of people: release of noisy answers, or of one noisy sum.
 
-An answer is the value of a kernel, a function of two people's values. With the answers a_p of pairs p, each with its
-own noise (`release_answers`):
+The answer of a pair is the value of a kernel, a function of two people's values. There are two kinds of release:
 
-    sum of a_p          sum of a_p**2          sum of a_p * a_q over couples of pairs p, q with one person in common
+- `release_answers`: each pair adds its own noise. From the noisy answers a_p of pairs p three integers are released:
+  the sum of a_p, the sum of a_p**2, and the sum of a_p * a_q over couples of pairs p, q with one person in common. The
+  last two are used to estimate variances (`readings`).
+- `release_sum`: noise is added once, to the sum over all pairs. The circuit returns this sum modulo a power of two; the
+  released integer is the congruent one nearest the middle of all possible sums.
 
-The last two are used to estimate variances (`readings`). With noise on the sum of all pairs (`release_sum`), the
-circuit returns the sum minus its least value, plus noise, modulo a power of two; the released integer is the one in a
-window around the middle of all possible sums.
+`simulate_release` computes either from a table, without devices. Each function returns a `Release`: plan, integers and
+receipt of the charge.
 
-Formal guarantees: these sums are functions of answers that had noise before (or of the circuit's noisy output) and of
-the pairs, which are public. So there is no privacy loss beyond that of the answers, which `mechanisms` proves.
+Formal guarantees: the released sums are functions of numbers that already have noise, and of the pairs, which are
+public. A function of a noisy result that uses no records loses nothing more (post-processing), so the loss is that of
+the answers or of the circuit's sum, which `mechanisms` proves.
 
 >>> pairs = np.array([[0, 1], [1, 2], [3, 4]])  # the first two have person 1 in common
 >>> _sum_products(pairs, np.array([2, 3, 5]), people=5)
@@ -80,9 +83,9 @@ def release_answers(plan: Plan, pairs: IntArray, answers: IntArray, allotment: A
 
 
 def release_sum(plan: Plan, pairs: IntArray, noisy: int, allotment: Allotment, *, seeded: bool) -> Release:
-    """Release the noisy sum of a kernel over pairs.
+    """Release the noisy sum of a kernel over pairs, from the output of the circuit.
 
-    The circuit computes it minus its least value, modulo a power of two.
+    The circuit outputs the noisy sum minus the least possible sum, modulo a power of two.
 
     Args:
         plan: Plan of `dpcurves_parties.pairs.mechanisms.plan_sum`.
@@ -127,8 +130,10 @@ def release_values(plan: Plan, pairs: IntArray, values: Sequence[int], allotment
 
 
 def find_sum_noise(plan: Plan) -> FiniteLaplace:
-    """Return the noise distribution that a plan of `plan_sum` adds to the sum of all pairs. Raises `ValueError` if the
-    plan is not about pairs.
+    """Return the noise distribution that a plan of `plan_sum` adds to the sum over all pairs.
+
+    Raises:
+        ValueError: the plan is not about pairs.
     """
     return plan_sum_noise(_require_pair_query(plan), plan.loss, plan.distribution.require_type(PairSum).people)
 
@@ -186,7 +191,12 @@ def simulate_release(plan: Plan, people: SimulatedPeople, allotment: Allotment, 
 
 
 def _compute_column(table: Mapping[str, Any], name: str) -> Any:
-    """Return a column of a table, or the value of an expression of its columns; a missing value is 0."""
+    """Return a column of a table, or the value of an expression of its columns as integers; a missing value is 0.
+
+    Args:
+        table: Values of all people, by column.
+        name: Name of a column, or an expression such as ``age >= 65``.
+    """
     if name in table or not LOOKS_LIKE_AN_EXPRESSION.search(name):
         return np.asarray(table[name])
     values = evaluate_expression(parse_expression(name), table, ValueType.NUMBER)
@@ -196,15 +206,18 @@ def _compute_column(table: Mapping[str, Any], name: str) -> Any:
 def simulate_answers(
     response: Response, kernel: Kernel, people: tuple[Mapping[str, Any], ...], randomness: Randomness
 ) -> IntArray:
-    """Return randomised answers of pairs, by the circuit in the clear, from values of the first and the second person.
+    """Return the randomised answer of each pair, by evaluating the pairs' circuit without encryption.
+
+    Formal guarantees: each pair's answer loses what `plan_response` states, and each pair has its own random bits.
 
     Args:
         response: Randomised response to the kernel.
         kernel: Function of the values of two people.
-        people: Values of the first and of the second person of each pair, by column.
+        people: Values of the first and of the second person of each pair, by column, each of shape (pairs,).
         randomness: Source of the random bits.
 
-    Formal guarantees: each pair's answer loses what `plan_response` states, and each pair has its own random bits.
+    Returns:
+        The answers, (pairs,).
     """
     inputs = []
     for person in people:
@@ -219,7 +232,11 @@ def simulate_answers(
 
 
 def _require_pair_query(plan: Plan) -> PairQuery:
-    """Return the plan's question about pairs. Raises `ValueError` if it is another question."""
+    """Return the plan's question about pairs.
+
+    Raises:
+        ValueError: the plan is of another question.
+    """
     query = plan.query.as_kind(PairQuery)
     if query is None:
         raise InvalidArgument("plan", "must be a plan of a question about pairs; plan a dp.pairs question")
@@ -227,8 +244,15 @@ def _require_pair_query(plan: Plan) -> PairQuery:
 
 
 def _plan_for_pairs(plan: Plan, pairs: IntArray, distribution: PairDistribution) -> Plan:
-    """Return the plan whose distribution counts the pairs that answered, and their overlaps, which are public. Raises
-    `ValueError` if a pair is impossible or a person is in too many.
+    """Return the plan with the public number of pairs that answered, and with the numbers of their overlaps.
+
+    Args:
+        plan: Plan of all pairs.
+        pairs: Pairs that answered, as numbers of people from 0, (pairs, 2).
+        distribution: Distribution of the plan.
+
+    Raises:
+        ValueError: a pair is impossible, or a person is in too many.
     """
     if len(pairs) and not (
         pairs.min() >= 0 and pairs.max() < distribution.people and (pairs[:, 0] != pairs[:, 1]).all()
@@ -256,6 +280,11 @@ def _sum_products(pairs: IntArray, answers: IntArray, people: int) -> int:
 
     This is the sum over all couples of each person's pairs, minus twice the sum over couples of repeated pairs, which
     are counted once for each of their two people.
+
+    Args:
+        pairs: Numbers of people from 0, (pairs, 2).
+        answers: Answer of each pair, (pairs,).
+        people: Number of people.
     """
     by_person = _sum_group_products(pairs.ravel(), np.repeat(answers, 2), people)
     low, high = np.sort(pairs, axis=1).T
@@ -264,7 +293,15 @@ def _sum_products(pairs: IntArray, answers: IntArray, people: int) -> int:
 
 
 def _sum_group_products(groups: IntArray, answers: IntArray, group_count: int) -> int:
-    """Return the sum of products over all couples within a group, over all groups."""
+    """Return the sum of ``answers[i] * answers[j]`` over all i < j of the same group.
+
+    Per group this is half of the squared sum minus the sum of squares.
+
+    Args:
+        groups: Group of each answer, from 0 to ``group_count - 1``.
+        answers: The answers, of the same shape.
+        group_count: Number of groups.
+    """
     sums = np.zeros(group_count, dtype=np.int64)
     squares = np.zeros(group_count, dtype=np.int64)
     np.add.at(sums, groups, answers)

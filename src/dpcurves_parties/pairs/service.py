@@ -137,17 +137,25 @@ class PairStore:
         return StoredRun(RunState(row.state), row.run, row.share)
 
     def store_run(self, job: bytes, run: bytes, share: bytes) -> None:
-        """Store a share; replaces a share that was never confirmed. Raises `ProtocolError` if a run was confirmed.
+        """Store this server's share of the result of a two-party computation (run); a share that was never confirmed is
+        replaced.
 
         Args:
-            job: Name of the job, 32 bytes.
+            job: Name of what is computed (job), 32 bytes.
             run: Id of the run, 16 bytes, which both servers derive alike.
             share: This server's share of the result. SECRET.
+
+        Raises:
+            ProtocolError: a run of this job was confirmed, so that its result counts (status 409).
         """
         row = {"job": job, "state": RunState.STORED.value, "run": run, "share": share}
 
         def replace_run(connection: SqlConnection) -> None:
-            """Replace an unconfirmed run of the job by this one. Raises `ProtocolError` if a run was confirmed."""
+            """Replace an unconfirmed run of the job by this one.
+
+            Raises:
+                ProtocolError: a run of the job was confirmed (status 409).
+            """
             acquire_lock(connection, f"run {job.hex()}")
             connection.execute(
                 delete(PAIR_RUNS).where(PAIR_RUNS.c.job == job, PAIR_RUNS.c.state < RunState.CONFIRMED.value)
@@ -218,7 +226,17 @@ class PairQuestions:
         return self.task.hash
 
     def parse_thresholds(self, value: object) -> tuple[int, ...]:
-        """Return an empty tuple if `value`, from the question's JSON, is an empty list. Raises `ProtocolError` else."""
+        """Return the thresholds of a question about pairs: always none.
+
+        Args:
+            value: The thresholds in the question's JSON, which must be an empty list.
+
+        Returns:
+            ().
+
+        Raises:
+            ProtocolError: the list is not empty.
+        """
         if value != []:
             raise ProtocolError("thresholds", "must be empty: a task of pairs has one answer, without thresholds")
         return ()
@@ -456,20 +474,38 @@ class PairService(SharedTaskService[PairTask]):
             self._release = self._run_session(*session_and_charge, connection)
 
     def _run_session(self, session: PairSession, allotment: Allotment, connection: Endpoint) -> Release:
-        """Run the paid computation, or open its stored result. If the session is cut off, nothing was released."""
+        """Run the paid computation, or open its stored result. If the session is cut off, nothing was released.
+
+        Args:
+            session: This server's side of the computation.
+            allotment: Loss that was charged.
+            connection: Connection to the other server.
+        """
         bits = run_protocol(session.run_protocol(self.shelf, Randomness.from_system()), connection)
         return session.pairs.build_release(bits, allotment)
 
     def _prepare_session(self, status: TaskStatus) -> tuple[PairSession, Allotment]:
-        """Charge the ledger, before the computation starts; return this server's session for the closed report set."""
+        """Charge the ledger, before the computation starts; return this server's session for the closed report set.
+
+        Args:
+            status: Status of the task, with the closed report set.
+
+        Returns:
+            The session, and the allotment that was charged for it.
+        """
         pairs = self._find_pairs(status)
         shares = self._load_shares(status)
         session = PairSession(pairs, status, self.party, self.task.encoding.decode_columns(shares))
         return session, self._charge_ledger(status)
 
     def _find_pairs(self, status: TaskStatus) -> TaskPairs:
-        """Return the task's pairs of the closed report set. Raises `ProtocolError` without a seed, or with too few
-        people.
+        """Return which people of the closed report set form pairs.
+
+        Args:
+            status: Status of the task, with the number of reports.
+
+        Raises:
+            ProtocolError: this server does not have the seed yet (status 409), or there are too few people for a pair.
         """
         seed = self.shelf.load_seed(self.task.hash)
         if seed is None:

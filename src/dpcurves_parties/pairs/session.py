@@ -56,11 +56,17 @@ class Endpoint(Protocol):
     """Interface of an endpoint of a two-party connection, over any transport."""
 
     def send(self, message: bytes) -> None:
-        """Send one message to the other party. Raises `ProtocolError` if the connection is lost or times out."""
+        """Send one message to the other party.
+
+        Raises:
+            ProtocolError: the connection is lost or times out.
+        """
 
     def receive(self) -> bytes:
-        """Wait for the other party's next message and return it. Raises `ProtocolError` if the connection is lost or
-        times out.
+        """Wait for the other party's next message and return it.
+
+        Raises:
+            ProtocolError: the connection is lost or times out.
         """
 
 
@@ -130,6 +136,13 @@ class Connection:
     def _send_all(self, remaining: memoryview, timeout: float | None) -> None:
         """Send the bytes in `remaining`, and move arriving bytes to the buffer meanwhile: if both ends only sent, both
         would block on full buffers (deadlock).
+
+        Args:
+            remaining: Bytes to send.
+            timeout: Seconds of waiting without progress; None: without limit.
+
+        Raises:
+            TimeoutError: nothing could be sent or received for `timeout` seconds.
         """
         while remaining:
             try:
@@ -174,8 +187,13 @@ class Connection:
         self.tls_socket.close()
 
     def _receive_exactly(self, size: int) -> bytes:
-        """Return the next `size` bytes, from the buffer first. Raises `ProtocolError` if the connection is lost or
-        times out.
+        """Return the next bytes of the connection, from the buffer first.
+
+        Args:
+            size: Number of bytes.
+
+        Raises:
+            ProtocolError: the connection is lost, or times out.
         """
         buffer = bytearray(size)
         filled = min(size, len(self._buffer))
@@ -264,12 +282,15 @@ class RunStore(Protocol):
         """Return the stored run of a job; without one: state NOTHING, an id of zeros, and an empty share."""
 
     def store_run(self, job: bytes, run: bytes, share: bytes) -> None:
-        """Store a share; replaces a share that was never confirmed. Raises `ProtocolError` if a run was confirmed.
+        """Store a share; replaces a share that was never confirmed.
 
         Args:
             job: Name of the job, 32 bytes.
             run: Id of the run, 16 bytes.
             share: This server's share of the result. SECRET.
+
+        Raises:
+            ProtocolError: a run of the job was confirmed.
         """
 
     def confirm_run(self, job: bytes, run: bytes) -> None:
@@ -348,7 +369,8 @@ class FileRunStore:
 def settle_run(
     job: bytes, session: Callable[[], Talk[list[Bits]]], store: RunStore, randomness: Randomness
 ) -> Talk[list[Bits]]:
-    """Run a job unless both servers have shares of one run already, and return the opened output bits.
+    """Run a two-party computation (job) unless both servers have shares of one run already, and return the opened
+    output bits.
 
     Both servers send the state of their stored run. If both have shares of the same run, these are opened. Otherwise,
     if neither has a confirmation, both run the session, store their shares, tell each other, store that confirmation,
@@ -400,7 +422,11 @@ def settle_run(
 
 
 def _parse_run_state(message: bytes) -> StoredRun:
-    """Parse the other server's message about its stored run, which has a nonce in place of a share."""
+    """Parse the other server's message about its stored run, which has a nonce instead of a share.
+
+    Raises:
+        ProtocolError: the message has another size, or an unknown state.
+    """
     if len(message) != 1 + 2 * RUN_SIZE or message[0] not in set(RunState):
         raise ProtocolError(
             "settlement", "must hold a state, a run id and a nonce; use the same version of dpcurves at both servers"
@@ -415,8 +441,17 @@ def _share_to_bytes(share: list[Bits]) -> bytes:
 
 
 def _open_shares(own: bytes, other: bytes) -> list[Bits]:
-    """Return the output bits, one array per wire, from both servers' encoded shares. Raises `ProtocolError` if their
-    shapes differ.
+    """Return the output bits from both servers' encoded XOR shares.
+
+    Args:
+        own: Share of this server.
+        other: Share of the other server.
+
+    Returns:
+        One array of bits per wire.
+
+    Raises:
+        ProtocolError: the shapes differ.
     """
     if len(own) != len(other) or own[:16] != other[:16]:
         raise ProtocolError(
@@ -558,6 +593,9 @@ class PairSession:
     def _prepare_inputs(self, randomness: Randomness) -> list[NDArray[np.uint64] | None]:
         """SECRET: return this server's inputs to the job, one array per input; None where the other server alone
         supplies it.
+
+        Args:
+            randomness: Source of random bits for the noise.
         """
         task, pairs = self.pairs.task, self.pairs.pairs
         shares = dict(zip(task.kernel.columns, self.shares, strict=True))

@@ -1,14 +1,17 @@
-"""Statistics over pairs of people (U-statistics): plans, simulation and the named kernels.
+"""Differentially private means over pairs of people (U-statistics): planning, simulation and the named kernels.
 
-    plan        noise distribution and expected error of a mean over pairs, from public facts
-    best        the most accurate of several plans
-    simulate    runs a plan's circuit and noise for all pairs in one process, on values that are not secret
+A kernel is a function of two people's values, such as their absolute difference; its mean over all pairs is a
+U-statistic, such as the Gini mean difference.
+
+    plan        kernel, number of people, privacy loss -> noise distribution and expected error
+    best        several plans -> the most accurate one
+    simulate    kernel, table, plan -> a noisy estimate, with all values in one process
     kernels     `GINI`, `KENDALL`, `COLLISION`, `AUC`, or a `Kernel` of any function of two people
 
-The error of a plan is the standard deviation for the population: noise, choice of pairs and sampling of people. With
-more pairs per person, these divide the person's loss among them (`pairs_per_person`).
+The error of a plan is the standard deviation of the estimate for the population: noise, choice of pairs and sampling of
+people. The pairs of one person divide the person's privacy loss among them (`pairs_per_person`).
 
-Formal guarantees: plans are functions of public facts and cost no budget; losses are proved in `mechanisms`.
+Formal guarantees: a plan depends on public facts alone, so planning costs no budget; losses are proved in `mechanisms`.
 
 References: Hoeffding 1948; Bell, Bellet, Gascon and Kulkarni 2019.
 """
@@ -105,11 +108,17 @@ def best(plans: Iterable[Plan]) -> Plan:
 
 
 def describe_response(kernel: Kernel, pair_plan: Plan) -> tuple[str, int]:
-    """Return how each pair randomises its answer: the name of the randomised response, and its number of AND gates.
+    """Return how each pair randomises its answer, under a plan with noise on each pair.
 
     Args:
         kernel: Kernel of the plan.
         pair_plan: A plan with `NoisePlacement.EACH`.
+
+    Returns:
+        The name of the randomised response, and the number of AND gates of the circuit that computes kernel and noise.
+
+    Raises:
+        ValueError: the plan is for another kernel.
     """
     response = mechanisms.plan_response(_require_kernel_query(kernel, pair_plan), pair_plan.loss)
     return response.name, mechanisms.build_noisy_circuit(kernel, response).and_count
@@ -127,7 +136,8 @@ def simulate(
 
     Args:
         kernel: Kernel of the plan.
-        table: Integers of all people, by column; the columns of a condition may hold numbers, texts or dates.
+        table: Integers of all people, by column, each of shape (people,); the columns of a condition may hold numbers,
+            texts or dates.
         pair_plan: The plan.
         randomness: Source of random bits; None: the operating system.
         seed: Seed that pairs are drawn from; None: a random seed.
@@ -136,18 +146,26 @@ def simulate(
         The estimate, as a release of the real protocol would give it.
 
     Raises:
-        ValueError: the table and the plan have different numbers of people, or a number has too many bits.
+        ValueError: the table and the plan have different numbers of people, a number has too many bits, the plan is for
+            another kernel, or the seed is not the one of the plan.
     """
     query = _require_kernel_query(kernel, pair_plan)
     allotment = QuestionBudget.from_external_charge("simulation", pair_plan.loss).pay(query, Fraction(1))
-    # 32: bytes of the seed that pairs are drawn from
     source = randomness or Randomness.from_system()
-    pair_seed = token_bytes(32) if seed is None else seed
+    pair_seed = token_bytes(32) if seed is None else seed  # 32: bytes of the seed that pairs are drawn from
     return pair_statistic(simulate_release(pair_plan, SimulatedPeople(kernel, table, pair_seed), allotment, source))
 
 
 def _require_kernel_query(kernel: Kernel, pair_plan: Plan) -> PairQuery:
-    """Return the plan's question about pairs. Raises `ValueError` if the plan is of another question or kernel."""
+    """Return the plan's question about pairs, after checking that it is about this kernel.
+
+    Args:
+        kernel: The expected kernel.
+        pair_plan: The plan.
+
+    Raises:
+        ValueError: the plan is for another kernel, or not about pairs.
+    """
     query = pair_plan.query.as_kind(PairQuery)
     if query is None or query.kernel != kernel.form:
         raise InvalidArgument("pair_plan", "must be a plan for this kernel; plan the pairs with the same kernel")

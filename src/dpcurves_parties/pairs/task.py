@@ -64,14 +64,17 @@ class PairEncoding(ShareEncoding):
         return -(-sum(self.widths) // 8)
 
     def share_records(self, rows: IntArray, randomness: Randomness) -> list[tuple[bytes, bytes]]:
-        """SECRET: return the shares of each person for server 0 and for server 1.
+        """SECRET: split each person's values into two XOR shares, and return the shares for server 0 and for server 1.
 
         Formal guarantees: the first share is uniform, and the second is its XOR with the values' declared bits, so each
         share alone is uniform, whatever the values are. Values are coerced as by `coerce_unsigned`.
 
         Args:
             rows: Integers, (people, columns).
-            randomness: Source of the masks.
+            randomness: Source of the first shares.
+
+        Returns:
+            One pair of bytes per person.
         """
         values = self._pack_values(
             [coerce_unsigned_array(rows[:, column], width) for column, width in enumerate(self.widths)]
@@ -81,7 +84,15 @@ class PairEncoding(ShareEncoding):
         return [(first.tobytes(), second.tobytes()) for first, second in zip(masks, masks ^ values, strict=True)]
 
     def require_shares(self, party: int, shares: Sequence[bytes]) -> None:
-        """Refuse invalid shares. Raises `ValueError` if a share has a wrong size, or bits beyond the declared bits."""
+        """Check that shares have the size and the unused bits that the task declares.
+
+        Args:
+            party: Without effect: both servers' shares have the same form.
+            shares: Shares of one server, one per person.
+
+        Raises:
+            ValueError: a share has another size, or bits beyond the declared bits.
+        """
         if bool((self._decode_shares(shares) & ~self._used_bits).any()):
             raise InvalidArgument(
                 "shares",
@@ -118,7 +129,11 @@ class PairEncoding(ShareEncoding):
         return np.packbits(np.concatenate(bits, axis=1).astype(np.bool_), axis=1, bitorder="little")
 
     def _decode_shares(self, shares: Sequence[bytes]) -> Octets:
-        """SECRET: return shares as bytes ``(people, size)``. Raises `ValueError` if one has another size."""
+        """SECRET: return shares as an array of bytes, ``(people, size)``.
+
+        Raises:
+            ValueError: a share has another size.
+        """
         if any(len(share) != self.size for share in shares):
             raise InvalidArgument(
                 "shares", f"each share must have {self.size} bytes; send it again, made with this task document"
@@ -283,8 +298,15 @@ class PairTask(SharedTask):
 
     @classmethod
     def from_fields(cls, stored: Mapping[str, Any], tokens: Mapping[Role, Sequence[str]]) -> Self:
-        """Parse the task from the fields of its document. Raises `ProtocolError` if this version computes the kernel by
-        another circuit, `KeyError` or `ValueError` if fields are missing or invalid.
+        """Return the task that the fields of its document describe.
+
+        Args:
+            stored: Fields by name.
+            tokens: Hashes of the participants' tokens by role.
+
+        Raises:
+            ProtocolError: this version computes the kernel by another circuit.
+            KeyError, ValueError: fields are missing or invalid.
         """
         kernel, pairing = stored["kernel"], stored["pairing"]
         columns = tuple((column, bits) for column, bits in kernel["columns"])
@@ -353,6 +375,11 @@ def read_values(task: PairTask, table: Any, delimiter: str = ",") -> IntArray:
     condition, 1 or 0, if the task has one.
 
     Values are clipped to the declared bits; missing values are 0, and so is all of a person who fails the condition.
+
+    Args:
+        task: The pair task, with columns and condition.
+        table: Table of the people: a file, a data frame or columns by name.
+        delimiter: Field separator of a CSV file.
 
     Raises:
         ValueError: a column is missing or of the wrong type; or there are no people, or more than the task takes.

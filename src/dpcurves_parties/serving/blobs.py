@@ -1,7 +1,10 @@
-"""SECRET. Storage of byte strings in a folder or an object store (fsspec): written atomically, verified by hash.
+"""SECRET. Atomic storage of byte strings in a folder or object store (S3 and others, by fsspec), verified by SHA-256.
 
-A file is written under another name and then renamed; an object store publishes an object when it is complete. So
-readers see all of a blob or none of it. `Blob.read_bytes` returns None if the bytes do not match the hash.
+    BlobStore.write     name, bytes -> `Blob`: where the bytes are, and their hash
+    Blob.read_bytes     the bytes, or None if they are missing or do not match the hash
+
+A file is written under another name and then renamed; an object store publishes an object when it is complete. So a
+reader sees all of a byte string or nothing. The bytes may hold shares of records, so only their owner can read a file.
 """
 
 from __future__ import annotations
@@ -18,29 +21,6 @@ from dpcurves.drafts import hold_draft
 from .messages import ProtocolError
 
 EXTRA = "an object store needs an extra: pip install 'dpcurves[scale]'"
-
-
-class Blob(NamedTuple):
-    """A stored byte string: where it is, and its hash.
-
-    Attributes:
-        location: Path of a file, or a URL for fsspec.
-        hash: SHA-256 of its bytes, in hexadecimal digits.
-    """
-
-    location: str
-    hash: str
-
-    def read_bytes(self) -> bytes | None:
-        """SECRET: return the bytes of the blob; None if they are missing or do not match the hash."""
-        try:
-            if _is_url(self.location):
-                content = _run_on_fsspec_file(self.location, lambda file: bytes(file.read()), "rb")
-            else:
-                content = Path(self.location).read_bytes()
-        except OSError:
-            return None
-        return content if sha256(content).hexdigest() == self.hash else None
 
 
 @dataclass(frozen=True)
@@ -94,13 +74,44 @@ class BlobStore:
         return Blob(path, sha256(content).hexdigest())
 
 
+class Blob(NamedTuple):
+    """A stored byte string: where it is, and its hash.
+
+    Attributes:
+        location: Path of a file, or a URL for fsspec.
+        hash: SHA-256 of its bytes, in hexadecimal digits.
+    """
+
+    location: str
+    hash: str
+
+    def read_bytes(self) -> bytes | None:
+        """SECRET: return the stored bytes; None if they are missing, cannot be read, or do not match the hash."""
+        try:
+            if _is_url(self.location):
+                content = _run_on_fsspec_file(self.location, lambda file: bytes(file.read()), "rb")
+            else:
+                content = Path(self.location).read_bytes()
+        except OSError:
+            return None
+        return content if sha256(content).hexdigest() == self.hash else None
+
+
 def _is_url(location: str) -> bool:
     """Return True if the location is a URL for fsspec, not a path of this machine."""
     return "://" in location
 
 
 def _write_file(path: Path, content: bytes) -> None:
-    """Write a file atomically, readable by its owner only, and create missing folders. Raises `OSError`."""
+    """Write a file atomically, readable by its owner only, and create missing folders.
+
+    Args:
+        path: Path of the file, which is replaced if it exists.
+        content: Its bytes.
+
+    Raises:
+        OSError: the file cannot be written.
+    """
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     with hold_draft(path, 0o600) as draft:  # the next writer removes the draft of a killed one
         draft.write_bytes(content)
@@ -108,7 +119,11 @@ def _write_file(path: Path, content: bytes) -> None:
 
 
 def _import_fsspec() -> Any:
-    """Return the module fsspec. Raises `ValueError` with the command that installs it."""
+    """Return the module fsspec.
+
+    Raises:
+        MissingPackage: fsspec is not installed; the message has the command that installs it.
+    """
     try:
         import fsspec
     except ImportError:
@@ -117,10 +132,18 @@ def _import_fsspec() -> Any:
 
 
 def _run_on_fsspec_file(url: str, work: Callable[[Any], Any], mode: str) -> Any:
-    """Open a URL by fsspec, and return the result of `work` on the open file.
+    """Open a URL by fsspec, and return the result of a function of the open file.
 
-    An object store publishes a written object only when it is complete. Raises `MissingPackage` if fsspec lacks a
-    package for the URL.
+    An object store publishes a written object only when the file is closed without an error.
+
+    Args:
+        url: URL of the object, such as ``s3://bucket/folder/name``.
+        work: Function of the open file.
+        mode: ``rb`` or ``wb``.
+
+    Raises:
+        MissingPackage: fsspec, or a package that it needs for the URL, is not installed.
+        OSError: the object cannot be opened.
     """
     try:
         with _import_fsspec().open(url, mode) as file:

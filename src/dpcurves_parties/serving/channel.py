@@ -1,11 +1,12 @@
-"""An HTTPS client for one server, which is authenticated by a certificate.
+"""HTTPS client for one server, with a pinned certificate (TLS 1.3) and a persistent connection.
 
-    Channel                a persistent connection; a lost request is sent again on a new one
+    Channel                `get` and `post`: path, body and bearer token -> body of the response
     make_pinned_context    trusts the one certificate that stands in the task document
     make_ca_context        trusts the certificates in a file, or the authorities of this machine
 
-Requests are idempotent, so each may be sent twice. The module uses sockets of the standard library: client libraries
-wrap errors, so that an expired certificate, a wrong certificate and an unreachable server are hard to tell apart.
+A lost request is sent again on a new connection, so requests must be idempotent. Errors are one line each; they tell
+apart an expired certificate, a wrong certificate and an unreachable server. Client libraries wrap these errors, so the
+module uses sockets of the standard library.
 """
 
 from __future__ import annotations
@@ -91,7 +92,7 @@ class Channel:
             content_type: Media type of the body; empty for none.
 
         Raises:
-            ProtocolError: as `get`.
+            ProtocolError: the server is unreachable, cannot prove its identity, or refuses; then with its own message.
         """
         return self._request("POST", path, body, token, **({"Content-Type": content_type} if content_type else {}))
 
@@ -110,7 +111,15 @@ class Channel:
     def _request(self, method: str, path: str, body: bytes, token: str, **more: str) -> bytes:
         """Send a request and return the body of the response.
 
-        Raises `ProtocolError` if the token is not printable ASCII, the server is unreachable, or its status is not 2xx.
+        Args:
+            method: ``GET`` or ``POST``.
+            path: Path on the server.
+            body: Body of the request.
+            token: Bearer token; empty for none.
+            **more: Further header fields.
+
+        Raises:
+            ProtocolError: the token is not printable ASCII, the server is unreachable, or its status is not 2xx.
         """
         if not (target := path + token).isascii() or not target.isprintable() or " " in path:
             raise ProtocolError("token", "must be printable ASCII; use the ticket as you received it")
@@ -123,10 +132,18 @@ class Channel:
         return message
 
     def _send_with_retry(self, method: str, path: str, body: bytes, headers: Mapping[str, str]) -> tuple[int, bytes]:
-        """Return the status and the body of the response.
+        """Return the status and the body of the response; a request that fails on an old connection is sent again.
 
-        A persistent connection may have been closed meanwhile. So a request that fails on one is sent again on a new
-        one.
+        A persistent connection may have been closed by the server meanwhile, which only a request shows.
+
+        Args:
+            method: ``GET`` or ``POST``.
+            path: Path on the server.
+            body: Body of the request.
+            headers: Further header fields.
+
+        Raises:
+            ProtocolError: the request failed on a new connection, or timed out.
         """
         while True:
             was_kept = self._connection is not None
@@ -135,14 +152,21 @@ class Channel:
             except (OSError, HTTPException) as error:
                 self.close()
                 if not was_kept or isinstance(error, TimeoutError):
-                    raise self._classify_failure(
-                        error
-                    ) from None  # a persistent connection may have been closed: try once more
+                    raise self._classify_failure(error) from None
+                # A persistent connection may have been closed: try once more.
 
     def _exchange_once(self, method: str, path: str, body: bytes, headers: Mapping[str, str]) -> tuple[int, bytes]:
-        """Send one request, and return the status and the body. Opens a connection if none is open.
+        """Send one request, and return the status and the body of the response. Opens a connection if none is open.
 
-        Raises `OSError` or `HTTPException`.
+        Args:
+            method: ``GET`` or ``POST``.
+            path: Path on the server.
+            body: Body of the request.
+            headers: Further header fields.
+
+        Raises:
+            OSError: the connection failed or timed out.
+            HTTPException: the response is not valid HTTP, or too long.
         """
         address = urlsplit(self.url)
         if self._connection is None:
@@ -170,7 +194,15 @@ class Channel:
         return answer.status, body_bytes
 
     def _connect(self, host: str, port: int) -> ssl.SSLSocket:
-        """Open a TLS connection that verifies the server. Raises `OSError`."""
+        """Open a TLS connection that verifies the server.
+
+        Args:
+            host: Host name or address.
+            port: TCP port.
+
+        Raises:
+            OSError: the server is unreachable, or its certificate is not trusted.
+        """
         raw = socket.create_connection((host, port), self.timeout)
         try:
             raw.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
@@ -204,7 +236,9 @@ class Channel:
 def _read_body(answer: HTTPResponse) -> bytes:
     """Return the whole body of a response.
 
-    Raises `OSError` if the connection ended early, `HTTPException` if the length is missing or above `LARGEST_MESSAGE`.
+    Raises:
+        OSError: the connection ended early.
+        HTTPException: the length is missing or above `LARGEST_MESSAGE`.
     """
     if answer.chunked:
         chunks = list[bytes]()
@@ -225,7 +259,15 @@ class ClosedOnReset(ssl.SSLSocket):
     """A TLS socket that closes itself if the peer is lost before the handshake, because CPython leaves it open."""
 
     def recv(self, buflen: int = 1024, flags: int = 0) -> bytes:
-        """Receive at most `buflen` bytes; close the socket if the peer is lost before the handshake."""
+        """Receive bytes; close the socket if the peer is lost before the handshake.
+
+        Args:
+            buflen: Largest number of bytes.
+            flags: Flags of `socket.recv`.
+
+        Raises:
+            ConnectionError: the peer is lost.
+        """
         try:
             return super().recv(buflen, flags)
         except ConnectionError:

@@ -1,9 +1,10 @@
-"""Database transactions of a server: results of a write are on disk before they are returned.
+"""Database transactions of a server (SQLite or PostgreSQL): a write is on disk before its result is returned.
 
-    Transactions.read_snapshot    runs a function on one consistent snapshot
-    Transactions.write            runs a function in a durable transaction
-    read_transaction              decorates a method: it runs on one snapshot
-    write_transaction             decorates a method: it runs in one durable transaction
+    ServerDatabase       URL and tables -> transactions: `read_snapshot` runs a function on one consistent snapshot,
+                         `write` runs one in a durable transaction
+    read_transaction     decorates a method: it runs on one snapshot
+    write_transaction    decorates a method: it runs in one durable transaction
+    text_columns, ...    columns of the tables (SQLAlchemy)
 
 A failure of the database becomes a `ServerFault`: clients learn that the server failed, and the log says why.
 """
@@ -22,39 +23,13 @@ from dpcurves.ledger.sqlite import parse_storage_url
 
 from .messages import ProtocolError, ServerFault
 
-
-def text_key_columns(*names: str) -> list[Column[str]]:
-    """Return new text columns of these names that make up a table's primary key."""
-    return [Column(name, Text, primary_key=True) for name in names]
-
-
-def integer_key_columns(*names: str) -> list[Column[int]]:
-    """Return new 64-bit integer columns of these names that make up a table's primary key, without autoincrement."""
-    return [Column(name, BigInteger, primary_key=True, autoincrement=False) for name in names]
-
-
-def text_columns(*names: str) -> list[Column[str]]:
-    """Return new text columns of these names, declared as NOT NULL."""
-    return [Column(name, Text, nullable=False) for name in names]
-
-
-def bytes_columns(*names: str) -> list[Column[bytes]]:
-    """Return new byte columns of these names, declared as NOT NULL."""
-    return [Column(name, LargeBinary, nullable=False) for name in names]
-
-
-def integer_column(name: str) -> Column[int]:
-    """Return a new 64-bit integer column, which must not be NULL."""
-    return Column(name, BigInteger, nullable=False)
-
-
 Result = TypeVar("Result")
-Work = Callable[[Connection], Result]
+Work = Callable[[Connection], Result]  # what runs in a transaction
 Given = ParamSpec("Given")
 
 
 class Transactions:
-    """Runs transactions on the tables of a server.
+    """Runs functions in transactions on the tables of a server.
 
     Args:
         database: Engines of the database.
@@ -98,7 +73,8 @@ class Transactions:
             work: Function of a connection.
 
         Raises:
-            ServerFault: the database fails. It tells clients that the server failed, and the operator why.
+            ProtocolError: `work` raised it.
+            ServerFault: the database fails. Clients learn only that the server failed; the operator learns why.
         """
         try:
             return transact(work)
@@ -128,7 +104,14 @@ class ServerDatabase(Transactions):
         super().__init__(storage.open_database(), tables, who)
 
     def write_on_open_connection(self, work: Work[Result]) -> Result:
-        """Run `work` as `write` does, on a connection that stays open until `close_connections`."""
+        """Run `work` in a durable transaction, on a connection that stays open until `close_connections`.
+
+        Args:
+            work: Function of a connection. An exception rolls everything back.
+
+        Raises:
+            ProtocolError: `work` raised it, or the database fails.
+        """
         return self.run_transaction(self._kept.run_write, work)
 
     def close_connections(self) -> None:
@@ -140,10 +123,13 @@ class ServerDatabase(Transactions):
 def read_transaction(
     method: Callable[Concatenate[Any, Connection, Given], Result],
 ) -> Callable[Concatenate[Any, Given], Result]:
-    """Decorate a method of an object with a `_database`, so that it runs on one snapshot.
+    """Decorate a method of an object with a `_database`, so that it runs on one consistent snapshot.
 
     Args:
-        method: The method; its first argument is the connection, which callers leave out.
+        method: The method, whose first argument after `self` is a connection.
+
+    Returns:
+        The method without this argument, which the decorator provides.
     """
 
     @wraps(method)
@@ -161,7 +147,10 @@ def write_transaction(
     """Decorate a method of an object with a `_database`, so that it runs in one durable transaction.
 
     Args:
-        method: The method; its first argument is the connection, which callers leave out.
+        method: The method, whose first argument after `self` is a connection.
+
+    Returns:
+        The method without this argument, which the decorator provides.
     """
 
     @wraps(method)
@@ -171,3 +160,28 @@ def write_transaction(
         return result
 
     return run_in_transaction
+
+
+def text_key_columns(*names: str) -> list[Column[str]]:
+    """Return new text columns of these names that make up a table's primary key."""
+    return [Column(name, Text, primary_key=True) for name in names]
+
+
+def integer_key_columns(*names: str) -> list[Column[int]]:
+    """Return new 64-bit integer columns of these names that make up a table's primary key, without autoincrement."""
+    return [Column(name, BigInteger, primary_key=True, autoincrement=False) for name in names]
+
+
+def text_columns(*names: str) -> list[Column[str]]:
+    """Return new text columns of these names, declared as NOT NULL."""
+    return [Column(name, Text, nullable=False) for name in names]
+
+
+def bytes_columns(*names: str) -> list[Column[bytes]]:
+    """Return new byte columns of these names, declared as NOT NULL."""
+    return [Column(name, LargeBinary, nullable=False) for name in names]
+
+
+def integer_column(name: str) -> Column[int]:
+    """Return a new 64-bit integer column, which must not be NULL."""
+    return Column(name, BigInteger, nullable=False)

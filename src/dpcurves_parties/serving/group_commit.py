@@ -1,10 +1,17 @@
-"""Group commit: writes that wait at the same time share one transaction.
+"""Group commit: database writes that wait at the same time share one transaction (batched or coalesced commit).
 
-A transaction waits for the disk once, however many items it writes, so a busy server writes many items in the time of
-one. Also called batched or coalesced commit (Helland, Sammer, Lyon, Carr, Garrett and Reuter 1987).
+`GroupCommit.submit` takes an item and returns a future, which ends when the item is on disk or was refused. A
+transaction waits for the disk once, however many items it writes, so a busy server writes many items in the time of
+one.
 
     items     a b c | d e f g | h ...        one transaction and one wait for the disk for each group
               first   arrived while the first was written
+
+Reference: Helland, Sammer, Lyon, Carr, Garrett and Reuter 1987.
+
+>>> commit = GroupCommit(lambda items: [item.upper() for item in items], weight=len, max_weight=100)
+>>> [future.result() for future in commit.submit_all(["a", "b"])]
+['A', 'B']
 """
 
 from __future__ import annotations
@@ -56,13 +63,22 @@ class GroupCommit(Generic[Item, Result]):
         self._thread = ThreadPoolExecutor(1, "group commit")
 
     def submit(self, item: Item) -> Future[Result]:
-        """Queue an item for the next group; the returned future ends when the item is on disk, or with the error that
-        refused it.
+        """Queue an item for the next group.
+
+        Returns:
+            A future that ends when the item is on disk, or with the error that refused it.
         """
         return self.submit_all([item])[0]
 
     def submit_all(self, items: Iterable[Item]) -> list[Future[Result]]:
-        """Queue several items for the next groups; return a future for each, as `submit` does."""
+        """Queue several items for the next groups.
+
+        Args:
+            items: Items in the order in which they shall be written.
+
+        Returns:
+            A future for each, which ends when the item is on disk, or with the error that refused it.
+        """
         entries = [(item, Future[Result]()) for item in items]
         with self._changed:
             self._waiting.extend(entries)
@@ -74,8 +90,9 @@ class GroupCommit(Generic[Item, Result]):
         return [future for _, future in entries]
 
     def _write_groups(self) -> None:
-        """Write groups of waiting items until none arrives for 0.05 seconds; then call `on_idle`. Runs in the
-        writer thread.
+        """Write groups of waiting items until none arrives for 0.05 seconds; then call `on_idle`.
+
+        The method runs in the writer thread, and ends the future of each item.
         """
         while group := self._take_group():
             outcomes = self._write_group([item for item, _ in group])
@@ -87,8 +104,9 @@ class GroupCommit(Generic[Item, Result]):
         self._on_idle()
 
     def _take_group(self) -> list[tuple[Item, Future[Result]]]:
-        """Return the next group of waiting items with their futures, of at most `max_weight` unless a single item is
-        heavier; empty if none arrives.
+        """Return the next group of waiting items with their futures; empty if none arrives for 0.05 seconds.
+
+        The weight of a group is at most `max_weight`, unless a single item is heavier.
         """
         group = list[tuple[Item, Future[Result]]]()
         weight = 0
@@ -107,8 +125,13 @@ class GroupCommit(Generic[Item, Result]):
         return group
 
     def _write_group(self, items: Sequence[Item]) -> Sequence[Result | BaseException]:
-        """Return the result or error of each item: of one transaction for all or, if that fails, of one transaction for
-        each.
+        """Write items in one transaction or, if that fails, in one transaction for each.
+
+        Args:
+            items: Items of a group.
+
+        Returns:
+            The result or error of each item, in order.
         """
         try:
             outcomes = self._write(items)

@@ -1,6 +1,12 @@
-"""SECRET. The identity of a server: its keys, its self-signed certificate, and their files.
+"""SECRET. Keys and TLS certificate of a server: their files, creation and rotation.
 
-    sealing.key           X25519 key to which shares and letters are sealed
+    Identity           the keys in a folder: `create`, `load`, `rotate`
+    Server             the public part, which task documents name
+    CertificatePair    a self-signed certificate for HTTPS, and its private key
+
+Files of a folder:
+
+    sealing.key           X25519 key to which shares and letters are encrypted (HPKE)
     tls.key, tls.pem      key and self-signed certificate of the HTTPS server
     server.json           the public part, for task documents
     before-...            rotated keys, for the tasks that name them
@@ -45,61 +51,24 @@ class FileAlreadyExists(ProtocolError):
         super().__init__("file", f"{str(path)!r} exists and is not overwritten; name a new file, or move this one")
 
 
-def write_public(path: Path, text: str) -> None:
-    """Write a new, public file atomically.
-
-    Raises:
-        ValueError: the file exists, or the folder is not writable.
-    """
-    _write_new(path, text, 0o644)
-
-
-def require_new(path: Path) -> None:
-    """Refuse a path at which a file exists. Raises `FileAlreadyExists`, a `ValueError`."""
-    if path.exists():
-        raise FileAlreadyExists(path)
-
-
-def write_secret(path: Path, text: str) -> None:
-    """Write a new file that only its owner can read.
-
-    Raises:
-        ValueError: the file exists, or the folder is not writable.
-    """
-    _write_new(path, text, 0o600)
-
-
-def _write_new(path: Path, text: str, mode: int) -> None:
-    """Write a new file with these permissions, atomically. Raises `ProtocolError` if it cannot be written,
-    `FileAlreadyExists` if it exists.
-    """
-    try:
-        is_first = publish_file(path, lambda draft: _write_draft(draft, text, mode))
-    except OSError as error:
-        raise ProtocolError(
-            "file", f"{str(path)!r} cannot be written ({error.strerror}); name a file in a folder that you may write to"
-        ) from None
-    if not is_first:
-        raise FileAlreadyExists(path)
-
-
-def _write_draft(draft: Path, text: str, mode: int) -> None:
-    """Write the text to a draft file and set its permissions, before it is published under its name."""
-    draft.write_text(text, encoding="utf-8")
-    draft.chmod(mode)
-
-
 @dataclass(frozen=True, slots=True, repr=False)
 class CertificatePair:
-    """SECRET. A self-signed certificate and its key, both in PEM. It has no repr."""
+    """SECRET. A self-signed certificate and its key. It has no repr.
+
+    Attributes:
+        certificate: The certificate, in PEM.
+        key: Its private key, in PEM.
+    """
 
     certificate: str
     key: str
 
     @classmethod
     def generate(cls, host: str) -> CertificatePair:
-        """Generate a P-256 key and a self-signed certificate for a host name or an IP address, valid from an hour ago
-        for `CERTIFICATE_DAYS`.
+        """Generate a P-256 key and a self-signed certificate, valid from an hour ago for `CERTIFICATE_DAYS`.
+
+        Args:
+            host: Host name or IP address of the server.
         """
         proof = generate_private_key(SECP256R1())
         key_format = serialization.PrivateFormat.PKCS8
@@ -119,6 +88,10 @@ class CertificatePair:
     def write(self, certificate: Path, key: Path) -> None:
         """Write certificate and key to new files; only their owner can read the key.
 
+        Args:
+            certificate: Path of the certificate.
+            key: Path of the key.
+
         Raises:
             ValueError: a file exists, or a folder is not writable.
         """
@@ -127,9 +100,17 @@ class CertificatePair:
 
     @classmethod
     def write_if_missing(cls, host: str, certificate: Path, key: Path) -> bool:
-        """Write a new certificate for a host if neither file exists; return whether it was written here.
+        """Write a new certificate for a host if neither file exists.
 
         If another process writes a certificate at the same time, wait for that certificate and keep it.
+
+        Args:
+            host: Host name or IP address of the server.
+            certificate: Path of the certificate.
+            key: Path of the key.
+
+        Returns:
+            True if the certificate was written by this call.
 
         Raises:
             ValueError: a folder is not writable.
@@ -147,8 +128,14 @@ class CertificatePair:
 
 
 def require_valid_certificate(certificate: str, remedy: str) -> None:
-    """Refuse to serve with an expired certificate, in PEM. Raises `ProtocolError` with its last day and
-    the `remedy`.
+    """Refuse to serve with an expired certificate.
+
+    Args:
+        certificate: The certificate, in PEM.
+        remedy: What the operator should do, for the message.
+
+    Raises:
+        ProtocolError: the certificate has expired; the message names its last day and the remedy.
     """
     end = x509.load_pem_x509_certificate(certificate.encode()).not_valid_after_utc
     if end <= datetime.now(UTC):
@@ -156,7 +143,11 @@ def require_valid_certificate(certificate: str, remedy: str) -> None:
 
 
 def parse_host(url: str) -> str:
-    """Return the host of ``https://host:port``. Raises `ValueError`: the URL has another form."""
+    """Return the host of a URL ``https://host:port``.
+
+    Raises:
+        ValueError: the URL has another form.
+    """
     address = urlsplit(url)
     try:
         usable = (
@@ -177,6 +168,7 @@ def _make_alternative_name(host: str) -> x509.GeneralName:
         return x509.DNSName(host)
 
 
+# Names of files in the folder of an identity.
 PUBLIC = "server.json"
 SEALING = "sealing.key"
 PROOF = "tls.key"
@@ -188,8 +180,10 @@ FILES = (SEALING, PROOF, CERTIFICATE, PUBLIC)
 
 
 def _finish_rotation(folder: Path) -> None:
-    """Move new keys that are complete to their place in the folder; nothing to do without any. This also completes an
-    interrupted rotation.
+    """Move new keys that are complete to their place in the folder, also after an interrupted rotation.
+
+    Args:
+        folder: Folder of the identity; it is left unchanged if it has no new keys.
     """
     next_folder = folder / NEXT
     if next_folder.exists():
@@ -231,8 +225,14 @@ class Identity:
 
     @classmethod
     def create(cls, folder: Path, url: str) -> Identity:
-        """Create an identity in a folder without one. Raises `ValueError`: the URL is invalid, or the folder is not
-        writable.
+        """Create an identity with new keys.
+
+        Args:
+            folder: Folder without an identity; it is created if it is missing.
+            url: URL of the server, ``https://host:port``.
+
+        Raises:
+            ValueError: the URL is invalid, the folder has keys already, or it is not writable.
         """
         certificate_pair = CertificatePair.generate(parse_host(url))
         sealing = X25519PrivateKey.generate()
@@ -250,7 +250,11 @@ class Identity:
 
     @classmethod
     def load(cls, folder: Path) -> Identity:
-        """Load the identity in a folder. Raises `ValueError`: it cannot be read. The error contains no secret."""
+        """Load the identity in a folder, after completing an interrupted rotation.
+
+        Raises:
+            ValueError: the keys cannot be read, or do not belong together. The error contains no secret.
+        """
         try:
             _finish_rotation(folder)
             secret = bytes.fromhex((folder / SEALING).read_text().strip())
@@ -268,10 +272,16 @@ class Identity:
         return identity
 
     def rotate(self, url: str | None = None) -> Identity:
-        """Replace these keys by new ones; the old ones remain in a folder inside for the tasks that name them.
+        """Replace these keys by new ones; the old ones remain in a folder inside, for the tasks that name them.
 
         The HPKE key is new, and with it everything derived from it: the noise key, and the key with which both servers
-        check reports. With a `url`, certificate and TLS key are new, too, for a separate server there.
+        check reports.
+
+        Args:
+            url: URL of a separate server, for which certificate and TLS key are new, too; None: these stay.
+
+        Returns:
+            The identity with the new keys.
 
         Raises:
             ValueError: the URL is invalid, or equals the old keys' URL, or files cannot be written.
@@ -331,7 +341,14 @@ class Identity:
 
 
 def read_server(path: Path) -> Server:
-    """Read the published identity of a server. Raises `ValueError`: the file cannot be read, or has other content."""
+    """Read the published identity of a server.
+
+    Args:
+        path: A file ``server.json``.
+
+    Raises:
+        ValueError: the file cannot be read, or has other content.
+    """
     try:
         return STORED.decode_fields(Server, json.loads(path.read_text(encoding="utf-8")))
     except (OSError, ValueError, KeyError, TypeError):
@@ -340,3 +357,73 @@ def read_server(path: Path) -> Server:
             f"{str(path)!r} does not describe a server; name the server.json of a folder that "
             "dpcurves task identity made",
         ) from None
+
+
+def write_public(path: Path, text: str) -> None:
+    """Write a new, public file atomically.
+
+    Args:
+        path: Path of the file.
+        text: Its content.
+
+    Raises:
+        ValueError: the file exists, or the folder is not writable.
+    """
+    _write_new(path, text, 0o644)
+
+
+def require_new(path: Path) -> None:
+    """Refuse a path at which a file exists.
+
+    Raises:
+        FileAlreadyExists: the file exists. It is a `ValueError`.
+    """
+    if path.exists():
+        raise FileAlreadyExists(path)
+
+
+def write_secret(path: Path, text: str) -> None:
+    """Write a new file that only its owner can read, atomically.
+
+    Args:
+        path: Path of the file.
+        text: Its content.
+
+    Raises:
+        ValueError: the file exists, or the folder is not writable.
+    """
+    _write_new(path, text, 0o600)
+
+
+def _write_new(path: Path, text: str, mode: int) -> None:
+    """Write a new file with these permissions, atomically.
+
+    Args:
+        path: Path of the file.
+        text: Its content.
+        mode: Permission bits, such as 0o600.
+
+    Raises:
+        FileAlreadyExists: the file exists.
+        ProtocolError: the file cannot be written.
+    """
+    try:
+        is_first = publish_file(path, lambda draft: _write_draft(draft, text, mode))
+    except OSError as error:
+        raise ProtocolError(
+            "file", f"{str(path)!r} cannot be written ({error.strerror}); name a file in a folder that you may write to"
+        ) from None
+    if not is_first:
+        raise FileAlreadyExists(path)
+
+
+def _write_draft(draft: Path, text: str, mode: int) -> None:
+    """Write the text to a draft file and set its permissions, before it is published under its name.
+
+    Args:
+        draft: Path of the draft.
+        text: The content.
+        mode: Permission bits, such as 0o600.
+    """
+    draft.write_text(text, encoding="utf-8")
+    draft.chmod(mode)

@@ -1,11 +1,12 @@
-"""JSON messages between the machines of a protocol, and the errors that abort it.
+"""Parsing of untrusted JSON messages between machines of a protocol, and the errors that abort it.
 
-    parse_object     the JSON object that a message consists of
+    parse_object     bytes -> the JSON object that a message consists of
     parse_fields     the same, with fields of the expected types
+    parse_refusal    bytes -> the line of another machine's error
+    ProtocolError    a message is invalid, or a protocol cannot go on; it is one line and has an HTTP status
     ServerFault      a fault of this server: clients get the error, the log also gets its location
 
-Anyone may have written a message. So parsers refuse invalid ones with a `ProtocolError` of one line, and never show the
-content.
+Anyone may have written a message. So parsers refuse invalid ones, and their errors never show the content.
 
 >>> parse_object(b'{"answer": 3}', "server 0")
 {'answer': 3}
@@ -20,8 +21,59 @@ from typing import Any
 
 from dpcurves.arguments import InvalidArgument, ProtocolError
 
-# The error that aborts a protocol before it reveals anything.
 __all__ = ["ProtocolError", "ServerFault"]
+
+
+def parse_object(message: bytes, who: str) -> Mapping[str, Any]:
+    """Return the JSON object that a message consists of.
+
+    Args:
+        message: The message.
+        who: Name of its sender, for errors.
+
+    Raises:
+        ProtocolError: the message is invalid.
+    """
+    try:
+        stored = json.loads(message)
+    except (ValueError, RecursionError):
+        stored = None
+    if not isinstance(stored, dict):
+        raise ProtocolError(
+            who, "the message is cut off, or no JSON object; use the same version of dpcurves on all machines"
+        )
+    return stored
+
+
+def parse_fields(message: bytes, who: str, **facts: type) -> Mapping[str, Any]:
+    """Return the JSON object in a message, if its fields have these types.
+
+    Args:
+        message: The message.
+        who: Name of its sender, for errors.
+        facts: Expected type of each field. Further fields are allowed.
+
+    Raises:
+        ProtocolError: the message is invalid.
+    """
+    stored = parse_object(message, who)
+    if any(type(stored.get(name)) is not fact_type for name, fact_type in facts.items()):
+        raise ProtocolError(who, f"the answer {UNLIKE}", 502)
+    return stored
+
+
+def parse_refusal(message: bytes, default: str) -> str:
+    """Return the text of the field ``error`` in another machine's refusal.
+
+    Args:
+        message: The refusal.
+        default: Text to return if the message has no such field.
+    """
+    try:
+        error_line = json.loads(message)["error"]
+    except (ValueError, LookupError, TypeError, RecursionError):
+        error_line = None
+    return error_line if isinstance(error_line, str) else default
 
 
 class ServerFault(ProtocolError):
@@ -49,60 +101,8 @@ class ServerFault(ProtocolError):
         return cls("store", f"{who}: {cause}" if who else cause, error.rule)
 
 
-# Messages with one JSON object: parsed defensively, because anyone may have written them.
+# End of the rule of a `ProtocolError` about a message of another form.
 UNLIKE = "does not have the agreed form; use the same version of dpcurves on all machines"
-
-
-def parse_fields(message: bytes, who: str, **facts: type) -> Mapping[str, Any]:
-    """Return the JSON object in a message, if its fields have these types.
-
-    Args:
-        message: The message.
-        who: Name of its sender, for errors.
-        facts: Expected type of each field. Further fields are allowed.
-
-    Raises:
-        ProtocolError: the message is invalid.
-    """
-    stored = parse_object(message, who)
-    if any(type(stored.get(name)) is not fact_type for name, fact_type in facts.items()):
-        raise ProtocolError(who, f"the answer {UNLIKE}", 502)
-    return stored
-
-
-def parse_object(message: bytes, who: str) -> Mapping[str, Any]:
-    """Return the JSON object that a message consists of.
-
-    Args:
-        message: The message.
-        who: Name of its sender, for errors.
-
-    Raises:
-        ProtocolError: the message is invalid.
-    """
-    try:
-        stored = json.loads(message)
-    except (ValueError, RecursionError):
-        stored = None
-    if not isinstance(stored, dict):
-        raise ProtocolError(
-            who, "the message is cut off, or no JSON object; use the same version of dpcurves on all machines"
-        )
-    return stored
-
-
-def parse_refusal(message: bytes, default: str) -> str:
-    """Return the text of the field ``error`` in another machine's refusal.
-
-    Args:
-        message: The refusal.
-        default: Text to return if the message has no such field.
-    """
-    try:
-        error_line = json.loads(message)["error"]
-    except (ValueError, LookupError, TypeError, RecursionError):
-        error_line = None
-    return error_line if isinstance(error_line, str) else default
 
 
 def disable_core_dumps() -> None:

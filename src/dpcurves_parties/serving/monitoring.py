@@ -1,4 +1,8 @@
-"""Monitoring of a server: health, readiness, metrics in the Prometheus format, and one-line logs.
+"""Monitoring of a server: health and readiness checks, metrics in the Prometheus format, and one-line logs.
+
+    ServerMetrics    counts requests of an ASGI application, and serves ``/health``, ``/ready`` and ``/metrics``
+    Monitoring       settings: address of these paths, and format of the log
+    Log              log lines on standard error, as plain text or JSON
 
 Formal guarantees: counts and logs of a request depend only on its method, its route (the pattern, such as
 ``/tasks/{task}/reports``, never the actual path) and the status of its response; log entries of faults also contain the
@@ -29,7 +33,7 @@ from .messages import ProtocolError
 
 LIVENESS_SECONDS = 2.0
 """Seconds within which the event loop of a healthy server must respond."""
-PLAIN, JSON = "plain", "json"
+PLAIN, JSON = "plain", "json"  # formats of the log
 
 
 @dataclass
@@ -55,12 +59,21 @@ class Log:
         )
 
     def log_request(self, **facts: object) -> None:
-        """Write one line of JSON with a request's facts; nothing in the plain format."""
+        """Write one line of JSON about a request; nothing in the plain format.
+
+        Args:
+            **facts: Fields of the line, such as method, route and status.
+        """
         if self.line_format == JSON:
             self._print(self._format_entry("info", **facts))
 
     def _format_entry(self, level: str, **facts: object) -> str:
-        """Return one log entry as a line of JSON, with the time in UTC to a millisecond."""
+        """Return one log entry as a line of JSON, with the time in UTC to a millisecond.
+
+        Args:
+            level: ``error`` or ``info``.
+            **facts: Further fields.
+        """
         return json.dumps({"time": datetime.now(UTC).isoformat(timespec="milliseconds"), "level": level, **facts})
 
     def _print(self, line: str) -> None:
@@ -94,10 +107,11 @@ class Monitoring:
     log_format: str = PLAIN
 
 
-UNWATCHED = Monitoring()
+UNWATCHED = Monitoring()  # no metrics are served, and the log is plain
 
 
 METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
+"""Methods that are counted by name; all others are counted together, so that clients cannot add metrics."""
 
 
 class ServerMetrics:
@@ -121,10 +135,20 @@ class ServerMetrics:
             states.labels(state).set_function(partial(_count_connections, connections, state))
 
     def wrap_app(self, app: Any) -> Any:
-        """Return the app in a wrapper that counts and logs its requests."""
+        """Return an ASGI application that serves as another one does, and counts and logs its requests.
+
+        Args:
+            app: The application.
+        """
 
         async def count_requests(scope: MutableMapping[str, Any], receive: Any, send: Any) -> None:
-            """Serve a request, and count the status of its response."""
+            """Serve a request, and count the status of its response.
+
+            Args:
+                scope: The request (ASGI).
+                receive: Receives messages of its body.
+                send: Sends messages of the response.
+            """
 
             async def send_counted(message: Mapping[str, Any]) -> None:
                 """Send a message of the response; count the request when the response starts."""
@@ -137,7 +161,12 @@ class ServerMetrics:
         return count_requests
 
     def _count_response(self, scope: Mapping[str, Any], status: int) -> None:
-        """Count and log one response by method, route pattern and status."""
+        """Count and log one response by method, route pattern and status.
+
+        Args:
+            scope: The request (ASGI).
+            status: HTTP status of the response.
+        """
         method = scope["method"] if scope["method"] in METHODS else "other"
         route = str(getattr(scope.get("route"), "path", "none"))
         self._requests.labels(method, route, str(status)).inc()
@@ -145,7 +174,11 @@ class ServerMetrics:
 
     @contextmanager
     def serve_metrics(self, monitoring: Monitoring, loop: asyncio.AbstractEventLoop) -> Iterator[None]:
-        """Serve ``/health``, ``/ready`` and ``/metrics`` from a thread while the server runs.
+        """Serve ``/health``, ``/ready`` and ``/metrics`` from a thread while the server runs (context manager).
+
+        Args:
+            monitoring: Settings; without a host nothing is served.
+            loop: Event loop of the server, whose response is its health.
 
         Raises:
             ProtocolError: the address cannot be used.
@@ -171,8 +204,14 @@ class ServerMetrics:
             server.server_close()
 
     def _respond(self, environ: Mapping[str, Any], start: Callable[..., object]) -> list[bytes]:
-        """Answer one request for health, readiness or metrics (WSGI): status 503 if a check fails, 404
-        for another path.
+        """Answer one request for health, readiness or metrics (WSGI).
+
+        Args:
+            environ: The request.
+            start: Starts the response: status 503 if a check fails, 404 for another path.
+
+        Returns:
+            The body.
         """
         path = environ.get("PATH_INFO", "")
         if path == "/metrics":
@@ -192,13 +231,22 @@ class ServerMetrics:
         return [b"yes\n"]
 
     def _check_event_loop(self) -> None:
-        """Raise `TimeoutError` if the server's event loop does not respond within `LIVENESS_SECONDS` seconds."""
+        """Check that the server's event loop responds.
+
+        Raises:
+            TimeoutError: it did not respond within `LIVENESS_SECONDS` seconds.
+        """
         if self._loop is not None:
             asyncio.run_coroutine_threadsafe(asyncio.sleep(0), self._loop).result(LIVENESS_SECONDS)
 
 
 def _count_connections(connections: Callable[[], Mapping[str, int]], state: str) -> float:
-    """Return the number of connections in a state, when the metrics are read."""
+    """Return the number of connections in a state, when the metrics are read.
+
+    Args:
+        connections: Returns the number of connections by state.
+        state: The state.
+    """
     return connections()[state]
 
 

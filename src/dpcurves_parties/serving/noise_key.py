@@ -1,13 +1,14 @@
-"""SECRET. Noise derived from a secret key and the name of a count, so that no noise needs to be stored.
+"""SECRET. Reproducible noise: derived from a secret key and the name of a count, so that no noise needs to be stored.
 
     noise of a count = sample(distribution; random bits = stream of key and name)
 
-The name has all fields of the noise distribution, and the block of counts. The stream is ChaCha20 under the HMAC-SHA256
-of the name (`Randomness.from_key`). A server that crashes after a release derives the same noise again, so no count is
-ever shown with two noises. Another distribution or loss has another name; another set of reports has another key.
+`NoiseKey.derive_path_noise` and `NoiseKey.derive_sum_noise` take a distribution, and return integers. The name has all
+fields of the noise distribution, and the block of counts. The stream is ChaCha20 under the HMAC-SHA256 of the name
+(`Randomness.from_key`). A server that crashes after a release derives the same noise again, so no count is ever shown
+with two noises. Another distribution or loss has another name; another set of reports has another key.
 
-Formal guarantees: without the secret, noises of different names are indistinguishable from independent draws; equal
-names give equal noise. See `NoiseKey`.
+Formal guarantees: without the secret, noises of different names are indistinguishable from independent draws, because
+HMAC-SHA256 and ChaCha20 are pseudo-random functions; equal names give equal noise. See `NoiseKey`.
 
 >>> from fractions import Fraction
 >>> from dpcurves.distributions import Family, IntervalSums, Noise, Tier
@@ -53,8 +54,9 @@ class NoiseKey:
         self._drawn: dict[str, int] = {}
 
     def derive_path_noise(self, distribution: PathSums, thresholds: Sequence[int]) -> list[int]:
-        """SECRET: return one party's noise of each count below a threshold: the sum of the noises of the blocks on its
-        path.
+        """SECRET: return one party's noise of the counts below some thresholds (binary tree).
+
+        The noise of a count is the sum of the noises of the blocks of cells on its path in the tree.
 
         Args:
             distribution: Distribution of the noise of the tree.
@@ -75,10 +77,13 @@ class NoiseKey:
         return noises
 
     def derive_sum_noise(self, distribution: NoisySums) -> list[int]:
-        """SECRET: return one party's noise of each value of a release, in its order.
+        """SECRET: return one party's noise of all values of a release.
 
         Args:
             distribution: Distribution of the noise of the values.
+
+        Returns:
+            One integer for each value, in the order of the release.
         """
         stream = Randomness.from_key(self._secret, f"noise sums {_encode_distribution(distribution)}")
         return [
@@ -88,7 +93,13 @@ class NoiseKey:
         ]
 
     def _derive_block_noise(self, distribution: PathSums, facts: str, block: Block) -> int:
-        """SECRET: return one party's noise of one block, from the cache or derived from the key."""
+        """SECRET: return one party's noise of one block of cells, from the cache or derived from the key.
+
+        Args:
+            distribution: Distribution of the noise of the tree.
+            facts: Its fields as text, which is part of the name.
+            block: The block.
+        """
         name = f"noise path {facts} {block[0]} {block[1]}"
         noise = self._drawn.get(name)
         if noise is None:  # another thread may clear the cache at any time

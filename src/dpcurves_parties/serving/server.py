@@ -85,7 +85,11 @@ class PeerConnection:
         Thread(target=work, args=(self,), daemon=True).start()
 
     def send(self, message: bytes) -> None:
-        """Send one message. Raises `ProtocolError`: the other server is gone."""
+        """Send one message.
+
+        Raises:
+            ProtocolError: the other server is gone.
+        """
         self._wait_for(self._send_message(message))
 
     def receive(self) -> bytes:
@@ -108,7 +112,12 @@ class PeerConnection:
         await self.writer.drain()
 
     async def _receive_message(self) -> bytes:
-        """Read the next message by its length prefix. Raises `ProtocolError` if it is larger than allowed."""
+        """Return the next message, which follows its length in `LENGTH_SIZE` bytes, little-endian.
+
+        Raises:
+            ProtocolError: the announced length exceeds `LARGEST_MESSAGE`.
+            IncompleteReadError: the connection ended before.
+        """
         size = int.from_bytes(await self.reader.readexactly(LENGTH_SIZE), "little")
         if size > LARGEST_MESSAGE:
             raise ProtocolError(
@@ -122,7 +131,11 @@ class PeerConnection:
     def _wait_for(self, coming: Coroutine[Any, Any, Result]) -> Result:
         """Run a coroutine on the event loop from this thread, and return its result.
 
-        Raises `ProtocolError` after the timeout, or if the connection was lost.
+        Args:
+            coming: The coroutine.
+
+        Raises:
+            ProtocolError: `PEER_SECONDS` passed (status 504), or the connection was lost (502).
         """
         future = asyncio.run_coroutine_threadsafe(coming, self.loop)
         try:
@@ -325,7 +338,12 @@ class HttpConnection(HttpToolsProtocol):
         self._coming = self.loop.create_task(self._accept_tls(connection, context))
 
     async def _accept_tls(self, connection: socket.socket, context: ssl.SSLContext) -> None:
-        """Run the TLS handshake on the event loop; a client that fails leaves admission control."""
+        """Run the TLS handshake on the event loop; a client that fails leaves admission control.
+
+        Args:
+            connection: Accepted socket, not yet encrypted.
+            context: TLS settings of the server.
+        """
         try:
             connection.setsockopt(
                 socket.IPPROTO_TCP, socket.TCP_NODELAY, 1
@@ -355,7 +373,12 @@ class HttpConnection(HttpToolsProtocol):
             self._admission.remove(self)
 
     def _wrap_app(self, app: Any, certificate: bytes | None) -> Any:
-        """Return the app with the client certificate in its scope; for a request that is not admitted, a refusal."""
+        """Return the app with the client certificate in its scope; for a request that is not admitted, a refusal.
+
+        Args:
+            app: ASGI app.
+            certificate: Certificate of the client, in bytes; None: it showed none.
+        """
 
         async def respond_if_admitted(scope: Mapping[str, Any], receive: Any, send: Any) -> None:
             """Pass the request to the app, or answer with status 503 if it was not admitted."""
@@ -366,6 +389,10 @@ class HttpConnection(HttpToolsProtocol):
     def _start_peer_session(self, transport: Any, certificate: bytes | None) -> None:
         """Hand a connection that the peer server opened for a session to its handler; abort it if sessions or its
         certificate are missing.
+
+        Args:
+            transport: Transport of the connection.
+            certificate: Certificate of the client, in bytes; None: it showed none.
         """
         self._admission.remove(self)
         if self._talks is None or certificate is None:
@@ -375,7 +402,11 @@ class HttpConnection(HttpToolsProtocol):
         PeerConnection.from_transport(transport, self.loop).run_in_thread(lambda line: talks(line, certificate))
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Stop counting the lost connection in admission control."""
+        """Stop counting the lost connection in admission control.
+
+        Args:
+            exc: Error that ended the connection; None: it was closed.
+        """
         super().connection_lost(exc)
         self._admission.remove(self)
 
@@ -448,8 +479,10 @@ class Listener:
 
 
 def open_listening_sockets(host: str, port: int) -> list[socket.socket]:
-    """Return non-blocking listening sockets, one for each address of a host, which the caller closes. Raises `OSError`:
-    an address cannot be used.
+    """Return non-blocking listening sockets, one for each address of a host; the caller closes them.
+
+    Raises:
+        OSError: an address cannot be used.
     """
     addresses = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
     # 2048: connections that the system queues before they are accepted, at most
@@ -508,7 +541,15 @@ class Address:
 
     @classmethod
     def parse(cls, text: str, argument: str = "listen") -> Address:
-        """Parse ``host:port``. Raises `ValueError`: the text has another form."""
+        """Return the host and port of a text such as ``127.0.0.1:8701``.
+
+        Args:
+            text: ``host:port``, as typed.
+            argument: Name of the option, for the message.
+
+        Raises:
+            ValueError: the text has another form.
+        """
         try:
             address = urlsplit(f"//{text}")
             if address.hostname and address.port and not address.path:
@@ -538,7 +579,13 @@ class ServerSettings:
 
 
 def serve(app: Any, settings: ServerSettings, ready: Callable[[], object], handle_session: Talks | None = None) -> None:
-    """Serve an app until the process is stopped. `ready` is called once it listens, `handle_session` for each session.
+    """Serve an app over HTTPS until the process is stopped.
+
+    Args:
+        app: ASGI app.
+        settings: Address, certificate, limits and monitoring.
+        ready: Called once, when the server listens.
+        handle_session: Called for each two-party session that the peer server opens; None: there are none.
 
     Raises:
         ValueError: an address cannot be used.
@@ -583,7 +630,11 @@ class _AnnouncingServer(uvicorn.Server):
         self._talks = talks
 
     async def startup(self, sockets: Any = None) -> None:
-        """Open the listening sockets, and call `ready`. Raises `ProtocolError` if the address cannot be used."""
+        """Open the listening sockets, and call `ready`.
+
+        Raises:
+            ProtocolError: the address is taken, or is none of this machine.
+        """
         await self.lifespan.startup()
         try:
             listening = open_listening_sockets(self.config.host, self.config.port)

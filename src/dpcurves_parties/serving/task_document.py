@@ -179,7 +179,11 @@ class PackedHashes(Sequence[str]):
 
     @classmethod
     def from_names(cls, names: Sequence[str]) -> Sequence[str]:
-        """Pack many hashes; few ones, or strings that are not hashes, are returned unchanged.
+        """Return hashes as a sequence that stores them as packed bytes, which saves memory if there are many; few
+        ones, or strings that are not hashes, become a tuple.
+
+        Args:
+            names: Hashes in hexadecimal digits.
 
         >>> PackedHashes.from_names(["ab", "no hash"])
         ('ab', 'no hash')
@@ -261,7 +265,11 @@ class Document(ABC):
     @classmethod
     @abstractmethod
     def from_json(cls, text: str) -> Self:
-        """Parse the output of `to_json`. Raises `ValueError`: the text is another document, or of another version."""
+        """Parse the output of `to_json`.
+
+        Raises:
+            ValueError: the text is another document, or of another version.
+        """
 
     @cached_property
     def hash(self) -> str:
@@ -272,11 +280,19 @@ class Document(ABC):
 
     @classmethod
     def load(cls, path: str | Path) -> Self:
-        """Load the document in a file. Raises `ValueError`: the file cannot be read, or is another document."""
+        """Load the document in a file.
+
+        Raises:
+            ValueError: the file cannot be read, or is another document.
+        """
         return cls.from_json(read_document_text(path))
 
     def write(self, path: str | Path) -> None:
-        """Write the document to a file. Raises `ValueError`: the file cannot be written."""
+        """Write the document to a file, whole or not at all.
+
+        Raises:
+            ValueError: the file cannot be written.
+        """
         try:
             write_whole(path, self.to_json() + "\n")
         except OSError as error:
@@ -360,7 +376,7 @@ class TaskDocument(Document):
 
     @classmethod
     def from_json(cls, text: str) -> Self:
-        """Read the task that `to_json` wrote.
+        """Return the task that a document describes, as `to_json` wrote it.
 
         Raises:
             ValueError: the text is another document, or of another version, or differs from what `to_json` would write.
@@ -377,9 +393,14 @@ class TaskDocument(Document):
 
     @classmethod
     def _parse_json(cls, text: str) -> Self:
-        """Parse a task without comparing its text.
+        """Return the task that a JSON document describes, without comparing its text with what `to_json` would write.
 
-        Raises `ProtocolError` for another kind or version, `InvalidArgument` for invalid fields.
+        Args:
+            text: The document.
+
+        Raises:
+            ProtocolError: the document is of another kind or version.
+            InvalidArgument: a field is invalid.
         """
         try:
             stored = json.loads(text)
@@ -413,7 +434,11 @@ class _LazyList(list[str]):
 
 
 def read_document_text(path: str | Path) -> str:
-    """Read the text of a document. Raises `ValueError`: it cannot be read."""
+    """Return the text of a document.
+
+    Raises:
+        ValueError: the file cannot be read, or is no text.
+    """
     try:
         return Path(path).read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:

@@ -1,11 +1,13 @@
-"""Workers that evaluate jobs: this process, processes of this machine, or processes of a Dask cluster.
+"""Map-reduce on worker processes: in this process, on processes of this machine, or on a Dask cluster.
 
-A job is a pure function of public arguments and of a blob, and results are combined by an associative function. So the
-total does not depend on the worker, the order, or repetitions of jobs whose worker was killed.
+`Workers.map_reduce(work, items, add)` computes `work(item)` for each item and combines the results in order by `add`.
+`work` must be a pure function and `add` associative. So the total is the same for any number of workers, any order of
+completion, and any repetition of items whose worker was killed.
 
-    InProcess    one job after the other
-    Processes    processes of this machine; a killed one is replaced and its job repeated
-    Dask         a cluster, whose workers also combine results
+    InProcess        one item after the other, in this process
+    Processes        processes of this machine; a killed one is replaced and its item repeated
+    Dask             a cluster, whose workers also combine results
+    parse_workers    the text of the option --workers -> one of these three
 
 >>> from operator import add
 >>> InProcess().map_reduce(abs, [-1, 2, -3], add)
@@ -30,32 +32,42 @@ from dpcurves.arguments import MissingPackage
 from .messages import ProtocolError
 
 EXTRA = "workers of a Dask cluster need an extra: pip install 'dpcurves[scale]'"
+"""Error message without the package of Dask."""
 MOST_RESTARTS = 5
-"""Consecutive restarts after lost workers at most, without a job that finished in between."""
+"""Largest number of consecutive restarts after lost workers without an item that finished in between. Processes
+killed so often probably lack memory, and would be killed again."""
 STARTED = "forkserver" if "forkserver" in get_all_start_methods() else "spawn"
 """Start method of processes: where available, forks of a server process that has imported the needed modules."""
 Item = TypeVar("Item")
+"""Type of the items."""
 Result = TypeVar("Result")
+"""Type of the results, single and combined."""
 
 
 class Workers(ABC):
-    """Interface of workers: they evaluate jobs, and combine the results in order."""
+    """Interface of workers: they evaluate a function on items, and combine the results in order."""
 
     @abstractmethod
     def map_reduce(
         self, work: Callable[[Item], Result], items: Sequence[Item], add: Callable[[Result, Result], Result]
     ) -> Result:
-        """Combine the results of `work` on all items, at least one, in their order.
+        """Return the results of `work` on all items, combined in their order.
 
-        `work` and `add` are functions of a module, and `add` is associative.
+        Args:
+            work: Pure function of one item, defined at the top level of a module (it is sent to processes by name).
+            items: The items; at least one.
+            add: Associative function of two results, also of a module.
+
+        Returns:
+            ``add(...add(add(work(items[0]), work(items[1])), work(items[2]))...)``.
 
         Raises:
-            ProtocolError: there is no worker, or workers are lost repeatedly.
+            ProtocolError: There is no worker, or workers are lost repeatedly.
         """
 
 
 class InProcess(Workers):
-    """Evaluate all jobs in this process, one after the other."""
+    """Workers that are this process itself, which evaluates one item after the other."""
 
     def map_reduce(
         self, work: Callable[[Item], Result], items: Sequence[Item], add: Callable[[Result, Result], Result]
@@ -65,7 +77,13 @@ class InProcess(Workers):
 
 
 class Processes(Workers):
-    """A number of processes of this machine. A killed one is replaced, and its job is repeated."""
+    """Worker processes of this machine. A killed one is replaced, and its item is evaluated again.
+
+    The processes start with the first call, and end with this process.
+
+    Args:
+        number: Number of processes, from 1.
+    """
 
     def __init__(self, number: int) -> None:
         self.number = number
@@ -75,8 +93,13 @@ class Processes(Workers):
     def map_reduce(
         self, work: Callable[[Item], Result], items: Sequence[Item], add: Callable[[Result, Result], Result]
     ) -> Result:
-        """Return the combined results of jobs on the pool's processes; jobs of killed processes are repeated. Raises
-        `ProtocolError` after more than `MOST_RESTARTS` restarts without a finished job.
+        """Return the results of `work` on all items, combined by `add`, computed by the processes of the pool.
+
+        Items of killed processes are evaluated again.
+
+        Raises:
+            ProtocolError: More than `MOST_RESTARTS` consecutive restarts finished no item.
+            Exception: What `work` or `add` raised.
         """
         sums = _TreeSum(add, len(items))
         lost = 0
@@ -108,7 +131,11 @@ class Processes(Workers):
         return result
 
     def _ensure_pool(self, needed: str) -> ProcessPoolExecutor:
-        """Return the running pool; start one whose processes have imported the module `needed`."""
+        """Return the running pool, or start one.
+
+        Args:
+            needed: Name of a module that new processes import before they are forked, which saves time.
+        """
         with self._lock:
             if self._pool is None:
                 get_context(STARTED).set_forkserver_preload([needed])
@@ -116,7 +143,7 @@ class Processes(Workers):
             return self._pool
 
     def _discard_pool(self, pool: ProcessPoolExecutor) -> None:
-        """Forget a broken pool, so that the next call starts another, and stop its processes."""
+        """Stop the processes of a broken pool, and forget it, so that the next call starts another."""
         with self._lock:
             if self._pool is pool:
                 self._pool = None
@@ -124,7 +151,7 @@ class Processes(Workers):
 
 
 def _exit_with_server() -> None:
-    """End this process when the server ends for any reason."""
+    """Start a thread that ends this worker process when the server process, its parent, ends for any reason."""
     server = parent_process()
     if server is not None:
         Thread(target=_exit_after, args=(server,), daemon=True).start()
@@ -137,7 +164,7 @@ def _exit_after(server: BaseProcess) -> None:
 
 
 def _iterate_completed(futures: Iterable[Future[Result]]) -> Iterable[Future[Result]]:
-    """Yield futures as they complete, several at a time if several have."""
+    """Yield futures in the order in which they complete."""
     pending = set(futures)
     while pending:
         completed, pending = wait(pending, return_when="FIRST_COMPLETED")
@@ -145,11 +172,17 @@ def _iterate_completed(futures: Iterable[Future[Result]]) -> Iterable[Future[Res
 
 
 class _TreeSum:
-    """Results that arrive in any order, combined in a tree: two neighbours as soon as both have arrived.
+    """Results that arrive in any order, combined in a binary tree: two neighbours as soon as both have arrived.
+
+    So few results are held in memory at a time, and the order of items is kept for an `add` that is not commutative.
+
+    Args:
+        add: Associative function of two results.
+        size: Number of items.
 
     Attributes:
-        missing: Indices of items without a result.
-        whole: The combined result.
+        missing: Indices of items without a result, ascending.
+        whole: The combined result; None until `missing` is empty.
     """
 
     def __init__(self, add: Callable[[Any, Any], Any], size: int) -> None:
@@ -160,8 +193,11 @@ class _TreeSum:
         self._parts: dict[tuple[int, int], Any] = {}
 
     def add_result(self, number: int, result: Any) -> None:
-        """Add the result of item number `number`, which must be missing; combine it with neighbours that
-        have arrived.
+        """Store the result of an item, and combine it with neighbours that have arrived.
+
+        Args:
+            number: Index of the item, which must be in `missing`.
+            result: The result of the item.
         """
         self.missing.remove(number)
         size = self._size
@@ -181,7 +217,11 @@ class _TreeSum:
 
 
 class Dask(Workers):
-    """Workers of a Dask cluster. The scheduler repeats the jobs of lost workers; workers combine results, too."""
+    """Workers of a Dask cluster. The scheduler repeats the items of lost workers; workers combine results, too.
+
+    Args:
+        address: Address of the scheduler, such as ``tcp://10.0.0.1:8786``. The first call connects to it.
+    """
 
     def __init__(self, address: str) -> None:
         self.address = address
@@ -191,8 +231,11 @@ class Dask(Workers):
     def map_reduce(
         self, work: Callable[[Item], Result], items: Sequence[Item], add: Callable[[Result, Result], Result]
     ) -> Result:
-        """Return the combined results of jobs on the cluster, added in a tree. Raises `ProtocolError` if no worker has
-        joined, or workers are killed repeatedly.
+        """Return the results of `work` on all items, combined by `add` in a tree on the cluster.
+
+        Raises:
+            ProtocolError: No scheduler answers, no worker has joined, or workers were killed `MOST_RESTARTS` times.
+            Exception: What `work` or `add` raised.
         """
         client = self._ensure_client()
         for _ in range(MOST_RESTARTS):
@@ -212,7 +255,11 @@ class Dask(Workers):
         )
 
     def _ensure_client(self) -> Any:
-        """Return the connected client; connect if there is none. Raises `ProtocolError` if no scheduler answers."""
+        """Return the connected Dask client; connect if there is none.
+
+        Raises:
+            ProtocolError: No scheduler answers at the address within 10 seconds.
+        """
         with self._lock:
             if self._client is None or self._client.status != "running":
                 try:
@@ -225,7 +272,11 @@ class Dask(Workers):
 
 
 def _import_distributed() -> Any:
-    """Return the module distributed. Raises `ValueError` with the command that installs it."""
+    """Return the module `distributed` of Dask, which is an optional dependency.
+
+    Raises:
+        ValueError: It is not installed; the message has the command that installs it.
+    """
     try:
         import distributed
     except ImportError:
@@ -234,10 +285,20 @@ def _import_distributed() -> Any:
 
 
 def parse_workers(text: str) -> Workers:
-    """Parse the option for workers: the address of a Dask scheduler, a number of processes, or empty for this process.
+    """Parse the text of the option --workers.
+
+    Args:
+        text: Address of a Dask scheduler, such as ``tcp://10.0.0.1:8786``; a number of processes; or empty or ``0`` for
+            this process.
+
+    Returns:
+        The workers, not started or connected yet.
 
     Raises:
-        ValueError: the text is neither, or a package is missing.
+        ValueError: The text is none of these, or Dask is not installed.
+
+    >>> parse_workers("4").number
+    4
     """
     if "://" in text:
         _import_distributed()

@@ -276,7 +276,7 @@ class OwnProof(NamedTuple):
 
 
 def _noise_hash_field(proof: OwnProof | None) -> dict[str, str]:
-    """Return the message field with the noise hash to which this server is bound."""
+    """Return the message field with the noise hash to which this server is bound; no field without a proof."""
     return {} if proof is None else {"bound": proof.share_proof.hash}
 
 
@@ -325,7 +325,12 @@ class PlainCounting:
         )
 
     def make_cell_share(self, plan: Plan, post: Post | None) -> AnswerShare:
-        """SECRET: return this server's answer share for all cells. `post` is ignored: reports are not checked."""
+        """SECRET: return this server's answer share for all cells.
+
+        Args:
+            plan: Plan of the answer.
+            post: Ignored, because reports are not checked.
+        """
         return AnswerShare(self._compute_values(plan), 0)
 
     @property
@@ -363,7 +368,14 @@ class PlainCounting:
         raise ProtocolError("question", NOT_CHECKED, 409)
 
     def follow(self, message: bytes, asked: QuestionMessage, plan: Plan, analyst: int) -> AnswerShare:
-        """Return this server's answer share to the other server, which the analyst asked."""
+        """Return this server's answer share to the other server, which the analyst asked.
+
+        Args:
+            message: The question as the other server sent it.
+            asked: This question, parsed.
+            plan: Plan of the answer.
+            analyst: Number of the analyst.
+        """
         share = AnswerShare(self._compute_values(plan), 0)
         proof = self._proof
         return (
@@ -457,8 +469,15 @@ class CheckedCounting:
     ) -> AnswerShares:
         """Return both answer shares after the check.
 
-        Raises `ProtocolError` if the other server dropped other reports, has not checked its reports, or has other
-        marks.
+        Args:
+            question: The analyst's question.
+            plan: Plan of the answer.
+            asker: The analyst, with the letter to the other server.
+            dropped: Packed flags of the reports that failed the check.
+            post: Function that sends a request to the other server.
+
+        Raises:
+            ProtocolError: the other server dropped other reports, has not checked its reports, or has other marks.
         """
         dropped_count = int(unpack_flags(dropped, self.status.reports).sum())
         provenance = self.status.provenance
@@ -512,6 +531,12 @@ class CheckedCounting:
     def follow(self, message: bytes, asked: QuestionMessage, plan: Plan, analyst: int) -> AnswerShare:
         """Return this server's answer share to the other server, which the analyst asked.
 
+        Args:
+            message: The question as the other server sent it.
+            asked: This question, parsed.
+            plan: Plan of the answer.
+            analyst: Number of the analyst.
+
         Raises:
             ProtocolError: reports were not checked.
         """
@@ -544,7 +569,17 @@ class CheckedCounting:
         return self.store.read_dropped(self.task.hash, -(-self.status.reports // 8))
 
     def _run_check(self, post: Post) -> bytes:
-        """Run the check of all reports at both servers, and return the flags of failed ones."""
+        """Run the check of all reports at both servers, and return which reports failed.
+
+        Args:
+            post: Function that sends a request to the other server and returns the answer.
+
+        Returns:
+            Flags as packed bits, one per report in the order of the report set; 1: failed.
+
+        Raises:
+            ProtocolError: the other server found other reports to fail.
+        """
         question = QuestionMessage.create(self.task, self.task.checked_at)
         with ThreadPoolExecutor(1) as executor:
             future = executor.submit(post, "evaluate", question.to_json(**self.status.provenance))
@@ -559,8 +594,18 @@ class CheckedCounting:
     def _record_check(self, evaluation: Evaluation | HistogramEvaluation, facts: Mapping[str, Any]) -> bytes:
         """Compare digests with the other server's, store which reports failed, and return the stored flags.
 
-        A result that was stored earlier is not changed. Raises `ProtocolError` if fewer reports pass than the task
-        demands.
+        A result that was stored earlier is not changed.
+
+        Args:
+            evaluation: This server's digests of all reports.
+            facts: Fields of the other server's message, with its digests.
+
+        Returns:
+            Flags as packed bits; 1: failed.
+
+        Raises:
+            ProtocolError: fewer reports pass than the task demands (status 409), or the digests are of another number
+                of reports.
         """
         passed = evaluation.find_accepted(parse_digests(facts, *evaluation.digests.shape))
         if passed.sum() < self.task.min_valid_share * self.status.reports:
@@ -580,7 +625,15 @@ class CheckedCounting:
         return self.proofs.prove_share(self.derive_noise_key(dropped), ~unpack_flags(dropped, self.status.reports))
 
     def _compute_values(self, plan: Plan, dropped: bytes) -> tuple[tuple[int, ...], str]:
-        """Return this server's answer share, and the hash that the other server compares; all cells need no hash."""
+        """Return this server's answer share, and the hash that the other server compares; all cells need no hash.
+
+        Args:
+            plan: Plan of the question.
+            dropped: Flags of reports that failed the check, as packed bits.
+
+        Returns:
+            Share of each noisy count, and the hash in hexadecimal digits; empty for a question of all cells.
+        """
         counts = ~unpack_flags(dropped, self.status.reports)
         if isinstance(self.reports, HistogramReports) or plan.query.is_dense:
             return self._compute_cells(plan, dropped, counts), ""
@@ -591,7 +644,13 @@ class CheckedCounting:
         return make_answer_share(plan, accepted, self.allotment), marks_hash.hex()
 
     def _compute_cells(self, plan: Plan, dropped: bytes, counts: NDArray[np.bool_]) -> tuple[int, ...]:
-        """SECRET: return this server's answer share for all cells of the accepted reports, computed once."""
+        """SECRET: return this server's answer share for all cells of the accepted reports, computed once.
+
+        Args:
+            plan: Plan of the question.
+            dropped: Flags of reports that failed the check, as packed bits.
+            counts: True for reports that count, (reports,).
+        """
         with self._lock:
             cached = self._own_values
         if cached is None:
@@ -715,6 +774,12 @@ class TaskService(SharedTaskService[Task]):
         arrives in a letter that the leader cannot open and that is bound to the analyst's key. The share equals the
         share that `answer` seals: no further noise is drawn, and nothing further is charged.
 
+        Args:
+            message: Collection job request of the Distributed Aggregation Protocol (DAP).
+
+        Returns:
+            Collection job response, encoded.
+
         Raises:
             ProtocolError: this is the helper, or the task does not support collection jobs, or the helper does not
                 answer.
@@ -738,6 +803,12 @@ class TaskService(SharedTaskService[Task]):
 
     def make_aggregate_share(self, message: bytes) -> bytes:
         """Return this server's aggregate share, sealed to the analyst whose collection job the leader forwards.
+
+        Args:
+            message: Aggregate share request of the Distributed Aggregation Protocol (DAP).
+
+        Returns:
+            Aggregate share, encoded and encrypted.
 
         Raises:
             ProtocolError: the job is invalid, or not of an analyst of this task, or of one who asks too often, or for
@@ -765,6 +836,11 @@ class TaskService(SharedTaskService[Task]):
     def _seal_aggregate_share(self, job: dap.CollectionJobRequest, share: AnswerShare, status: TaskStatus) -> bytes:
         """Seal an aggregate share of this profile: the set, both commitments, the number of dropped reports, and the
         values.
+
+        Args:
+            job: Request of the collector, with its key.
+            share: This server's answer share.
+            status: Status of the closed task.
         """
         names = b"".join(map(bytes.fromhex, (str(status.report_set), *(status.commitments or ()))))
         numbers = struct.pack(f"<{len(share.values)}Q", *share.values)
@@ -845,7 +921,13 @@ class TaskService(SharedTaskService[Task]):
     def _create_counting(
         self, status: TaskStatus, held: HeldReports, allotment: Allotment
     ) -> PlainCounting | CheckedCounting:
-        """SECRET: return the counting of these reports: checked or plain, and with proofs if the task asks for them."""
+        """SECRET: return the counting of these reports: checked or plain, and with proofs if the task asks for them.
+
+        Args:
+            status: Status of the task, with its closed report set.
+            held: Reports in memory or in files of workers.
+            allotment: Proof that the loss was charged.
+        """
 
         def derive_noise_key(dropped: bytes) -> NoiseKey:
             """SECRET: return the noise key of the accepted reports, given the flags of those that failed."""
@@ -860,7 +942,11 @@ class TaskService(SharedTaskService[Task]):
         return PlainCounting(held.reports, allotment, status, proofs)
 
     def _hold_in_memory(self, status: TaskStatus) -> HeldReports:
-        """SECRET: load the accepted reports into memory, with their proof words if answers are proved."""
+        """SECRET: load the accepted reports into memory, with their proof words if answers are proved.
+
+        Args:
+            status: Status of the task, with its closed report set.
+        """
         encoding = self.task.encoding
         if isinstance(encoding, HistogramEncoding):
             shares = self._load_shares(status)
@@ -883,7 +969,14 @@ class TaskService(SharedTaskService[Task]):
     def _iterate_with_words(
         self, encoding: TreeEncoding, status: TaskStatus, words: list[tuple[Words, list[bytes]]]
     ) -> Iterator[Sequence[bytes]]:
-        """SECRET: iterate over the shares of accepted reports in batches; store their proof words, if there are any."""
+        """Yield the shares of accepted reports in batches, and keep their proof words (values by which answers are
+        proved) aside. SECRET.
+
+        Args:
+            encoding: Format of the reports.
+            status: Status of the task, with its closed report set.
+            words: List to which the proof words and seeds of each batch are appended; it stays empty without proofs.
+        """
         for page in self._iterate_shares(status):
             if self.task.proof_key_hashes:
                 page_words, seeds = encoding.parse_words(page)
@@ -899,7 +992,12 @@ class TaskService(SharedTaskService[Task]):
         return np.concatenate([rows for rows, _ in words]), [seed for _, seeds in words for seed in seeds]
 
     def _hold_in_jobs(self, status: TaskStatus) -> HeldReports | None:
-        """Return the reports as jobs of workers; None if the server has no job storage."""
+        """Return the reports as files that worker processes compute on; None if the server has no storage for such
+        files.
+
+        Args:
+            status: Status of the task, with its closed report set.
+        """
         encoding = self.task.encoding
         word_batches = list[tuple[Words, list[bytes]]]()
         if self.resources.job_store is None or not isinstance(encoding, TreeEncoding):

@@ -139,7 +139,15 @@ def _describe_reports(task: Task) -> tuple[str, ...]:
 
 
 def _describe_proofs(task: Task, encoding: TreeEncoding) -> tuple[str, ...]:
-    """Return the line about the sizes of reports and answer shares with and without proofs."""
+    """Return the line about the sizes of reports and answer shares with and without proofs.
+
+    Args:
+        task: Task whose answers are proved.
+        encoding: Format of its reports.
+
+    Returns:
+        One line.
+    """
     proved = task.answer_size(task.proved_at)
     value_count = task.proved_values.size
     return (
@@ -295,7 +303,14 @@ class Analyst:
         round_number = 0
 
         def answer_step(step: Step, allotment: Allotment) -> Release:
-            """Ask the servers for the counts of one round of the question, and return their release."""
+            """Ask the servers for the counts of one round of the question, and return their release.
+
+            The number of the round is part of the message id, so that a repeated question gets the same answers.
+
+            Args:
+                step: The round, with its query.
+                allotment: Loss that the round may spend.
+            """
             nonlocal round_number
             message_id = None if question_id is None else f"{question_id}x{round_number}"
             round_number += 1
@@ -314,7 +329,16 @@ class Analyst:
         return curve
 
     def _ask_counts(self, query: Query, message_id: str | None) -> tuple[int, ...]:
-        """Return the values that answer a query, requested once: of all cells, or at all proved edges."""
+        """Return the released counts that answer a query; counts of all cells, or of all proved edges, are requested
+        once and then reused.
+
+        Args:
+            query: Which counts are needed.
+            message_id: Id by which a repeated request gets the same answer; None: a new request.
+
+        Returns:
+            Counts in the order of the query.
+        """
         task = self._task
         proved_counts = dict[int, int]()
         if self._once is None and (query.is_dense or task.proof_key_hashes):
@@ -342,7 +366,12 @@ class Analyst:
     def _ask_values(self, thresholds: tuple[int, ...], message_id: str | None) -> tuple[int, ...]:
         """Return the noisy counts at thresholds, or of all cells, from both servers' answer shares.
 
-        Raises `ProtocolError` if a share is invalid, reports or noise have changed, or a proof fails.
+        Args:
+            thresholds: Indices of the thresholds; empty: all cells.
+            message_id: Id by which a repeated request gets the same answer; None: a new request.
+
+        Raises:
+            ProtocolError: a share is invalid, reports or noise have changed since an earlier answer, or a proof fails.
         """
         inquiry = SealedQuestion.create(QuestionMessage.create(self._task, thresholds, message_id), self._party)
         message = inquiry.to_json(self._ticket, self._task.servers)
@@ -372,9 +401,15 @@ class Analyst:
     def _verify_values(
         self, plan: Plan, answer_shares: Sequence[tuple[int, ...]], bound: tuple[str, ...]
     ) -> tuple[int, ...]:
-        """Return the noisy counts of a proved answer.
+        """Return the noisy counts of a proved answer, after checking the proof and that no count is impossible.
 
-        Raises `ProtocolError` if the proof fails or a count is impossible, unless unproved answers are accepted.
+        Args:
+            plan: Plan of the answer.
+            answer_shares: Shares of servers 0 and 1: numbers, then as many proofs.
+            bound: Hashes of the noise that the servers committed to.
+
+        Raises:
+            ProtocolError: the proof fails or a count is impossible, unless unproved answers are accepted.
         """
         size = len(answer_shares[0]) // 2
         numbers = [share[:size] for share in answer_shares]
@@ -398,7 +433,14 @@ class Analyst:
             self.doubts |= {error.rule.partition(";")[0]}
 
     def _require_same_reports(self, named: tuple[str, int]) -> None:
-        """Refuse an answer from another report set than earlier ones. Raises `ProtocolError`."""
+        """Check that an answer is from the report set of earlier answers, and remember its report set.
+
+        Args:
+            named: Hash of the report set, and its number of reports.
+
+        Raises:
+            ProtocolError: earlier answers were from another report set (status 502).
+        """
         if self._set not in (None, named):
             raise ProtocolError(
                 "server",

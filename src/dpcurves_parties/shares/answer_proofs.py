@@ -213,7 +213,15 @@ class ProvedCells(ProvedValues):
         return key.derive_sum_noise(self.distribution)
 
     def require_possible(self, counts: Sequence[int], reports: int) -> None:
-        """Refuse a value below 0 or above the number of reports by more than noise explains. Raises `ProtocolError`."""
+        """Check that no value is below 0, or above the number of reports, by more than noise explains.
+
+        Args:
+            counts: Noisy counts.
+            reports: Number of reports.
+
+        Raises:
+            ProtocolError: a value is impossible; noise alone causes this with at most `FALSE_BLAME_PROBABILITY`.
+        """
         start = 0
         for noise, size in self.distribution.noises:
             bound = tail_bound((WeightedNoise(1, 1.0, noise),), FALSE_BLAME_PROBABILITY / (2 * self.size))
@@ -292,7 +300,13 @@ class ProvedEdges(ProvedValues):
                 raise ProtocolError("servers", NOT_BETWEEN, 502)
 
     def _is_falling(self, counts: Mapping[int, int], lower: int, upper: int) -> bool:
-        """Return True if the count at the upper edge is below that at the lower one, by more than noise explains."""
+        """Return True if the count at the upper edge is below that at the lower one, by more than noise explains.
+
+        Args:
+            counts: Released count below each edge.
+            lower: Lower edge.
+            upper: Upper edge.
+        """
         return counts[upper] < counts[lower] - self.bound_noise_difference(lower, upper)
 
     @property
@@ -410,12 +424,16 @@ class OwnerProver:
     keys: tuple[str, ...]
 
     def make_words(self, slots: NDArray[np.int64], first: Sequence[bytes], second: Sequence[bytes]) -> Words:
-        """SECRET: return the proof words of reports, (reports, analysts), as residues below the prime.
+        """SECRET: return the proof words of reports, by which analysts verify answers, as residues below the prime
+        2**61 - 1.
 
         Args:
-            slots: Slots of the records.
+            slots: Index of each record's cell (slot), (reports,).
             first: Seeds of server 0.
             second: Seeds of server 1.
+
+        Returns:
+            Words, (reports, analysts).
         """
         size = self.proved_values.size
         words = np.empty((len(slots), len(self.keys)), np.uint64)
@@ -554,7 +572,11 @@ UNPROVED = (
 
 
 def require_words(words: Words) -> None:
-    """Refuse proof words that are not below the prime. Raises `ValueError`, which shows none of them."""
+    """Check that proof words are below the prime 2**61 - 1.
+
+    Raises:
+        ValueError: a word is not; the message shows none of them.
+    """
     if bool(np.any(words >= _LOW)):
         raise InvalidArgument(
             "shares", "must hold proof words below 2**61 - 1; contribute again with this task's document"

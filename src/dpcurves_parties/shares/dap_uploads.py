@@ -97,7 +97,7 @@ class ReportVerifier:
             proofs, they have the same form and an empty content.
         """
         contents = [b""] * len(stored) if verified is None else [row.tobytes() for row in verified.messages]
-        return [dap.encode_ping_pong_message(dap.INITIALIZE, content) for content in contents]
+        return [dap.encode_ping_pong_message(dap.PingPongType.INITIALIZE, content) for content in contents]
 
     def answer_messages(
         self, stored: Sequence[StoredReport], messages: Sequence[bytes]
@@ -113,14 +113,16 @@ class ReportVerifier:
         contents = [_parse_init_message(message, size) for message in messages]
         if verified is None:
             return [
-                dap.encode_ping_pong_message(dap.FINISH, each) if each == b"" else dap.ReportError.INVALID_MESSAGE
+                dap.encode_ping_pong_message(dap.PingPongType.FINISH, each)
+                if each == b""
+                else dap.ReportError.INVALID_MESSAGE
                 for each in contents
             ]
         joined = b"".join(bytes(size) if each is None else each for each in contents)
         passed = verified.find_accepted(np.frombuffer(joined, np.uint8).reshape(-1, size))
         return [
             dap.ReportError.INVALID_MESSAGE if content is None
-            else dap.encode_ping_pong_message(dap.FINISH, seed.tobytes()) if passes
+            else dap.encode_ping_pong_message(dap.PingPongType.FINISH, seed.tobytes()) if passes
             else dap.ReportError.VDAF_VERIFY_ERROR
             for content, seed, passes in zip(contents, verified.seeds, passed, strict=True)
         ]  # fmt: skip
@@ -139,7 +141,7 @@ class ReportVerifier:
         for answer, seed in zip(told, expected, strict=True):
             if isinstance(answer.result, dap.ReportError):
                 failed[answer.report_id] = answer.result
-            elif answer.result != dap.encode_ping_pong_message(dap.FINISH, seed):
+            elif answer.result != dap.encode_ping_pong_message(dap.PingPongType.FINISH, seed):
                 failed[answer.report_id] = dap.ReportError.VDAF_VERIFY_ERROR
         return failed
 
@@ -147,7 +149,7 @@ class ReportVerifier:
 def _parse_init_message(message: bytes, size: int) -> bytes | None:
     """Return the proof share in the leader's message, of this size; None if the message is invalid."""
     try:
-        content = dap.parse_ping_pong_message(message, dap.INITIALIZE)
+        content = dap.parse_ping_pong_message(message, dap.PingPongType.INITIALIZE)
     except ValueError:
         return None
     return content if len(content) == size else None
@@ -245,9 +247,13 @@ class UploadLeader:
         )
 
     def _take_uploads(self, uploads: Sequence[OpenedUpload]) -> Sequence[bytes | Exception]:
-        """Store uploads at both servers, in jobs without repeated ids.
+        """Store uploads at both servers, in groups in which no report id is repeated.
 
-        Returns for each upload its rejected reports, encoded, or its error.
+        Args:
+            uploads: Decrypted uploads.
+
+        Returns:
+            For each upload, in order, its rejected reports, encoded; or its error.
         """
         outcomes = dict[int, bytes | Exception]()
         remaining = list(range(len(uploads)))
@@ -307,7 +313,11 @@ class UploadLeader:
 
 
 def _extract_error(outcome: int | BaseException) -> Exception | None:
-    """Return the error of an outcome. Raises `BaseException` if it must end the program."""
+    """Return the error that an outcome is; None for a number.
+
+    Raises:
+        BaseException: the outcome is one that must end the program, such as KeyboardInterrupt.
+    """
     if isinstance(outcome, BaseException) and not isinstance(outcome, Exception):
         raise outcome
     return outcome if isinstance(outcome, Exception) else None
@@ -366,7 +376,12 @@ def answer_aggregation_job(
 def _open_owned_report(
     service: SharedTaskService[Task], share: dap.ReportShare
 ) -> tuple[int, StoredReport] | dap.ReportError:
-    """SECRET: return the owner of a report, and the report as the helper stores it; or an error."""
+    """SECRET: return the owner of a report, and the report as the helper stores it; or an error.
+
+    Args:
+        service: Service of the task, with the keys that decrypt reports.
+        share: Encrypted share of a report.
+    """
     opened_report = _open_report(service, share, [dap.TICKET_EXTENSION])
     if isinstance(opened_report, dap.ReportError):
         return opened_report
@@ -391,7 +406,16 @@ def _are_shares(service: SharedTaskService[Task], shares: Sequence[bytes]) -> li
 def _open_report(
     service: SharedTaskService[Task], share: dap.ReportShare, extension_types: list[int]
 ) -> tuple[StoredReport, tuple[dap.Extension, ...]] | dap.ReportError:
-    """SECRET: return a report as it is stored, and its private extensions, which must have these types; or an error."""
+    """SECRET: return a report as it is stored, and its private extensions, which must have these types; or an error.
+
+    Args:
+        service: Service of the task, with the keys that decrypt reports.
+        share: Encrypted share of a report.
+        extension_types: Types of private extensions, in order.
+
+    Returns:
+        The stored form and the extensions; or the error that is told to the sender.
+    """
     if share.report_metadata.time > time() / dap.TIME_PRECISION + CLOCK_PRECISIONS:
         return dap.ReportError.REPORT_TOO_EARLY
     input_share = service.hpke_keys.open_input_share(share, service.party, service.task.configuration)
@@ -455,7 +479,19 @@ class LeaderUpload:
             return self.send_over(leader, progress)
 
     def send_over(self, leader: Channel, progress: Callable[[int], object] = lambda sent: None) -> int:
-        """Send all reports as `send` does, over an open connection."""
+        """Send all reports to the leader over an open connection. If keys have been rotated, they are fetched and the
+        batch is sent again.
+
+        Args:
+            leader: Connection to the leader server.
+            progress: Called after each batch with the number of reports sent so far.
+
+        Returns:
+            Number of reports sent.
+
+        Raises:
+            ProtocolError: the leader refuses reports; the message has the reasons.
+        """
         task = self._task
         sent = 0
         path = f"/tasks/{dap.encode_task_id(task.hash)}/reports"
@@ -494,7 +530,13 @@ class LeaderUpload:
         return b"".join(encoded)
 
     def _encode_report(self, metadata: dap.ReportMetadata, public: bytes, shares: Sequence[bytes]) -> bytes:
-        """Return one report as the owner sends it: metadata, public share, and an input share sealed to each server."""
+        """Return one report as the owner sends it: metadata, public share, and an input share sealed to each server.
+
+        Args:
+            metadata: Id, time and extensions of the report.
+            public: Public share.
+            shares: SECRET. Input share for each server.
+        """
         bound = self._task.configuration.encode_input_share_aad(metadata, public)
         ciphertexts = []
         extensions = (), (dap.Extension(dap.TICKET_EXTENSION, self.ticket.derive_bearer_token(1).encode()),)
@@ -517,6 +559,12 @@ class LeaderUpload:
         """Store in `config_ids`, for each server, the id of the key that the task names.
 
         A server has several keys after a rotation, so the HPKE configurations of both servers are fetched.
+
+        Args:
+            leader: Connection to the leader server.
+
+        Raises:
+            ProtocolError: a server has another key than the task names (status 502).
         """
         helper = self._task.servers[1]
         with Channel.from_certificate(helper.url, helper.certificate, leader.timeout) as helper_channel:

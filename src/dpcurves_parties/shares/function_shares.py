@@ -292,7 +292,11 @@ class _QueryHandler(NamedTuple):
 
 
 def _find_handler(plan: Plan) -> _QueryHandler:
-    """Return the functions for a plan's query. Raises `UnsupportedQuery` if two servers cannot answer it."""
+    """Return the functions that plan and answer the kind of query that a plan has.
+
+    Raises:
+        UnsupportedQuery: two servers cannot answer such a query.
+    """
     if type(plan.query) not in _WAYS:
         raise UnsupportedQuery(
             "question",
@@ -305,7 +309,14 @@ def _find_handler(plan: Plan) -> _QueryHandler:
 def _plan_prefixes(query: PrefixQuery, loss: PrivacyLoss, adjacency: Adjacency, owners: Owners) -> Plan:
     """Return the plan of counts below thresholds, with the noise of both servers.
 
-    Raises `UnsupportedQuery` for too many slots or too much noise.
+    Args:
+        query: Counts below thresholds.
+        loss: Privacy loss of a report.
+        adjacency: Replace-one.
+        owners: Without effect here.
+
+    Raises:
+        UnsupportedQuery: there are too many cells (slots), or the noise is too large for 64 bits.
     """
     if query.slots > MOST_CELLS:
         raise UnsupportedQuery("grid", f"must have at most {MOST_CELLS} slots, got {query.slots}; take a coarser grid")
@@ -324,7 +335,14 @@ def _plan_prefixes(query: PrefixQuery, loss: PrivacyLoss, adjacency: Adjacency, 
 def _plan_cells(query: CountQuery, loss: PrivacyLoss, adjacency: Adjacency, owners: Owners) -> Plan:
     """Return the plan of the counts of all cells, with the noise of both servers.
 
-    Raises `UnsupportedQuery` for too many slots or too much noise.
+    Args:
+        query: Counts of all cells.
+        loss: Privacy loss of a report.
+        adjacency: Replace-one.
+        owners: Without effect here.
+
+    Raises:
+        UnsupportedQuery: there are too many cells (slots), or the noise is too large for 64 bits.
     """
     if prod(query.shape) > MOST_SLOTS:
         rule = (
@@ -341,9 +359,14 @@ def _plan_cells(query: CountQuery, loss: PrivacyLoss, adjacency: Adjacency, owne
 
 
 def _require_room(parameter: Fraction, loss: PrivacyLoss) -> None:
-    """Refuse noise that is so large that sums could wrap around the ring. Raises `UnsupportedQuery`.
+    """Check that sums with this noise cannot wrap around modulo 2**64.
 
-    `parameter` is the scale of the noise for a pure loss, its variance for a zero-concentrated one.
+    Args:
+        parameter: Scale of Laplace noise for a pure loss; variance for a zero-concentrated one.
+        loss: Privacy loss, for the message.
+
+    Raises:
+        UnsupportedQuery: the noise is too large.
     """
     if parameter > (LARGEST_SCALE if loss.is_pure else LARGEST_SCALE**2):
         raise UnsupportedQuery(
@@ -357,7 +380,15 @@ def _find_prefix_thresholds(plan: Plan) -> Sequence[int]:
 
 
 def _mask_prefixes(plan: Plan, holder: ShareHolder) -> tuple[int, ...]:
-    """SECRET: return a server's shares of prefix counts plus its own noise, modulo 2**64; 0 for the empty prefix."""
+    """SECRET: return a server's shares of prefix counts plus its own noise, modulo 2**64; 0 for the empty prefix.
+
+    Args:
+        plan: Plan of the counts.
+        holder: Shares of the reports, and the key of this server's noise.
+
+    Returns:
+        One number below 2**64 per threshold of the plan.
+    """
     distribution = plan.distribution.require_type(PathSums)
     at = _find_prefix_thresholds(plan)
     shares = holder.sum_prefix_shares(at) if at else []
@@ -377,6 +408,13 @@ def _mask_cells(plan: Plan, holder: ShareHolder) -> tuple[int, ...]:
     2**64.
 
     The missing cell's share omits the number of reports, which is public.
+
+    Args:
+        plan: Plan of the counts.
+        holder: Shares of the reports, and the key of this server's noise.
+
+    Returns:
+        Numbers below 2**64, in the order of the plan's distribution.
     """
     distribution = plan.distribution.require_type(IntervalSums)
     below = np.array(holder.sum_prefix_shares(_list_cell_thresholds(plan)), dtype=np.uint64)

@@ -1,14 +1,18 @@
 """Prio3Histogram reports: secret-shared one-hot vectors with a proof of validity, and their counting by two servers.
 
-Prio3Histogram is a scheme of the VDAF draft (verifiable distributed aggregation functions). Any client of the DAP
+Prio3Histogram is a scheme of the VDAF draft (verifiable distributed aggregation functions). An owner of a record splits
+it into two shares, one for each server; the servers add up the shares of all valid reports. Any client of the DAP
 draft, the protocol around it, can make these reports.
 
-    report         a one-hot vector over the cells, additively shared, with a proof that it is one-hot
-    evaluation     both servers exchange messages about the proofs, and only valid reports count
-    answer share   sums of shares in Field128, converted to shares modulo 2**64, plus the server's noise
+    HistogramEncoding      record (number of a cell) -> report: a one-hot vector over the cells, additively shared, with
+                           a proof that it is one-hot
+    HistogramReports       one server's shares of all reports, and their evaluation
+    HistogramEvaluation    both servers exchange messages about the proofs; sums of the valid reports, as shares modulo
+                           2**64
 
-Formal guarantees: one server's share reveals nothing about a record (`Prio3Histogram`); conversion fails with
-probability below 2**-90 for each cell (`HistogramEvaluation.sum_accepted`).
+Formal guarantees: one server's share reveals nothing about a record, because it is masked by a stream whose seed the
+other server has (`Prio3Histogram`). Conversion of sums fails with probability below 2**-90 for each cell
+(`HistogramEvaluation.sum_accepted`).
 
 Reference: draft-irtf-cfrg-vdaf (Prio3Histogram).
 """
@@ -61,8 +65,8 @@ class HistogramEncoding(ShareEncoding):
     """Encoding of the reports of one task as Prio3Histogram, common to owners and servers.
 
     Attributes:
-        slots: Number of cells of a record; one more cell holds missing records.
-        task: Hash of the task.
+        slots: Number of cells (slots) for records with a value; one more cell holds records without a value.
+        task: Hash of the task, in hexadecimal digits.
     """
 
     slots: int
@@ -70,7 +74,7 @@ class HistogramEncoding(ShareEncoding):
 
     @cached_property
     def scheme(self) -> Prio3Histogram:
-        """The VDAF of all reports."""
+        """The scheme of the draft for all reports of the task: its number of cells, and the context of its hashes."""
         return Prio3Histogram.with_smallest_reports(self.slots + 1, DAP_VERSION + bytes.fromhex(self.task))
 
     @property
@@ -84,33 +88,40 @@ class HistogramEncoding(ShareEncoding):
         return self.size_for_party(0)
 
     def size_for_party(self, party: int) -> int:
-        """Return the size in bytes of a report for a server: longer for 0, whose share is explicit; 1 gets a seed."""
+        """Return the bytes of a report for server 0 or 1: more for 0, whose share is explicit; 1 gets a seed."""
         return self.public_size + self.scheme.input_size(party)
 
     def share_records(self, rows: NDArray[np.int64], randomness: Randomness) -> list[tuple[bytes, bytes]]:
         """SECRET: return for each record the bytes for server 0 and for server 1.
 
-        A share is bound to the random id of its report, and verified with it.
+        A share is bound to the random id of its report, and verified with it; `share_records_with_ids` also returns the
+        ids.
 
         Args:
             rows: Slot of each record, (records,); the number of slots if it is missing.
             randomness: Source of ids and seeds.
 
         Raises:
-            ValueError: a number is not a slot, nor the number of slots (missing).
+            ValueError: A number is not a slot, nor the number of slots (missing).
         """
         return [shares for _, shares in self.share_records_with_ids(rows, randomness)]
 
     def share_records_with_ids(
         self, rows: NDArray[np.int64], randomness: Randomness
     ) -> list[tuple[bytes, tuple[bytes, bytes]]]:
-        """SECRET: return a random id for each record, to which its shares are bound, and shares for server 0 and server
-        1.
+        """SECRET: split each record into a report for server 0 and a report for server 1.
 
         Formal guarantees: the share of one server reveals nothing about the record (see `Prio3Histogram`).
 
+        Args:
+            rows: Slot of each record, (records,); the number of slots if it is missing.
+            randomness: Source of ids and seeds.
+
+        Returns:
+            For each record a random id, to which its shares are bound, and the bytes for server 0 and for server 1.
+
         Raises:
-            ValueError: a number is not a slot, nor the number of slots (missing).
+            ValueError: A number is not a slot, nor the number of slots (missing).
         """
         if np.any((rows < 0) | (rows > self.slots)):
             raise InvalidArgument("places", f"must be indices of slots from 0 to {self.slots}")
@@ -127,12 +138,19 @@ class HistogramEncoding(ShareEncoding):
         return reports
 
     def require_shares(self, party: int, shares: Sequence[bytes]) -> None:
-        """Refuse invalid shares. Raises `ValueError`: one has another size, or holds a number above the modulus."""
+        """Require that shares have the right form. Whether a record is valid only both servers together can check.
+
+        Args:
+            party: Server 0 or server 1.
+            shares: Reports for this server, as bytes.
+
+        Raises:
+            ValueError: A share has another size, or holds a number that is not below the modulus.
+        """
         self.scheme.require_shares(party, [share[self.public_size :] for share in shares])
 
     def warm(self) -> None:
-        """Compile the loops now, so that later calls do not wait: one made-up report is shared, verified and
-        counted."""
+        """Compile the loops now, so that later calls do not wait, by sharing and verifying one made-up report."""
         ((report_id, (first, second)),) = self.share_records_with_ids(np.zeros(1, np.int64), Randomness.from_system())
         both = [
             HistogramReports(self, party, [report_id], [share], bytes(VERIFY_KEY_SIZE)).evaluate_thresholds((1,))
@@ -141,7 +159,7 @@ class HistogramEncoding(ShareEncoding):
         both[0].find_accepted(both[1].digests)
 
     def _slice_reports(self, count: int) -> list[slice]:
-        """Return slices of reports whose cells fit into memory at once; the last may end behind `count`."""
+        """Return slices of `count` reports whose cells fit into memory at once; the last may end behind `count`."""
         # 2**18: cells of reports that are verified in one batch: 4 MB for each array
         step = max(1, 2**18 // self.scheme.length)
         return [slice(start, start + step) for start in range(0, count, step)]
@@ -149,13 +167,13 @@ class HistogramEncoding(ShareEncoding):
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
 class HistogramReports:
-    """SECRET. One server's shares of a frozen set of one-hot reports. It has no repr.
+    """SECRET. One server's shares of a set of reports to which no more are added. It has no repr, so no log shows it.
 
     Attributes:
         encoding: Encoding of the reports.
-        party: Number of the server.
-        ids: Ids of the reports.
-        shares: This server's shares of them.
+        party: Number of the server, 0 or 1.
+        ids: Ids of the reports, in an order that both servers have.
+        shares: This server's share of each report, as bytes.
         verify_key: 32 bytes that both servers have, and no owner (`derive_verify_key`).
     """
 
@@ -166,8 +184,13 @@ class HistogramReports:
     verify_key: bytes
 
     def evaluate_thresholds(self, thresholds: Sequence[int]) -> HistogramEvaluation:
-        """SECRET: return this server's evaluation of all reports: sums below these thresholds, and the proof
-        messages with which both servers decide which reports count.
+        """SECRET: verify this server's shares of all reports and add them up.
+
+        Args:
+            thresholds: Numbers of the cells below which reports will be counted.
+
+        Returns:
+            The sums, and the message about each proof that the other server needs to decide which reports are valid.
         """
         totals = [0] * self.encoding.scheme.length
         messages = []
@@ -180,8 +203,13 @@ class HistogramReports:
         return HistogramEvaluation(tuple(thresholds), self, totals, np.concatenate(messages), np.concatenate(seeds))
 
     def sum_cells(self, chosen: NDArray[np.bool_]) -> list[int]:
-        """SECRET: return this server's shares of the number of reports in each cell, over the reports of the mask
-        `chosen`, modulo `MODULUS`.
+        """SECRET: return this server's shares of the numbers of chosen reports in each cell.
+
+        Args:
+            chosen: Mask of the reports, (reports,).
+
+        Returns:
+            One integer modulo `MODULUS` for each cell.
         """
         totals = [0] * self.encoding.scheme.length
         places = np.flatnonzero(chosen)
@@ -191,7 +219,7 @@ class HistogramReports:
         return totals
 
     def _verify_reports(self, indices: Sequence[int]) -> VerifiedCells:
-        """SECRET: return this server's shares and messages of the reports with these indices."""
+        """SECRET: return this server's shares of cells, and its proof messages, of the reports with these indices."""
         public = self.encoding.public_size
         shares = [self.shares[index] for index in indices]
         share_parts = [share[:public] for share in shares], [share[public:] for share in shares]
@@ -241,8 +269,11 @@ class HistogramEvaluation:
         modulo 2**64.)
 
         Args:
-            accepted: Mask of the accepted reports.
+            accepted: Mask of the accepted reports, (reports,).
             noise_key: Key of this server's noise, for these reports alone.
+
+        Returns:
+            A share of the number of accepted reports below each threshold, without noise; and the noise key.
         """
         totals = self.totals
         party = self.reports.party

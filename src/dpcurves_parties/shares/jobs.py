@@ -1,11 +1,12 @@
 """SECRET. Parallel evaluation of one server's secret shares: jobs of some thousands of reports, for worker processes.
 
-A server of a task of counts holds a secret share of each report. It writes these in groups as blobs (immutable files),
-and sends workers jobs: a blob and the thresholds to count below. It then adds up the results.
+Each record is split into two secret shares (a report), one for each of two servers; sums of shares are shares of
+counts. A server writes its shares in groups as blobs (immutable files), and sends workers jobs: a blob and the
+thresholds (numbers of cells, called slots) to count below. It then adds up the results, a map-reduce.
 
-    JobWriter                  writes the blobs of a task
+    JobWriter.write_jobs       shares of a report set -> blobs and their jobs
     evaluate_job, add_sums     a worker's sums of one job, and the sums of two groups of jobs
-    ReportJobs, CheckedJobs    the server's side: shares of counts over all jobs
+    ReportJobs, CheckedJobs    the server's side: shares of counts over all jobs, of reports without and with proofs
 
 Formal guarantees: the answers equal those without jobs. A job's result is a function of its blob, whose hash the worker
 verifies, and of the thresholds: this server's shares, modulo 2**64, over its reports. Sums of jobs, in any order, are
@@ -35,6 +36,7 @@ DAMAGED = (
     "a share in the jobs was damaged or is missing, and nothing is answered; start the "
     "server again, which writes them anew"
 )
+"""Error message for a missing or damaged blob."""
 NO_NOISE_KEY = NoiseKey(bytes(32))
 """Public noise key of 32 zero bytes, for reports at workers, which add no noise: the server adds it to their sums."""
 
@@ -69,11 +71,14 @@ class JobContext(NamedTuple):
     verify_key: bytes = b""
 
     def open_reports(self, shares: bytes, report_mask: NDArray[np.bool_] | None) -> SharedReports | CheckedReports:
-        """SECRET: return the reports in a blob, parsed.
+        """SECRET: parse the reports in a blob.
 
         Args:
             shares: Concatenated shares, of equal sizes.
             report_mask: Which of the reports to return, (reports,); None: all.
+
+        Returns:
+            Reports with proofs if there is a verification key, else reports of trusted owners.
         """
         encoding = _make_encoding(self.task, self.slots, self.proof_words, bool(self.verify_key))
         rows = [shares[start : start + encoding.size] for start in range(0, len(shares), encoding.size)]
@@ -86,7 +91,14 @@ class JobContext(NamedTuple):
 
 @lru_cache(maxsize=8)
 def _make_encoding(task: str, slots: int, proofs: int, is_checked: bool) -> TreeEncoding:
-    """Return the encoding of a task's tree reports at a worker, cached, because the engine compiles code."""
+    """Return the encoding of a task's reports at a worker, cached, because its engine compiles code.
+
+    Args:
+        task: Hash of the task, in hexadecimal digits.
+        slots: Number of slots of a record.
+        proofs: Number of proof words in each report.
+        is_checked: Whether reports have proofs of validity.
+    """
     return (CheckedTreeEncoding if is_checked else TreeEncoding)(slots, select_engine(bytes.fromhex(task)), proofs)
 
 
@@ -123,12 +135,14 @@ class JobSums(NamedTuple):
 
 
 def evaluate_job(work: JobRequest) -> JobSums:
-    """SECRET: return a worker's sums of one job: shares of counts at thresholds or nodes, and digests.
-
-    The result is marked as not intact if the blob is missing or damaged.
+    """SECRET: compute a worker's sums of one job.
 
     Args:
         work: The job, with its thresholds or nodes.
+
+    Returns:
+        Shares of the counts at thresholds or nodes, and digests of the reports; marked as not intact if the blob is
+        missing or damaged.
     """
     shares = work.job.blob.read_bytes()
     counted = None
@@ -149,9 +163,14 @@ def evaluate_job(work: JobRequest) -> JobSums:
 
 
 def add_sums(one: JobSums, other: JobSums) -> JobSums:
-    """SECRET: return the sums of two groups of jobs together. The digests of the first come first.
+    """SECRET: return the sums of two groups of jobs together: the associative function of the map-reduce.
 
-    The result is not intact if either group is not.
+    Args:
+        one: Sums of the first group.
+        other: Sums of the second group, at the same thresholds or nodes.
+
+    Returns:
+        Sums modulo 2**64, and the digests of the first group, then those of the second; not intact if either is not.
     """
     if not (one.is_intact and other.is_intact):
         return one._replace(is_intact=False)
@@ -185,7 +204,7 @@ class JobSet:
                 job.
 
         Raises:
-            ProtocolError: a blob was damaged, or workers are unreachable.
+            ProtocolError: A blob was damaged, or workers are unreachable.
         """
         work = [JobRequest(self.context, job, tuple(thresholds), nodes=tuple(nodes)) for job in self.jobs]
         if report_mask is not None:
@@ -204,7 +223,7 @@ class JobSet:
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
 class ReportJobs:
-    """SECRET. A `ShareHolder` of reports of trusted owners, in jobs. It has no repr.
+    """SECRET. Reports of trusted owners, in jobs: shares of their counts are computed by workers. It has no repr.
 
     Attributes:
         jobs: Jobs of all reports.
@@ -215,18 +234,41 @@ class ReportJobs:
     noise_key: NoiseKey
 
     def sum_prefix_shares(self, thresholds: Sequence[int]) -> tuple[int, ...]:
-        """SECRET: shares, modulo 2**64, of the number of reports in the first slots, for each of `thresholds`."""
+        """SECRET: return this server's shares of the numbers of reports in the first slots.
+
+        Args:
+            thresholds: Numbers of slots to count below.
+
+        Returns:
+            One share for each threshold, modulo 2**64, without noise.
+
+        Raises:
+            ProtocolError: A blob was damaged, or workers are unreachable.
+        """
         return tuple(self.jobs.compute_sums(thresholds).shares.tolist())
 
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
 class CheckedJobs:
-    """SECRET. Checked reports in jobs, evaluated like `CheckedReports`. It has no repr."""
+    """SECRET. Reports with proofs of validity, in jobs: workers compute shares of counts and digests. It has no repr.
+
+    Both servers compare the digests before any report counts.
+
+    Attributes:
+        jobs: Jobs of all reports.
+    """
 
     jobs: JobSet
 
     def evaluate_thresholds(self, thresholds: Sequence[int]) -> Evaluation:
-        """SECRET: return the sums over all reports, and the digests to compare before any of them counts."""
+        """SECRET: return the sums over all reports, and the digests to compare before any of them counts.
+
+        Args:
+            thresholds: Numbers of slots to count below; 0 and repeated ones are left out.
+
+        Raises:
+            ProtocolError: A blob was damaged, or workers are unreachable.
+        """
         thresholds = tuple(sorted({slots for slots in thresholds if slots}))
         sums = self.jobs.compute_sums(thresholds)
         return Evaluation(thresholds, self, tuple(sums.shares.tolist()), sums.digests)
@@ -235,18 +277,23 @@ class CheckedJobs:
         """SECRET: return this server's shares, modulo 2**64, of the number of some reports in the first slots.
 
         Args:
-            report_mask: Mask of the reports that count.
+            report_mask: Mask of the reports that count, (reports,).
             thresholds: Numbers of slots, none of them 0.
+
+        Returns:
+            One share for each threshold.
         """
         return tuple(self.jobs.compute_sums(thresholds, report_mask).shares.tolist())
 
     def sum_nodes(self, report_mask: NDArray[np.bool_], nodes: Sequence[Node]) -> NodeSums:
-        """SECRET: return this server's shares of the counts in the left children of nodes, and hashes of marks of each
-        job.
+        """SECRET: return this server's shares of the counts in the left children of nodes of the tree of slots.
 
         Args:
-            report_mask: Mask of the reports that count.
+            report_mask: Mask of the reports that count, (reports,).
             nodes: Pairs of level and index; parents come before their children.
+
+        Returns:
+            One share for each node, modulo 2**64, and for each node the hashes of each job, which both servers compare.
         """
         sums = self.jobs.compute_sums((), report_mask, nodes)
         marks = sums.digests.reshape(-1, len(nodes), 32).swapaxes(0, 1)
@@ -255,7 +302,7 @@ class CheckedJobs:
 
 @dataclass(frozen=True, slots=True)
 class JobWriter:
-    """Storage of jobs, and their workers.
+    """Writer of jobs: stores the shares of report sets as blobs, for the workers of a server.
 
     Attributes:
         blob_store: Storage of the blobs.
@@ -272,6 +319,9 @@ class JobWriter:
             context: What workers need to open the shares.
             name: Name of the report set.
             parts: Shares of the reports of each job, in the order of ids.
+
+        Returns:
+            The jobs, in the order of ids.
         """
         jobs = [
             EvaluationJob(

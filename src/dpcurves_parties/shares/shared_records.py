@@ -106,7 +106,12 @@ class TreeEncoding(ShareEncoding):
         return list(zip(first, second, strict=True))
 
     def _make_words(self, places: NDArray[np.int64], seeds: Sequence[Words]) -> Words:
-        """SECRET: return the proof words of records, (records, analysts); zeros without a prover."""
+        """SECRET: return the proof words of records, (records, analysts); zeros without a prover.
+
+        Args:
+            places: Slot of each record.
+            seeds: Seeds of both servers for each record.
+        """
         if self.prover is None:
             return np.zeros((len(places), self.proof_words), np.uint64)
         first, second = map(_to_byte_rows, seeds)
@@ -164,7 +169,16 @@ class TreeEncoding(ShareEncoding):
         return public[:, public.shape[1] - self.proof_words :], _to_byte_rows(seeds)
 
     def _join_parts(self, party: int, batches: Iterable[Sequence[bytes]], count: int) -> tuple[Any, crypto.SeedShare]:
-        """Copy batches into an array of public parts and an array of seeds, as they arrive; ignore surplus reports."""
+        """Copy batches into an array of public parts and an array of seeds, as they arrive; ignore surplus reports.
+
+        Args:
+            party: Number of the server, 0 or 1.
+            batches: Encoded shares of reports.
+            count: Number of reports to take.
+
+        Returns:
+            Correction words of all keys, and this server's seeds.
+        """
         public: Any = self.PUBLIC.allocate(self.domain, count)
         seeds = np.empty((count, 2), np.uint64)
         start = 0
@@ -178,7 +192,8 @@ class TreeEncoding(ShareEncoding):
     def _split_shares(self, shares: Sequence[bytes]) -> tuple[Words, Words]:
         """Return the public parts of shares without proof words, (reports, words), and the seeds, (reports, 2).
 
-        Raises `InvalidArgument` if a share has another size, or a proof word is invalid.
+        Raises:
+            InvalidArgument: a share has another size, or a proof word is invalid.
         """
         public, seeds = _split_shares(shares, self.public_size)
         size = public.shape[1] - self.proof_words
@@ -199,7 +214,13 @@ class CheckedTreeEncoding(TreeEncoding):
         return self.join_checked_keys(party, [shares], len(shares))
 
     def join_checked_keys(self, party: int, parts: Iterable[Sequence[bytes]], count: int) -> crypto.CheckedKeys:
-        """SECRET: parse the checked keys of reports whose shares arrive in parts, as `TreeEncoding.join_keys`."""
+        """SECRET: parse the checked keys of reports whose shares arrive in parts, as `TreeEncoding.join_keys`.
+
+        Args:
+            party: Number of the server, 0 or 1.
+            parts: Shares of some reports each, in order.
+            count: Number of reports of all parts.
+        """
         return crypto.CheckedKeys(*self._join_parts(party, parts, count))
 
     def warm(self) -> None:
@@ -270,11 +291,15 @@ class CheckedReports:
     def sum_nodes(self, report_mask: NDArray[np.bool_], nodes: Sequence[crypto.Node]) -> crypto.NodeSums:
         """SECRET: return the sums at nodes, and hashes of marks, over some reports.
 
-        Marks are hashed in blocks of the size of jobs, so that they are equal with and without jobs.
+        Marks (by which two servers compare keys) are hashed in blocks of `SHARES_PER_PAGE` reports, so that the hashes
+        do not depend on whether worker processes compute them.
 
         Args:
             report_mask: Mask of the reports; it must be the same in all calls.
             nodes: Pairs of level and index; parents come before their children.
+
+        Returns:
+            Shares of the weights of left children, and hashes of the marks, one per node.
         """
         if not self._walks:
             marking = crypto.NodeMarkKey.from_verification_key(self.verify_key)
@@ -295,7 +320,10 @@ class CheckedReports:
 
         Args:
             keys: The keys.
-            thresholds: Numbers of slots, none of them 0.
+            thresholds: Numbers of cells (slots) below each threshold, none of them 0.
+
+        Returns:
+            Shares of the sums modulo 2**64, one per threshold; and digests, (keys, 32) bytes.
         """
         totals = [0] * len(thresholds)
         digests = []
@@ -370,7 +398,7 @@ class NodeSumCache:
         """SECRET: return this server's sums at thresholds, and the hash that both servers compare.
 
         Args:
-            thresholds: Numbers of slots, none of them 0.
+            thresholds: Numbers of cells (slots) below each threshold, none of them 0.
             noise_key: Key of this server's noise, for these reports alone.
         """
         nodes = crypto.find_path_nodes(thresholds, self.domain.bits)
@@ -449,7 +477,8 @@ def _to_byte_rows(words: Words) -> list[bytes]:
 def _split_shares(shares: Sequence[bytes], public_size: int) -> tuple[Words, Words]:
     """Return the public parts (reports, words) and the seeds (reports, 2) of shares.
 
-    Raises `InvalidArgument` if a share has another size.
+    Raises:
+        InvalidArgument: a share has another size.
     """
     if any(len(share) != public_size + SEED_BYTES for share in shares):
         raise InvalidArgument(

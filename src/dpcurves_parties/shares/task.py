@@ -213,8 +213,13 @@ class Task(SharedTask):
         )
 
     def make_owner_encoding(self, proof_key: str) -> TreeEncoding | HistogramEncoding:
-        """Return the encoding with which an owner makes reports; with a prover if answers are proved. Raises
-        `ProtocolError` if the ticket's key is not the task's.
+        """Return the format in which an owner makes reports; with a prover if answers are proved.
+
+        Args:
+            proof_key: Key in the owner's ticket; empty if answers are not proved.
+
+        Raises:
+            ProtocolError: the ticket's key is not the task's.
         """
         encoding = self.encoding
         if not self.proof_key_hashes or not isinstance(encoding, TreeEncoding):
@@ -393,7 +398,10 @@ class Task(SharedTask):
         return (*range(size, self.slots, size), self.slots)
 
     def parse_thresholds(self, value: object) -> tuple[int, ...]:
-        """Return the thresholds of a message as numbers of slots, in its order, after checking them.
+        """Return the thresholds of a message as numbers of cells (slots) below them, in its order, after checking them.
+
+        Args:
+            value: List in the message's JSON; it must be empty if the task answers all cells at once.
 
         Raises:
             ProtocolError: the thresholds are not numbers of slots, or too many, or one occurs twice.
@@ -421,8 +429,16 @@ class Task(SharedTask):
 
     @classmethod
     def from_fields(cls, stored: Mapping[str, Any], tokens: Mapping[Role, Sequence[str]]) -> Self:
-        """Parse the task from the fields of its document. Raises `ValueError`, `KeyError` or `TypeError` if they are
-        invalid.
+        """Parse the task from the fields of its document.
+
+        Args:
+            stored: Fields of the document as JSON values.
+            tokens: Hashes of bearer tokens, by role.
+
+        Raises:
+            ValueError: a field is invalid.
+            KeyError: a field is missing.
+            TypeError: a field has another type.
         """
         reported = ReportKind.HISTOGRAM if "encoding" in stored else ReportKind.TREE
         return STORED.decode_fields(cls, stored, tokens=tokens, report_kind=reported)

@@ -82,7 +82,11 @@ class IssuerOptions:
 
 
 def _read_client(file: str) -> tuple[str, str]:
-    """Return the client's id and secret of a JSON file. Raises `Misuse` if it has none."""
+    """Return the client id and the client secret for OpenID Connect from a JSON file.
+
+    Raises:
+        Misuse: the file cannot be read, or lacks one of them.
+    """
     try:
         stored = json.loads(Path(file).read_text(encoding="utf-8"))
         return str(stored["client_id"]), str(stored["client_secret"])
@@ -128,7 +132,12 @@ def build_forms(questions: Mapping[str, options.Command]) -> dict[str, Form]:
 
 
 def _build_form(word: str, command: options.Command) -> Form:
-    """Return the form of a command's question."""
+    """Return the web form of a question: title, description, fields, and a parser of the filled-in values.
+
+    Args:
+        word: Name of the question's command.
+        command: Function of the command, whose options become fields.
+    """
     groups = {name: group for name, group in options.groups_of(command).items() if group not in (Terms, Output)}
     readings = {name: group for name, group in groups.items() if issubclass(group, options.ReadingOptions)}
     asking = {name: group for name, group in groups.items() if name not in readings}
@@ -412,7 +421,15 @@ def allowance(whose: AllowanceOptions, most: options.LossOptions, store: StoreOp
 
 
 def _parse_seconds(name: str, text: str) -> float:
-    """Return a number of seconds above 0, at most 3600. Raises `Misuse` for other texts."""
+    """Return a number of seconds, above 0 and at most 3600, that an option states.
+
+    Args:
+        name: Name of the option, for the message.
+        text: What was typed.
+
+    Raises:
+        Misuse: the text is no such number.
+    """
     numbers = options.parse_numbers(name, text)
     if len(numbers) != 1 or not 0 < numbers[0] <= 3600:
         raise Misuse(name, f"must be a number of seconds above 0 and at most 3600, as in 30, got {text!r}")
@@ -420,7 +437,14 @@ def _parse_seconds(name: str, text: str) -> float:
 
 
 def _choose_account(services: Services, relation: Relation, name: str, protected: PrivacyOptions) -> Account:
-    """Return the account to charge: the previous version's account if the people are the same, else a new account."""
+    """Return the account to charge: the previous version's account if the people are the same, else a new account.
+
+    Args:
+        services: Services of the server, which know earlier versions.
+        relation: How the people of the version relate to those of the previous one.
+        name: Name of the data set.
+        protected: Options of the promise and the cap of a new account.
+    """
     from dpcurves.ledger import Account
 
     earlier = None if relation.name == "FIRST" else services.datasets.get(MACHINE, name)
@@ -432,7 +456,16 @@ def _choose_account(services: Services, relation: Relation, name: str, protected
 
 
 def _count_units(account: Account, source: Place, units: options.UnitCountOptions) -> int | None:
-    """Return the public number of units, as declared or counted now, which opens the records."""
+    """Return the public number of units, as declared or counted now, which opens the records.
+
+    Args:
+        account: Account, whose unit and adjacency decide.
+        source: Where the records are.
+        units: Options with the declared number.
+
+    Returns:
+        The number; None: it is private.
+    """
     declared_count = units.unit_count(account.neighbours)
     if declared_count is not None or not account.neighbours.has_public_units:
         return declared_count
@@ -449,7 +482,14 @@ def read_secret(secret: str) -> str:
 
 
 def _read_schema(schema: str) -> tuple[Declared, ...]:
-    """Return the columns of a JSON file. Raises `Misuse` if it cannot be read."""
+    """Return the declared columns of a data set from a JSON file.
+
+    Args:
+        schema: Path of the file.
+
+    Raises:
+        Misuse: the file cannot be read.
+    """
     from ..declared_columns import columns_from_json
 
     try:

@@ -1,10 +1,15 @@
-"""Client commands for a verification server: login, questions with the options of files, models, and releases.
+"""Commands `dpcurves remote`: use a verification server, which counts the records and charges the privacy budget.
 
-A command is sent to the server of the last login:
+Every command but `login` is sent to the server of the last login:
 
     login        stores server and token in a file of the user alone; the token comes from standard input
-    datasets, releases, model, export    what is there; models are JSON, and no code
-    questions    the commands of files, with the server's terms: a loss, a project, perhaps a view
+    datasets     prints a line for each dataset of the server: name, version, cap on the privacy loss, columns
+    releases     prints a line for each answered question of the project: id, purpose, loss, time
+    model        uploads a model (JSON, and no code), and prints its name and digest
+    export       writes a release to a file
+
+`RemoteTerms` and `PlanTerms` add what questions need on a server (a loss, a project, perhaps a view) to the question
+commands that also exist for files. The client reads no confidential records.
 """
 
 from __future__ import annotations
@@ -30,6 +35,7 @@ if TYPE_CHECKING:
     from ..remote import Remote
 
 ENDINGS = ("json", "svg", "png", "csv", "xlsx", "html")
+"""Formats of exported releases, by the ending of the file."""
 
 
 @dataclass(frozen=True)
@@ -47,7 +53,11 @@ class ProjectOption:
     project: str | None = optional("NAME", "The project that asks; left out: that of the token.")
 
     def open_remote(self) -> Remote:
-        """Return a client of the server of the last login. Raises `Misuse` if there was no login."""
+        """Return a client of the server of the last login.
+
+        Raises:
+            Misuse: There was no login.
+        """
         from ..remote import Remote
 
         try:
@@ -67,8 +77,14 @@ class ViewOption:
     view: str | None = optional("NAME", "View of the dataset on the server: only its rows, with its derived columns.")
 
     def apply(self, question: Question[Any], remote: Remote) -> Question[Any]:
-        """Return the question on the view; the question itself without one. Raises `InvalidArgument` if the server has
-        no such view.
+        """Return a question on the view that the option names; the question itself without the option.
+
+        Args:
+            question: The question.
+            remote: Client of the server, which has the views.
+
+        Raises:
+            InvalidArgument: The server has no such view.
         """
         if self.view is None:
             return question
@@ -87,7 +103,16 @@ class RemoteTerms:
     basis: ViewOption
 
     def answer(self, question: Question[Any], view: View[Any], output: Output) -> None:
-        """Ask the question, write the files of `output`, and print the remaining budget."""
+        """Ask the question, write the files of `output`, and print the result and the remaining budget.
+
+        Args:
+            question: The question; its loss is charged by the server.
+            view: How the result is printed and plotted.
+            output: Files to write.
+
+        Raises:
+            ValueError: A file cannot be written (nothing is charged then), or the server refuses the question.
+        """
         output.require_writable()
         with self.asking.open_remote() as remote:
             question = self.basis.apply(question, remote)
@@ -106,7 +131,13 @@ class PlanTerms:
     basis: ViewOption
 
     def answer(self, question: Question[Any], view: View[Any], output: Output) -> None:
-        """Print the privacy loss and the forecast error of the question."""
+        """Print the loss of the question, the remaining budget, and for each round its loss, mechanism and error.
+
+        Args:
+            question: The question; nothing is charged.
+            view: Not used.
+            output: Not used.
+        """
         with self.asking.open_remote() as remote:
             question = self.basis.apply(question, remote)
             plans = remote.plan(question, self.price.loss())

@@ -1,4 +1,11 @@
-"""Command that opens a table on this machine in the browser, for one person and one budget."""
+"""Command `dpcurves try`: ask questions about a table on this machine in the browser, for one person and one budget.
+
+`try_table` opens the table and its privacy budget ledger, starts the local web app (`local_app`), prints its address,
+and opens the browser. It prints the address with a secret token, then how to stop; after Ctrl-C, where the spent budget
+is recorded. Records are read only when a question is paid, and each answer is charged.
+
+    dpcurves try people.csv
+"""
 
 from __future__ import annotations
 
@@ -65,7 +72,7 @@ def try_table(table: LocalTableOptions, browser: BrowserOptions) -> None:
     local = open_local_table(table.data[0], table.table or "", table.delimiter or "", table.encoding or "")
 
     def announce(access: LocalAccess) -> None:
-        """Print the address with its token, and open the browser."""
+        """Print the address with its token, and open the browser, unless --no-browser was given."""
         print_to_console(console, f"{local.path.name} is open at {access.address}", "Ctrl-C ends this.")
         if not browser.no_browser:
             import webbrowser
@@ -85,3 +92,4 @@ def try_table(table: LocalTableOptions, browser: BrowserOptions) -> None:
 
 
 TRY_COMMANDS = {"try": try_table}
+"""Commands of this module by their words."""

@@ -62,7 +62,12 @@ def sign_in(visit: Visit) -> Response:
 
 
 def redirect_to_issuer(visit: Visit) -> Response:
-    """Redirect to the issuer, and store the secret of the authorization request in a cookie."""
+    """Redirect a person who signs in to the identity provider (issuer), and store the secret of the authorization
+    request in a cookie.
+
+    Args:
+        visit: Request.
+    """
     try:
         request = AuthorizationRequest.generate()
         answer: Response = RedirectResponse(_find_issuer(visit).authorization_url(request, visit.host + BACK), 303)
@@ -81,7 +86,12 @@ def redirect_to_issuer(visit: Visit) -> Response:
 
 
 def finish_issuer_sign_in(visit: Visit) -> Response:
-    """Begin a session for the subject that the issuer has authenticated, at the home page."""
+    """Begin a session for the person whom the identity provider (issuer) has authenticated, and redirect to the home
+    page; after an error the sign-in page shows the reason.
+
+    Args:
+        visit: Request with the provider's parameters in the URL.
+    """
     parameters = {name: texts[0] for name, texts in visit.query.items() if len(texts) == 1}
     try:
         issuer = _find_issuer(visit)
@@ -113,7 +123,11 @@ def change_password(visit: Visit) -> Response:
 
 
 def _find_issuer(visit: Visit) -> Issuer:
-    """Return the site's identity provider. Raises `ProtocolError` (not found) without one."""
+    """Return the site's identity provider.
+
+    Raises:
+        ProtocolError: there is none (status 404).
+    """
     if visit.site.issuer is None:
         raise not_found("issuer")
     return visit.site.issuer
@@ -151,7 +165,11 @@ def show_datasets(visit: Visit) -> Response:
 
 
 def show_dataset(visit: Visit) -> Response:
-    """Page of a dataset: public schema, privacy guarantee and published answers."""
+    """Answer with the page of a data set: public schema, privacy guarantee and published answers.
+
+    Args:
+        visit: Request, whose path names the data set.
+    """
     dataset = visit.services.datasets.get(visit.principal, visit.path_params["dataset"])
     projects = _projects_of(dataset, visit.services.projects.all(visit.principal))
     published = visit.services.releases.list_published(visit.principal, dataset.name)
@@ -180,7 +198,15 @@ def send_synthetic_table(visit: Visit) -> Response:
 
 
 def show_project(visit: Visit, secret: str = "", wrong_model: str = "", error: str = "", status: int = 200) -> Response:
-    """Page of a project, with the secret of a new token, or with the error of a refused model."""
+    """Answer with the page of a project.
+
+    Args:
+        visit: Request, whose path names the project.
+        secret: Secret of a new token, which is shown once; empty: none.
+        wrong_model: Text of a refused model; empty: none.
+        error: Reason of the refusal.
+        status: HTTP status.
+    """
     principal, services = visit.principal, visit.services
     project = services.projects.get(principal, visit.path_params["project"])
     may_ask = may(principal, Right.ASK, project.subject)
@@ -196,7 +222,11 @@ def show_project(visit: Visit, secret: str = "", wrong_model: str = "", error: s
 
 
 def add_model(visit: Visit) -> Response:
-    """Store the uploaded model in the project, and redirect to the project's page. Refused forms are shown again."""
+    """Store the uploaded model in the project, and redirect to the project's page. Refused forms are shown again.
+
+    Args:
+        visit: Request with the model's JSON in the form.
+    """
     text = visit.form_value("model")
     try:
         visit.services.models.add(visit.principal, visit.path_params["project"], text)
@@ -229,7 +259,13 @@ def _projects_of(dataset: Dataset, projects: tuple[Project, ...]) -> list[Projec
 
 
 def _find_balance(visit: Visit, dataset: Dataset, projects: list[Project]) -> Balance | None:
-    """Return a dataset's balance for stewards, auditors and analysts with an allowance, else None."""
+    """Return a dataset's balance for stewards, auditors and analysts with an allowance, else None.
+
+    Args:
+        visit: The request, with the caller's rights.
+        dataset: The dataset.
+        projects: Projects with this dataset.
+    """
     if may(visit.principal, Right.SEE_BUDGETS, Subject(dataset.name)):
         return visit.services.datasets.balance(visit.principal, dataset.name)
     names = (project.name for project in projects if may(visit.principal, Right.SEE_OWN_BUDGET, project.subject))
@@ -250,7 +286,13 @@ def redirect_to_managed(visit: Visit) -> Response:
 
 
 def show_managed(visit: Visit, error: str = "", typed_statement: str = "") -> Response:
-    """Page of a dataset's budget, queue and log, for its steward; with the error of a refused table, if any."""
+    """Answer with the page of a data set for its steward: budget, queue and log.
+
+    Args:
+        visit: Request, whose path names the data set.
+        error: Reason why an uploaded table was refused; empty: none was.
+        typed_statement: Statement that was typed with it.
+    """
     principal = visit.principal
     services = visit.services
     name = visit.path_params["dataset"]
@@ -298,6 +340,9 @@ def change_people(visit: Visit) -> Response:
 def set_allowance(visit: Visit) -> Response:
     """Set the allowance of a project, or of an analyst in a project, as the form states; redirect to the dataset's
     page.
+
+    Args:
+        visit: Request with the form.
     """
     dataset = visit.path_params["dataset"]
     currency = visit.services.datasets.get(visit.principal, dataset).account.currency
@@ -310,7 +355,11 @@ def set_allowance(visit: Visit) -> Response:
 
 
 def change_question(visit: Visit) -> Response:
-    """Withdraw or retry the question of the form, by the pressed button, and redirect back."""
+    """Withdraw or retry the question of the form, by the pressed button, and redirect back.
+
+    Raises:
+        ProtocolError: the button is unknown, or the person may not change the queue.
+    """
     actions = {"take back": visit.services.stewardship.withdraw, "count again": visit.services.stewardship.retry}
     action = actions.get(visit.form_value("do"))
     if action is None:
@@ -331,6 +380,9 @@ def upload_table(visit: Visit) -> Response:
 
     Another person must confirm it. An upload that is refused shows the page again with the reason, and keeps the
     statement that was typed.
+
+    Args:
+        visit: Request with the file and the statement.
     """
     dataset = visit.services.datasets.get(visit.principal, visit.path_params["dataset"])
     try:
@@ -353,7 +405,11 @@ def confirm_table(visit: Visit) -> Response:
 
 
 def verify_log(visit: Visit) -> Response:
-    """Recompute all seals of the log, and show the result on the audit page."""
+    """Answer with the audit page after recomputing all seals of the log.
+
+    Args:
+        visit: Request; the form may have the head that a person has noted.
+    """
     head = visit.form_value("head")
     require(visit.principal, Right.AUDIT)
     try:
@@ -375,7 +431,11 @@ def download_log(visit: Visit) -> Response:
 
 
 def show_people(visit: Visit) -> Response:
-    """Page of the accounts."""
+    """Answer with the page of all accounts and their roles.
+
+    Args:
+        visit: Request.
+    """
     rows = [
         {
             "name": person.name,
@@ -403,7 +463,11 @@ def _password_field(visit: Visit) -> str:
 
 
 def _role_field(visit: Visit) -> Role:
-    """Return the chosen role. Raises `ProtocolError` for a role that cannot be given on pages."""
+    """Return the role that was chosen in the form.
+
+    Raises:
+        ProtocolError: the role cannot be given on pages.
+    """
     if visit.form_value("role") not in {role.value for role in Role}:
         raise ProtocolError(
             "role", "only operators are appointed here; choose operator, or appoint others with dpcurves server person"
@@ -450,7 +514,12 @@ def _split_allowances(shares: list[AllowanceBalance]) -> dict[str, object]:
 
 
 def show_audit(visit: Visit, **facts: Any) -> Response:
-    """Page of the audit log and the budgets of all datasets."""
+    """Answer with the page of the audit log and of the budgets of all data sets.
+
+    Args:
+        visit: Request; the query may name the entry after which the log is shown.
+        facts: Further values of the template, such as the result of a verification.
+    """
     after = (visit.query.get("after") or ["0"])[0]
     start = int(after) if after.isascii() and after.isdigit() and len(after) < 18 else 0
     events = visit.services.audit.events(visit.principal, start, LOG_LINES)

@@ -125,7 +125,12 @@ def _find_dataset(visit: Visit) -> Dataset | None:
 
 
 def show_home(visit: Visit) -> Response:
-    """Page of the pictures to choose and of the answers; the form of the columns before the table is registered."""
+    """Answer with the page of the pictures to choose and of earlier answers; before the table is registered, with the
+    form of its columns.
+
+    Args:
+        visit: Request.
+    """
     dataset = _find_dataset(visit)
     table = _table(visit)
     if dataset is None:
@@ -146,7 +151,11 @@ def show_home(visit: Visit) -> Response:
 
 
 def register(visit: Visit) -> Response:
-    """Register the table as the form declares it, and redirect to the pictures."""
+    """Register the table as the form declares it, and redirect to the pictures; after an error the form is shown again.
+
+    Args:
+        visit: Request with the form.
+    """
     table = _table(visit)
     try:
         register_table(visit.services, table, _parse_facts(visit, table))
@@ -203,8 +212,14 @@ def _find_person_column(table: LocalTable) -> str:
 
 
 def _parse_columns(visit: Visit, table: LocalTable) -> tuple[Declared, ...]:
-    """Return the columns that are used. Raises `InvalidArgument` under the form field that is wrong, and if none is
-    used.
+    """Return the columns that are used, as the form declares them.
+
+    Args:
+        visit: Request with the form.
+        table: The table, with the uses that each column allows.
+
+    Raises:
+        InvalidArgument: a field is wrong, or no column is used; the error names the field.
     """
     columns: list[Declared] = []
     for position, proposal in enumerate(table.columns):
@@ -223,7 +238,16 @@ def _parse_columns(visit: Visit, table: LocalTable) -> tuple[Declared, ...]:
 
 
 def _parse_numbers(visit: Visit, position: int, proposal: ProposedColumn) -> NumericColumn:
-    """Return a column of numbers with the range of the form; without a range if both of its fields are empty."""
+    """Return a column of numbers with the range of the form; without a range if both of its fields are empty.
+
+    Args:
+        visit: Request with the form.
+        position: Position of the column, which is part of its fields' names.
+        proposal: Name and possible uses of the column.
+
+    Raises:
+        InvalidArgument: a field is no number, or the bounds do not increase; the error names the field.
+    """
     texts = {name: visit.form_value(f"{name}.{position}").replace(",", ".") for name in ("lower", "upper")}
     if not any(texts.values()):
         return NumericColumn(proposal.name, *UNKNOWN_RANGE)
@@ -249,6 +273,14 @@ def _parse_categories(visit: Visit, position: int, proposal: ProposedColumn) -> 
     """Return a column of categories with the values of the form, as numbers if the schema declares numbers.
 
     An empty field makes a column with unknown categories.
+
+    Args:
+        visit: Request with the form.
+        position: Position of the column, which is part of its fields' names.
+        proposal: Name and possible uses of the column.
+
+    Raises:
+        InvalidArgument: the categories cannot be separated, are no numbers, or are repeated; the error names the field.
     """
     field = f"values.{position}"
     text = visit.form_value(f"values.{position}")
@@ -275,6 +307,11 @@ def _render_set_up(visit: Visit, error: ArgumentError | None = None, status: int
     """Return the form of the columns, with the typed values and the error at its field.
 
     Before the table is registered, the form has the unit and the budget, too.
+
+    Args:
+        visit: Request.
+        error: Error to show beside its field; None: none.
+        status: HTTP status.
     """
     table = _table(visit)
     dataset = _find_dataset(visit)
@@ -297,6 +334,10 @@ def _fill_declared(proposal: ProposedColumn, declared: Mapping[str, Declared]) -
     """Return a proposed column with the use, and the range or categories, that the dataset declares for it.
 
     A column that the dataset does not declare gets `ColumnUse.NONE`.
+
+    Args:
+        proposal: Column of a local table, as the page proposes it.
+        declared: Declared columns of the dataset by name.
     """
     column = declared.get(proposal.name)
     if column is None:
@@ -344,6 +385,9 @@ def change_columns(visit: Visit) -> Response:
     """Declare the columns anew, and redirect to the pictures. Earlier answers and their price stay.
 
     The new declaration is the next version of the data set, about the same people, so the same account pays.
+
+    Args:
+        visit: Request with the form.
     """
     table = _table(visit)
     dataset = _find_dataset(visit)
@@ -371,7 +415,13 @@ def show_budget(visit: Visit) -> Response:
 
 
 def _render_budget(visit: Visit, error: ArgumentError | None = None, status: int = 200) -> Response:
-    """Return the form that raises the budget, with the typed values and the error at its field."""
+    """Return the form that raises the budget, with the typed values and the error at its field.
+
+    Args:
+        visit: Request.
+        error: Error to show beside its field; None: none.
+        status: HTTP status.
+    """
     dataset = cast("Dataset", _find_dataset(visit))
     return visit.render(
         "try_budget.html", status, table=_table(visit), given=visit.form,
@@ -381,7 +431,12 @@ def _render_budget(visit: Visit, error: ArgumentError | None = None, status: int
 
 
 def change_budget(visit: Visit) -> Response:
-    """Raise the budget, and redirect to the pictures."""
+    """Raise the budget to the typed amount, if the person has agreed, and redirect to the pictures; after an error the
+    form is shown again.
+
+    Args:
+        visit: Request with the form.
+    """
     if _find_dataset(visit) is None:
         return redirect_to("")
     try:
@@ -400,7 +455,12 @@ def change_budget(visit: Visit) -> Response:
 
 
 def submit_form(visit: Visit) -> Response:
-    """Show the plan, or ask, as on the server; the form of a question that was asked is stored for its command."""
+    """Show the plan of a question, or ask it, depending on the pressed button; the form of a question that was asked is
+    stored, so that its command line can be shown.
+
+    Args:
+        visit: Request with the form.
+    """
     answer = question_pages.submit_form(visit)
     place, _, id = answer.headers.get("location", "").rpartition("/")
     if place == "/questions":
@@ -451,7 +511,15 @@ def _render_answer(visit: Visit, **facts: Any) -> Response:
 
 
 def _read_curves(visit: Visit, curves: Mapping[str, CDF]) -> tuple[list[Reading], str]:
-    """Return the readings that the address asks for, and the error of a wrong value."""
+    """Return the readings that the address asks for, and the error of a wrong value.
+
+    Args:
+        visit: Request; the query may state shares and values.
+        curves: Distribution functions by name.
+
+    Returns:
+        Readings, and an empty text; or no readings, and the error.
+    """
     readers = {"share": read_quantiles, "above": read_shares_above}
     readings = []
     for name, read in readers.items():
@@ -487,7 +555,12 @@ def _usual_folder(visit: Visit) -> str:
 
 
 def publish_answer(visit: Visit) -> Response:
-    """Write an answer into a folder beside the table: page, picture, numbers and statements. This costs nothing."""
+    """Write a released result into a folder beside the table: page, picture, numbers and statements. This costs no
+    budget. The page of the result then says where, or why not.
+
+    Args:
+        visit: Request; the path names the result, the form the folder.
+    """
     answer = visit.services.releases.get(visit.principal, visit.path_params["release"])
     name = visit.form_value("folder") or _usual_folder(visit)
     language = visit.read_language()

@@ -70,13 +70,22 @@ class IsolatedText(Extension):
     """
 
     def preprocess(self, source: str, name: str | None, filename: str | None = None) -> str:
-        """Return the source of a template with the filter `isolated` after each expression in text."""
+        """Return the source of a Jinja template in which each expression in running text goes through the filter
+        `isolated`.
+
+        Args:
+            source: Source of the template.
+            name: Without effect; Jinja passes the name of the template.
+            filename: Without effect; Jinja passes the path of the template.
+        """
         tag = ""
         enclosing = ""
         in_set = False
 
         def rewrite(match: re.Match[str]) -> str:
-            """Return a token of the template; an expression in text, outside tags, is passed through `isolated`."""
+            """Return one token of the template, changed if it is an expression in running text; remember in which tag
+            it lies.
+            """
             nonlocal tag, enclosing, in_set
             token = match[0]
             if match["expression"] is not None:
@@ -158,7 +167,12 @@ def capitalize(words: str) -> str:
 
 # Typed prices: a number in the currency of a dataset's account.
 def parse_price(field: str, currency: Currency, text: str) -> PrivacyLoss:
-    """Parse the privacy loss typed into a field.
+    """Return the privacy loss typed into a field of a form.
+
+    Args:
+        field: Name of the field, for the message.
+        currency: Epsilon or rho.
+        text: What was typed; a comma may stand for the decimal point.
 
     Raises:
         ValueError: The text is empty or not a number above zero.
@@ -279,7 +293,11 @@ class Visit:
 
     @property
     def principal(self) -> Principal:
-        """The signed-in principal. Raises `ProtocolError` without a sign-in."""
+        """The person or token that is signed in.
+
+        Raises:
+            ProtocolError: nobody is signed in (status 401).
+        """
         if self.session is None:
             raise ProtocolError("sign-in", "sign in first, at /sign-in", 401)
         return self.session.principal
@@ -375,7 +393,11 @@ UNREADABLE = "send one file and at most 20 fields, from a page of this server"
 
 
 def parse_multipart(headers: Headers, body: bytes) -> tuple[str, bytes]:
-    """Return the fields of a multipart form, URL-encoded, and its file, or b"".
+    """Return the fields of a multipart form, URL-encoded, and the content of its file, or b"" without a file.
+
+    Args:
+        headers: Headers of the request; the content type names the boundary.
+        body: Body of the request.
 
     Raises:
         ProtocolError: The body is malformed.
@@ -389,7 +411,15 @@ def parse_multipart(headers: Headers, body: bytes) -> tuple[str, bytes]:
 
 
 async def _parse_multipart(headers: Headers, body: bytes) -> tuple[str, bytes]:
-    """Return the fields of a multipart form, URL-encoded, and its file."""
+    """Return the fields of a multipart form, URL-encoded, and its file.
+
+    Args:
+        headers: Headers of the request.
+        body: Its body.
+
+    Returns:
+        Fields as a URL-encoded text, and the bytes of the uploaded file; empty without a file.
+    """
     form = await MultiPartParser(headers, _stream_body(body), max_files=1, max_fields=20).parse()
     try:
         typed = []
@@ -424,7 +454,13 @@ class RefusableForm:
 
 
 def show_refused(visit: Visit, form: RefusableForm | None, error: ArgumentError) -> Response:
-    """Return the page of a refused form with the error, or the page of errors if it has none or may not be shown."""
+    """Return the page of a refused form with the error, or the page of errors if it has none or may not be shown.
+
+    Args:
+        visit: The request.
+        form: The form that was sent; None: the request had none.
+        error: Why it was refused; its status, or 400, is that of the response.
+    """
     status = getattr(error, "status", 400)
     sentence = capitalize_rule(error)
     place = None if form is None else form.fields.get(error.argument)

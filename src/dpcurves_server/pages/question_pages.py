@@ -123,7 +123,14 @@ HELP: Mapping[str, str] = {
 
 
 def list_question_groups(forms: Mapping[str, Form]) -> list[dict[str, Any]]:
-    """Return the groups of these forms for the page, each question with its title; further ones in a group behind."""
+    """Return the groups of these forms for the page, each question with its title; further ones in a group behind.
+
+    Args:
+        forms: Forms of the questions, by command.
+
+    Returns:
+        For each group its title and its questions (form, icon and title).
+    """
     listed = {command for group in GROUPS for command in group.questions}
     others = {command: ("table", form.title) for command, form in forms.items() if command not in listed}
     groups = [*GROUPS, QuestionGroup("Other questions", others)]
@@ -152,7 +159,15 @@ def show_form(visit: Visit) -> Response:
 
 
 def submit_form(visit: Visit) -> Response:
-    """Show the plan, or ask, by the pressed button. A question that differs from the plan shown is planned again."""
+    """Answer a submitted question form: show the plan, or ask the question, depending on the pressed button. A question
+    that differs from the plan shown is planned again, not asked.
+
+    Args:
+        visit: Request of a signed-in person, with the form's fields.
+
+    Returns:
+        Redirection to the asked question; the form with the plan; or the form with the error, with status 400.
+    """
     project, form = _find_project_and_form(visit)
     try:
         question_json, loss = _parse_form(visit, project, form, visit.form)
@@ -186,7 +201,13 @@ def show_plan(visit: Visit) -> Response:
 
 
 def _is_complete(visit: Visit, project: Project, form: Form) -> bool:
-    """Return True if all required fields are filled in, correctly or not."""
+    """Return True if all required fields are filled in, correctly or not.
+
+    Args:
+        visit: The request, with the sent form.
+        project: Project that the question belongs to.
+        form: Form of the question.
+    """
     with suppress(InvalidArgument):
         typed, _ = complete_typed_fields(visit, project, form, visit.form)
         required = (*(field.name for field in form.fields if field.is_required), AMOUNT)
@@ -195,7 +216,14 @@ def _is_complete(visit: Visit, project: Project, form: Form) -> bool:
 
 
 def show_sketch(visit: Visit) -> Response:
-    """Picture of a question's sketch."""
+    """Answer with the sketch of a question: a picture of its answer on made-up or synthetic data.
+
+    Args:
+        visit: Request with the question's fields in the URL.
+
+    Returns:
+        SVG, once it is drawn.
+    """
     project, form = _find_project_and_form(visit)
     question_json, loss = _parse_form(visit, project, form, visit.query)
     row_share = _find_row_share(visit.query)
@@ -219,7 +247,11 @@ def _download_sketch(sketch: Drawing) -> Response:
 def _find_project_and_form(visit: Visit) -> tuple[Project, Form]:
     """Return the project and the question form that the path names.
 
-    Raises `ProtocolError` if the principal may not ask, or the form is unknown.
+    Args:
+        visit: Request.
+
+    Raises:
+        ProtocolError: the person may not ask in this project, or there is no such form (status 404).
     """
     project = visit.services.projects.get(visit.principal, visit.path_params["project"])
     require(visit.principal, Right.ASK, project.subject)
@@ -232,7 +264,17 @@ def _find_project_and_form(visit: Visit) -> tuple[Project, Form]:
 def _parse_form(
     visit: Visit, project: Project, form: Form, values: FieldValues
 ) -> tuple[Mapping[str, Any], PrivacyLoss]:
-    """Return the question as plain objects, and its price. Raises `ValueError` under the field that is wrong."""
+    """Return the question that typed fields describe, as a JSON object, and the privacy loss to charge.
+
+    Args:
+        visit: Request.
+        project: The project.
+        form: Form of the question.
+        values: Typed texts by field.
+
+    Raises:
+        ValueError: a field is wrong; the error names it.
+    """
     dataset = visit.services.datasets.get(visit.principal, project.dataset)
     typed, view = complete_typed_fields(visit, project, form, values)
     question_json = question_to_json(
@@ -252,6 +294,15 @@ def complete_typed_fields(
 ) -> tuple[FieldValues, View | None]:
     """Return the typed fields, completed with the declared ranges and categories, and the view that was chosen.
 
+    Args:
+        visit: Request.
+        project: The project, which has the data set.
+        form: Form of the question.
+        values: Typed texts by field.
+
+    Returns:
+        Texts by field, and the view; None if no view was chosen.
+
     Raises:
         ValueError: a part of a range is missing or wrong, a label is not declared, or there is no such view.
     """
@@ -265,15 +316,24 @@ def complete_typed_fields(
 
 
 def _find_row_share(values: FieldValues) -> float | None:
-    """Return the typed share of rows that pass the filter; None if none was typed. Raises `ValueError` for other texts
-    than shares.
+    """Return the typed share of rows that pass the filter; None if none was typed.
+
+    Raises:
+        ValueError: the text is no share.
     """
     text = "".join(values.get(SHARE, ())).strip()
     return parse_row_share(text) if text else None
 
 
 def _form_error(visit: Visit, form: Form, error: ArgumentError, values: FieldValues) -> FormError:
-    """Return an error as the field that it concerns and a message in the words of the page."""
+    """Return an error as the field that it concerns and a message in the words of the page.
+
+    Args:
+        visit: The request.
+        form: Form that was sent.
+        error: Why it was refused.
+        values: Typed texts by name of the field.
+    """
     return describe_form_error(
         form, error, values, {command: listed.title for command, listed in visit.site.forms.items()}
     )
@@ -282,7 +342,15 @@ def _form_error(visit: Visit, form: Form, error: ArgumentError, values: FieldVal
 def _render_form(
     visit: Visit, values: FieldValues, question_plan: QuestionPlan | None, error: FormError | None, status: int = 200
 ) -> Response:
-    """Return the page of a question's form with the typed values, the plan or the error."""
+    """Return the page of a question's form with the typed values, the plan or the error.
+
+    Args:
+        visit: Request.
+        values: Typed texts by field.
+        question_plan: Plan to show; None: no plan.
+        error: Error to show beside its field; None: no error.
+        status: HTTP status.
+    """
     project, form = _find_project_and_form(visit)
     context = _form_context(visit, project, form, question_plan, error)
     names = visit.services.models.index_by_name(visit.principal, project.name).names
@@ -308,7 +376,15 @@ def _render_form(
 def _form_context(
     visit: Visit, project: Project, form: Form, question_plan: QuestionPlan | None, error: FormError | None
 ) -> dict[str, Any]:
-    """Return the template context of a form: project, dataset, remaining budget, plan and error."""
+    """Return the template context of a form: project, dataset, remaining budget, plan and error.
+
+    Args:
+        visit: Request.
+        project: The project.
+        form: Form of the question.
+        question_plan: Plan to show; None: no plan.
+        error: Error to show; None: no error.
+    """
     if question_plan is None:
         dataset = visit.services.datasets.get(visit.principal, project.dataset)
         remaining = visit.services.projects.remaining(visit.principal, project.name)
@@ -327,7 +403,16 @@ def _form_context(
 
 
 def _plan_context(visit: Visit, question_plan: QuestionPlan, form: Form) -> dict[str, Any]:
-    """Return the template context of a plan: rounds, price, notes, free answers and the URL of the sketch."""
+    """Return the template context of a plan: rounds, price, notes, free answers and the URL of the sketch.
+
+    Args:
+        visit: Request.
+        question_plan: The plan.
+        form: Form of the question.
+
+    Returns:
+        Values by name in the template.
+    """
     table = visit.services.synthetic.describe(
         visit.principal, question_plan.dataset.name, question_plan.dataset.version
     )
@@ -393,7 +478,11 @@ def show_progress(visit: Visit) -> Response:
 
 
 def show_release(visit: Visit) -> Response:
-    """Page of an answer: its picture, its summary, and a comparison with the synthetic table."""
+    """Answer with the page of a released result: its picture, its summary, and a comparison with the synthetic table.
+
+    Args:
+        visit: Request, whose path names the release.
+    """
     answer = visit.services.releases.get(visit.principal, visit.path_params["release"])
     question = redact_question(visit.principal, answer.asked_question)
     can_compare = is_comparable(answer)
@@ -411,7 +500,11 @@ def show_release(visit: Visit) -> Response:
 
 
 def show_figure(visit: Visit) -> Response:
-    """The picture of an answer as a page fragment, which reloads until the picture is drawn."""
+    """Answer with the picture of a released result as a page fragment, which reloads until the picture is drawn.
+
+    Args:
+        visit: Request, whose path names the release.
+    """
     answer = visit.services.releases.get(visit.principal, visit.path_params["release"])
     return visit.render(
         "figure.html",
@@ -428,7 +521,11 @@ def send_picture(visit: Visit) -> Response:
 
 
 def show_comparison(visit: Visit) -> Response:
-    """Comparison of an answer with the synthetic table, as a page fragment."""
+    """Answer with the comparison of a released result with the synthetic table, as a page fragment.
+
+    Args:
+        visit: Request, whose path names the release.
+    """
     answer, synthetic = _find_compared(visit)
     question = redact_question(visit.principal, answer.asked_question)
 
@@ -453,8 +550,13 @@ def send_comparison_picture(visit: Visit) -> Response:
 
 
 def _find_compared(visit: Visit) -> tuple[Answer, SyntheticTable]:
-    """Return the answer and its dataset's synthetic table. Raises `ProtocolError` (not found) if they cannot be
-    compared.
+    """Return the released result that the path names, and the synthetic table of its data set.
+
+    Args:
+        visit: Request.
+
+    Raises:
+        ProtocolError: there is no synthetic table, or the question has no curve (status 404).
     """
     answer = visit.services.releases.get(visit.principal, visit.path_params["release"])
     synthetic = visit.services.synthetic.find(
@@ -471,7 +573,13 @@ def _find_compared(visit: Visit) -> tuple[Answer, SyntheticTable]:
 
 
 def _find_or_submit_comparison(visit: Visit, answer: Answer, synthetic: SyntheticTable) -> Drawing | None:
-    """Return a cached comparison, or queue it and return None."""
+    """Return a cached comparison, or queue it and return None.
+
+    Args:
+        visit: The request, whose principal has a limit of waiting drawings.
+        answer: Answer that is compared.
+        synthetic: Public table to compare it with.
+    """
     inputs = collect_comparison_inputs(answer)
     studio = visit.services.studio
     drawing = studio.find(inputs, synthetic)
@@ -482,7 +590,11 @@ def _find_or_submit_comparison(visit: Visit, answer: Answer, synthetic: Syntheti
 
 
 def export_release(visit: Visit) -> Response:
-    """Download of an answer as a file."""
+    """Answer with a released result as a file to download.
+
+    Args:
+        visit: Request, whose path names the release and the file's ending.
+    """
     ending = visit.path_params["ending"]
     language = visit.read_language()
     if find_drawn_type(ending, language):
@@ -496,7 +608,14 @@ def export_release(visit: Visit) -> Response:
 
 
 def _export_drawing(visit: Visit, releases: Sequence[Answer], form: str, name: str = "") -> Response:
-    """Return a file that the renderer draws; the serving process itself does not draw."""
+    """Return a file that the renderer draws; the serving process itself does not draw.
+
+    Args:
+        visit: The request.
+        releases: Answers to draw.
+        form: Type of the file, such as ``svg``.
+        name: Name of the file; if empty, a default.
+    """
 
     def download_drawing(drawing: Drawing) -> Response:
         """Return a response with a rendered plot that browsers save as a file."""
@@ -513,7 +632,11 @@ def _export_drawing(visit: Visit, releases: Sequence[Answer], form: str, name: s
 
 
 def show_combined(visit: Visit) -> Response:
-    """Page of a joint picture of several releases of a project."""
+    """Answer with the page on which released results of a project are chosen and drawn together.
+
+    Args:
+        visit: Request; the query names the chosen results.
+    """
     project = visit.services.projects.get(visit.principal, visit.path_params["project"])
     answered = [
         redact_question(visit.principal, question)
@@ -547,7 +670,14 @@ def _plot_axis(question: Mapping[str, Any]) -> tuple[Any, ...]:
 
 
 def send_combined_picture(visit: Visit) -> Response:
-    """Joint picture of several releases, inline or as a download."""
+    """Answer with the joint picture of several released results, inline or as a download.
+
+    Args:
+        visit: Request; the query names the results, the path the ending.
+
+    Raises:
+        ProtocolError: the ending is not svg or png, or too few or too many results are named (status 404).
+    """
     form = visit.path_params["ending"]
     chosen = _find_chosen(visit)
     if form not in ("svg", "png") or not 2 <= len(chosen) <= MOST_RELEASES_ON_A_PICTURE:
@@ -571,7 +701,12 @@ def _find_chosen(visit: Visit) -> list[Answer]:
 
 
 def _respond_when_drawn(visit: Visit, respond: Callable[[Answer], Response]) -> Response:
-    """Respond with a drawn answer, or with status `NOT_DRAWN` if the client must try again."""
+    """Respond with a drawn answer, or with status `NOT_DRAWN` if the client must try again.
+
+    Args:
+        visit: The request; its path names the answer.
+        respond: Function that makes the response from a drawn answer.
+    """
     releases = visit.services.releases
     id = visit.path_params["release"]
     answer = (releases.get_with_drawing if visit.has_waited else releases.get)(visit.principal, id)
@@ -579,7 +714,16 @@ def _respond_when_drawn(visit: Visit, respond: Callable[[Answer], Response]) -> 
 
 
 def _download_answer(answer: Answer, ending: str, language: str) -> Response:
-    """Return an answer as a file in the format of the ending. Raises `ProtocolError` for other endings."""
+    """Return a released result as a file to download, without drawing anything.
+
+    Args:
+        answer: The result, with its stored drawing.
+        ending: html, txt, svg, csv or json.
+        language: Language of the text file.
+
+    Raises:
+        ProtocolError: the ending is another one (status 404).
+    """
     name = f"release-{answer.id[:12]}"
     if ending == "html":
         page = render_page(answer.load_curve(), answer.svg)
@@ -612,7 +756,12 @@ def _progress_context(visit: Visit, asked: AskedQuestion) -> dict[str, Any]:
 
 
 def _python_example(asked: AskedQuestion, host: str) -> str:
-    """Return Python code that asks this question again at no cost."""
+    """Return Python code that asks this question again at no cost.
+
+    Args:
+        asked: Question that was asked before.
+        host: Address of the server.
+    """
     code = write_question_code(question_from_json(asked.question), column=len("question = "))
     return "\n".join(
         [

@@ -1,7 +1,13 @@
-"""Forms that were refused: the page is shown again, with the typed values and the error at its field.
+"""Validation errors of HTML forms: a refused form is shown again, with the typed values and the error at its field.
 
-`SentForm` gives templates the typed value, the HTML attributes and the error of each field. It is used for the forms of
-accounts, projects and datasets; forms of questions have `form_errors`.
+A page's template has a `SentForm`, and calls its methods for each field:
+
+    value    the text to show in the field
+    marks    HTML attributes of the field, for screen readers
+    error    the error message as an HTML paragraph; empty for other fields
+
+They return escaped HTML, so typed text cannot become part of a page's code. Forms of accounts, projects and datasets
+use this module; forms of questions use `form_errors`. No records are read.
 """
 
 from __future__ import annotations
@@ -15,7 +21,7 @@ from dpcurves.arguments import ArgumentError
 from ..forms import FieldValues
 
 FORM = "form"
-"""The hidden form field with the name of the form that was sent."""
+"""Name of the hidden form field that has the name of the form that was sent."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +40,8 @@ class FieldName:
 @dataclass(frozen=True, slots=True)
 class SentForm:
     """The typed values and the error of a refused form, for templates. Templates never show passwords again.
+
+    An empty object (`NOTHING_SENT`) stands for a page whose forms were not refused.
 
     Attributes:
         values: The typed values by field name; empty if no form was refused.
@@ -82,7 +90,7 @@ class SentForm:
         return Markup('<p class="wrong" id="{}">{}</p>').format(f"{form}-{name}-wrong", self.message)
 
     def is_of(self, form: str) -> bool:
-        """Return True if the refused form has this name. A page may have several forms."""
+        """Return True if the refused form has this name; False if none was refused. A page may have several forms."""
         return "".join(self.values.get(FORM, ())) == form
 
 
@@ -95,6 +103,10 @@ def capitalize_rule(error: ArgumentError) -> str:
 
     Args:
         error: The error. If its rule begins with "must", the argument's name is put before it, in words.
+
+    >>> from dpcurves.arguments import InvalidArgument
+    >>> capitalize_rule(InvalidArgument("max_rows", "must be positive"))
+    'The max rows must be positive'
     """
     rule = error.rule
     if rule.startswith("must "):

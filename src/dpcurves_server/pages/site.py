@@ -1,6 +1,12 @@
-"""URL routing of the verification server's HTML pages: which handler serves which path, and the error page.
+"""URL routing of the verification server's HTML pages: which handler serves which path, and the checks before it.
 
-Some pages are public; all others need a signed-in person.
+    PAGES, UPLOADS    tables of all routes: method, path, handler
+    build_routes      tables of routes -> Starlette routes of an ASGI application
+
+A request of a page that is not public is redirected to the sign-in page if nobody is signed in. A POST request must
+have the CSRF token of its session. An error of a handler gives an error page, or the form again with the message. An
+upload is read only after the right to upload has been checked, so that others cannot fill the server's memory. The
+handlers check all other rights.
 """
 
 from __future__ import annotations
@@ -42,7 +48,10 @@ from .page_context import (
 )
 
 NUL = "\x00"
+"""The null character, which databases cannot store in a text."""
 KEPT = "public, max-age=31536000, immutable"
+"""Cache-Control header of static files: browsers may keep them for a year, as templates add a hash of the files to each
+address."""
 
 
 class Page(NamedTuple):
@@ -50,8 +59,8 @@ class Page(NamedTuple):
 
     Attributes:
         method: GET, or POST of a form.
-        path: The path, with parameter names.
-        handler: Builds the response.
+        path: The path, with parameter names in braces.
+        handler: Function that returns the response to a request.
         is_public: Whether the page needs no session.
     """
 
@@ -107,15 +116,16 @@ PAGES = (
     Page("GET", "/people", account_pages.show_people),
     Page("POST", "/people/change", account_pages.change_person),
 )
+"""Routes of all pages."""
 
 
 class Upload(NamedTuple):
     """A route that takes a file. The right to upload is checked before the body is read.
 
     Attributes:
-        path: The path.
-        access_check: Refuses principals without the right.
-        handler: Builds the response.
+        path: The path, with parameter names in braces.
+        access_check: Function that returns a response of status `ADMITTED` if the person may upload, else a refusal.
+        handler: Function that returns the response to the upload.
     """
 
     path: str
@@ -124,10 +134,20 @@ class Upload(NamedTuple):
 
 
 UPLOADS = (Upload("/manage/{dataset}/synthetic", account_pages.check_upload_right, account_pages.upload_table),)
+"""Routes of all uploads: synthetic tables of a dataset."""
 
 
 def build_routes(site: Site, pages: Sequence[Page] = PAGES, uploads: Sequence[Upload] = UPLOADS) -> list[BaseRoute]:
-    """Return the routes of these pages and uploads, and of the static files."""
+    """Return the routes of pages and uploads, and of the static files.
+
+    Args:
+        site: The authenticator, question forms and settings that all handlers use.
+        pages: Routes of pages.
+        uploads: Routes that take a file.
+
+    Returns:
+        Starlette routes; static files first.
+    """
     routes: list[BaseRoute] = [StarletteRoute("/static/{name}", _serve_static, methods=["GET"])]
     for page in pages:
         routes.append(StarletteRoute(page.path, _page_endpoint(site, page), methods=[page.method]))
@@ -137,14 +157,22 @@ def build_routes(site: Site, pages: Sequence[Page] = PAGES, uploads: Sequence[Up
 
 
 def preload() -> None:
-    """Load all templates and the plotting library before the first request."""
+    """Load all templates and the plotting library in advance, so that the first request does not wait for them."""
     for name in load_templates().list_templates():
         load_templates().get_template(name)
     svg_text(headless_axes())
 
 
 def _page_endpoint(site: Site, page: Page) -> Callable[..., object]:
-    """Return the route handler of a page."""
+    """Return the asynchronous route handler of a page, which runs the page's own handler in a thread pool.
+
+    Args:
+        site: The settings of all pages.
+        page: The page.
+
+    Returns:
+        A function from a request to a response. It reads at most 1 MiB of a form.
+    """
 
     async def serve_page(request: Request) -> Response:
         """Return the response of a page; wait if its picture is still to be drawn."""
@@ -162,7 +190,15 @@ def _page_endpoint(site: Site, page: Page) -> Callable[..., object]:
 
 
 def _upload_endpoint(site: Site, upload: Upload) -> Callable[..., object]:
-    """Return the route handler of an upload."""
+    """Return the asynchronous route handler of an upload.
+
+    Args:
+        site: The settings of all pages.
+        upload: The upload.
+
+    Returns:
+        A function from a request to a response. It checks the right to upload, then reads at most `LARGEST_FILE` bytes.
+    """
 
     async def serve_upload(request: Request) -> Response:
         """Check the right to upload, then read the body and return the page's response."""
@@ -177,7 +213,17 @@ def _upload_endpoint(site: Site, upload: Upload) -> Callable[..., object]:
 
 
 def _respond_to_upload(site: Site, page: Page, request: Request, body: bytes) -> Response:
-    """Return the response to an uploaded file; an error for a malformed body."""
+    """Return the response to an uploaded file.
+
+    Args:
+        site: The settings of all pages.
+        page: The page of the upload.
+        request: The request.
+        body: Its body: form fields and a file (multipart/form-data).
+
+    Returns:
+        The response of the page; an error as JSON if the body is malformed.
+    """
     try:
         typed, file = parse_multipart(request.headers, body)
     except ProtocolError as error:
@@ -186,7 +232,17 @@ def _respond_to_upload(site: Site, page: Page, request: Request, body: bytes) ->
 
 
 def _parse_fields(text: str) -> FieldValues:
-    """Return URL-encoded fields. Raises `ProtocolError` if they are malformed, too many, or have null characters."""
+    """Parse URL-encoded fields of a query or a form.
+
+    Args:
+        text: Fields as ``name=value&name=value``; a name may occur several times.
+
+    Returns:
+        The values of each field in their order, empty values included.
+
+    Raises:
+        ProtocolError: The fields are malformed, more than 10,000, or have null characters.
+    """
     most_fields = 10_000  # fields of a form: four for each of 2,000 columns of a local table, and some more
     try:
         fields = parse_qs(text, keep_blank_values=True, max_num_fields=most_fields)
@@ -200,7 +256,22 @@ def _parse_fields(text: str) -> FieldValues:
 def _respond(
     site: Site, page: Page, request: Request, body: str, file: bytes = b"", *, has_waited: bool = False
 ) -> Response:
-    """Return the response of a page to a request: sign-in redirection, CSRF check, page, or error page."""
+    """Return the response of a page to a request, after finding its session and checking its CSRF token.
+
+    Args:
+        site: The settings of all pages.
+        page: The page.
+        request: The request.
+        body: URL-encoded fields of a POST request; else empty.
+        file: The uploaded file; empty: none.
+        has_waited: Whether the request has waited for a picture already, so that it must not wait again.
+
+    Returns:
+        The response of the page's handler; a redirection to the sign-in page; or an error page.
+
+    Raises:
+        ServerFault: The server itself failed.
+    """
     host = f"{request.url.scheme}://{request.url.netloc}"
     sign_in_secret = request.cookies.get(account_pages.ERRAND, "")
     visit = Visit(
@@ -236,7 +307,11 @@ def _respond(
 
 
 async def _serve_static(request: Request) -> Response:
-    """Return a static file, which browsers may keep. Raises `ProtocolError` (not found) for other names."""
+    """Return a static file, such as a style sheet, with a header that lets browsers keep it.
+
+    Raises:
+        ProtocolError: There is no static file of this name (status 404).
+    """
     name = request.path_params["name"]
     if name not in STATIC:
         raise ProtocolError("file", "there is no file of this name; go back to the start page", 404)

@@ -159,7 +159,16 @@ class _Inbox:
 def _read_all(
     tuples: Iterable[TupleFields] | AsyncIterable[TupleFields], take: Callable[[TupleFields], object]
 ) -> None:
-    """Pass all tuples to `take`. Errors of the iterable are not shown, because they may quote a tuple."""
+    """Pass all tuples (rows) of an iterable to a function. The iterable's errors are not shown, because they may quote
+    a tuple.
+
+    Args:
+        tuples: Iterable or asynchronous iterable of mappings.
+        take: Function of a tuple; it gets None for an item that is no mapping.
+
+    Raises:
+        InvalidArgument: the iterable or `take` failed.
+    """
     try:
         if isinstance(tuples, AsyncIterable):
             asyncio.run(_read_async(tuples, take))
@@ -201,7 +210,10 @@ class CsvLines:
         self._delimiter = parse_delimiter(delimiter)
 
     def windows(self, intake: StreamSpec) -> Windows:
-        """Read the header; return the windows of the lines that follow.
+        """Return the windows of the lines that follow the header, which is read here.
+
+        Args:
+            intake: Schedule, fields, states and filter of the stream.
 
         Raises:
             ValueError: a field is missing from the header, or appears twice.
@@ -264,7 +276,14 @@ def _split_fields(line: str, delimiter: str) -> list[str]:
 
 
 def _read_lines(file: IO[Any]) -> Iterator[str]:
-    """Yield lines as text, for any encoding; a line that is too long becomes empty."""
+    """Yield lines as text, for any encoding; a line that is too long becomes empty.
+
+    Args:
+        file: File of bytes or text. Invalid bytes become replacement characters.
+
+    Yields:
+        Lines with their ends; blank lines are left out.
+    """
     raw: IO[Any] = getattr(file, "buffer", file)
     while line := raw.readline(LONGEST_LINE):
         remainder = line
@@ -363,8 +382,8 @@ class TupleTable:
             self._engine = None
 
     def count_by_time_step(self, after: int) -> Iterator[tuple[IntArray, IntArray, IntArray]]:
-        """Yield arrays of steps, slots and numbers of tuples, ordered by step, for steps after `after`; zeros are left
-        out.
+        """SECRET: yield arrays of steps, slots (cells or reasons) and numbers of tuples, ordered by step, for steps
+        after `after`; zeros are left out.
 
         Slots are the cells, then the reasons of `UncountedReason`; the slot of `BEYOND_CAP` counts users.
         """
@@ -411,7 +430,11 @@ class TupleTable:
         return self._engine
 
     def _place_tuples(self, engine: DuckConnection) -> None:
-        """SECRET: store each tuple's step, slot and rank among its user's tuples in a temporary table of DuckDB."""
+        """SECRET: store each tuple's step, slot and rank among its user's tuples in a temporary table of DuckDB.
+
+        Args:
+            engine: DuckDB connection in which the table is created.
+        """
         used = self._used
         columns = self._derived.columns
         bound = self._bound
@@ -455,7 +478,13 @@ def _bind_state(axis: Axis | Categories, derived: DerivedColumns) -> BoundAxis:
 
 
 def _slot_query(placed_query: str, time_steps: int, cells: int) -> str:
-    """Return SQL for the step and the slot of each tuple: its cell, or its first reason of `UncountedReason`."""
+    """Return SQL for the step and the slot of each tuple: its cell, or its first reason of `UncountedReason`.
+
+    Args:
+        placed_query: SQL of tuples with `time_step` and `place`, the cell; NULL where they are unknown.
+        time_steps: Number of steps of the stream.
+        cells: Number of cells; reasons are numbered after them.
+    """
     outside = f"time_step NOT BETWEEN 1 AND {time_steps}"
     slot_of = {reason: cells + index for reason, index in PLACE_OF.items()}
     slot = (
@@ -468,7 +497,13 @@ def _slot_query(placed_query: str, time_steps: int, cells: int) -> str:
 
 
 def _rank_query(slot_query: str, rule: ContributionRule, cells: int) -> str:
-    """Return SQL that ranks a user's tuples in a step: declared states first, then by a keyed hash."""
+    """Return SQL that ranks a user's tuples in a step: declared states first, then by a keyed hash.
+
+    Args:
+        slot_query: SQL of the tuples with step, slot and owner.
+        rule: Contribution rule; without a user each tuple has rank 1.
+        cells: Number of declared states; further slots are reasons.
+    """
     if rule.user is None:
         return f"SELECT step, slot, 1 AS rank FROM ({slot_query})"
     keyed_hash = "sha256(concat_ws('|', $secret, coalesce(owner::VARCHAR, ''), moment, place))"
@@ -549,7 +584,11 @@ class TableWindows:
 
 
 def require_end(intake: StreamSpec) -> None:
-    """Refuse a stream without end. Raises `ValueError`."""
+    """Check that a stream of a finished source has an end.
+
+    Raises:
+        ValueError: it has none.
+    """
     if intake.schedule.end is None:
         raise InvalidArgument(
             "end", "is missing: a file or table needs the end of its last step, as in end='2026-03-02T22:00'"
@@ -639,7 +678,11 @@ class _JsonLinesWindows:
         """Do nothing: the file stays."""
 
     def _open_file(self) -> IO[bytes]:
-        """Return the open file. Raises `InvalidArgument` with the system's reason if it cannot be read."""
+        """Return the opened file, in binary mode.
+
+        Raises:
+            InvalidArgument: it cannot be read; the message has the system's reason.
+        """
         try:
             return open(self._path, "rb")
         except OSError as error:

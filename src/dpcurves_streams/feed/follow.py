@@ -112,7 +112,13 @@ class FollowedStream:
 
     @staticmethod
     def _warn(notes: Mapping[Any, str], warned: dict[Any, str]) -> None:
-        """Warn of each reason once, from released numbers and public texts only."""
+        """Warn of each reason for which the user has not been warned yet; only released numbers and public texts are
+        shown.
+
+        Args:
+            notes: Text of the warning, by reason.
+            warned: Texts that were shown, by reason; completed here.
+        """
         from dpcurves.curves.result import CurveWarning
 
         for reason, note in notes.items():
@@ -122,7 +128,11 @@ class FollowedStream:
 
     def _iterate_releases(self) -> Iterator[tuple[int, Release]]:
         """Yield each step with its release: first the stored releases, then new releases, each stored before it is
-        yielded."""
+        yielded.
+
+        Yields:
+            Number of the time step, from 1, and its release.
+        """
         stream = self._stream
         stored_state = self._ledger.find_stream_state(self._grant)
         last = 0 if stored_state is None else stored_state.time_step
@@ -149,7 +159,15 @@ class FollowedStream:
                     yield time_step, self._parse_release(text)
 
     def _release_windows(self, state: Any, windows: Sequence[Window]) -> tuple[Any, dict[int, str]]:
-        """SECRET: add noise to closed windows; return the state after the last one, and each step's release as JSON."""
+        """SECRET: add noise to the counts of closed windows, in order.
+
+        Args:
+            state: State of the stream after the last released step.
+            windows: Closed windows, in the order of their steps.
+
+        Returns:
+            State after the last window, and each step's release as JSON.
+        """
         texts = {}
         trust = self._stream.trust
         for window in windows:
@@ -167,7 +185,11 @@ class FollowedStream:
             yield time_step, self._parse_release(text)
 
     def _parse_release(self, text: str) -> Release:
-        """Return a stored release. Raises `InvalidArgument` if it was seeded and this run is not, or the reverse."""
+        """Return a stored release of this stream.
+
+        Raises:
+            InvalidArgument: its noise was from a seed and that of this run is not, or the reverse.
+        """
         release = Release.from_json(text, self.plan, self._allotment)
         if release.seeded != self._stream.randomness.is_seeded:
             raise InvalidArgument(
@@ -232,7 +254,11 @@ class _Stream:
         return f"stream {self.name}"
 
     def charge_stream(self, ledger: Ledger) -> Grant:
-        """Charge the whole stream once; return the earlier charge if it was followed before.
+        """Charge the loss of the whole stream once, and return the charge; on a second run the earlier charge is
+        returned.
+
+        Args:
+            ledger: Ledger of the store; an account of the stream's name is created if it is missing.
 
         Raises:
             ValueError: the store has another stream with this name.
@@ -304,6 +330,9 @@ def follow(
         randomness: Source of noise. Seeded noise is for tests; everything shown is then marked as seeded.
         clock: Decides when windows close; default: the system clock.
 
+    Returns:
+        The stream: iterating over it yields the reading of each time step, first those in the store.
+
     Raises:
         ValueError: the declaration is inconsistent, a field is missing, or the store has another stream with this name.
             Nothing was charged.
@@ -347,7 +376,21 @@ def plan_stream(
     tuples_per_user: int | None = None,
     where: Any = None,
 ) -> Plan:
-    """Return the plan of `follow`: its releases and their noise. It opens neither a source nor a store."""
+    """Return the plan that `follow` would run with these arguments: the releases, their noise and loss. Neither a
+    source nor a store is opened.
+
+    Args:
+        counts: The counts to release.
+        loss: Loss of the whole stream.
+        start: Start of step 1: a `datetime`, ISO 8601 text or seconds since 1970.
+        every: Length of a step: a `timedelta`, text such as ``5m``, or seconds.
+        end: End of the last step; None: the stream does not end.
+        grace: How long a step waits for late tuples.
+        time: Field of timestamps.
+        user: Field of users; None: each tuple is protected by itself.
+        tuples_per_user: Most tuples of one user in one step; None: only without `user`.
+        where: Filter of the tuples; None: all count.
+    """
     schedule = Schedule(start, every, end, grace)
     fields = Fields(time, user, tuples_per_user)
     query = _filter_query(_set_time_steps(counts, schedule), where)
@@ -355,8 +398,14 @@ def plan_stream(
 
 
 def _filter_query(counts: StreamQuestion, where: Any) -> TimeStepQuery:
-    """Return the query of a stream with its filter. Raises `InvalidArgument` if the filter is invalid, or states have
-    another one.
+    """Return the query of a stream's counts with its filter.
+
+    Args:
+        counts: The question.
+        where: Filter as SQL text or expression; None: no filter.
+
+    Raises:
+        InvalidArgument: the filter is invalid, or the states have another filter.
     """
     query = counts.query
     row_filter = parse_filter("where", where) or ""
@@ -366,8 +415,10 @@ def _filter_query(counts: StreamQuestion, where: Any) -> TimeStepQuery:
 
 
 def _set_time_steps(counts: StreamQuestion, schedule: Schedule) -> StreamQuestion:
-    """Return the question with the schedule's number of steps. Raises `InvalidArgument` if it declares another
-    number.
+    """Return the question with the number of time steps that the schedule has.
+
+    Raises:
+        InvalidArgument: the question declares another number.
     """
     if counts.time_steps is None:
         with_time_steps: StreamQuestion = replace(cast("Any", counts), time_steps=schedule.time_steps)
@@ -382,7 +433,16 @@ def _set_time_steps(counts: StreamQuestion, schedule: Schedule) -> StreamQuestio
 
 
 def _open_windows(source: Any, intake: StreamSpec) -> Windows:
-    """Return the windows of a source of any supported type. Raises `WrongArgumentType` for other types."""
+    """Return a source as windows, which give the exact counts of each closed time step.
+
+    Args:
+        source: File, table, iterable of mappings, `Source` or `Windows`.
+        intake: Schedule, fields, states and filter of the stream.
+
+    Raises:
+        WrongArgumentType: the source is of another type.
+        InvalidArgument: there is a filter, and the source counts tuples itself.
+    """
     if isinstance(source, Source):
         return source.windows(intake)
     if all(hasattr(source, method) for method in ("check", "windows_after", "commit_windows")):

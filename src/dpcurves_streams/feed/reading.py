@@ -1,8 +1,8 @@
 """Output of a differentially private stream: the released result of each time step, a JSON Lines file, and a plot.
 
 A stream is a sequence of timestamped tuples (rows). They are counted in time steps of fixed length and in declared
-states, such as the wards of a hospital. At the end of each step, noisy integer counts are released. A `StepReading` is
-what is computed from them:
+categories (*states*), such as the wards of a hospital. At the end of each step, noisy integer counts are released. A
+`StepReading` has what is computed from them:
 
     counts        estimated counts of the states in this step, or running totals
     windows       sums over the last steps (sliding windows)
@@ -129,7 +129,7 @@ class JsonLinesFile:
         path: The file; created if missing.
 
     Raises:
-        ValueError: the file cannot be opened for writing.
+        ValueError: The file cannot be opened for writing.
     """
 
     def __init__(self, path: str | PathLike[str]) -> None:
@@ -160,7 +160,7 @@ class JsonLinesFile:
             reading: The step. Steps must come in order, without gaps, from the step with which the file begins.
 
         Raises:
-            OSError: the file cannot be written, such as on a full disk.
+            OSError: The file cannot be written, such as on a full disk.
         """
         lines = "".join(json.dumps(line) + "\n" for line in reading.to_dicts()).encode()
         if self._is_behind:
@@ -188,7 +188,7 @@ def plot(readings: Iterable[StepReading], *, window: int | None = None, ax: Axes
         The axes that were drawn on.
 
     Raises:
-        ValueError: there is no reading, or the question has no window of this width.
+        ValueError: There is no reading, or the question has no window of this width.
         ImportError: matplotlib is not installed.
     """
     steps = list(readings)
@@ -263,7 +263,12 @@ def _interval_bounds(readings: Sequence[StepReading], window: int | None) -> lis
 
 
 def _describe_quantity(first: StepReading, window: int | None) -> str:
-    """Return the axis label of the plotted counts: tuples in a window, of a step, or of all steps so far."""
+    """Return the axis label of the plotted counts: tuples in a window, of a step, or of all steps so far.
+
+    Args:
+        first: Any reading of the stream.
+        window: Width of the window in steps; None: counts or running totals, as the question asks.
+    """
     if window is not None:
         return f"tuples in the last {window} steps"
     return first.reading.QUANTITY

@@ -1,13 +1,14 @@
 """Redis Streams adapter: a source of tuples that loses none in a crash, and a sink that holds each time step once.
 
-The source reads tuples (timestamped rows) from entries of a Redis stream. The sink writes the released noisy counts of
-each time step to another Redis stream.
+The source reads tuples (timestamped rows) from entries of a Redis stream, which are counted by time step. The sink
+writes the released noisy counts of each step to another Redis stream.
 
-    source    a consumer group: entries are acknowledged when their step is stored, so a crash loses none
-    sink      an entry for each step, whose id is the step's number; an existing one is never overwritten
-    lease     one process reads a group at a time
+    RedisStream    source, a consumer group: entries are acknowledged when their step is stored, so a crash loses none
+    RedisSink      an entry for each step, whose id is the step's number; an existing one is never overwritten
+    lease          a key with an expiry time, by which one process reads a group at a time
 
-Windows close by the server's clock. Error texts of the server are hidden, because they may quote an entry.
+A step's window closes when the server's clock has passed its end and grace period (watermark). Error texts of the
+server are hidden, because they may quote an entry. This module adds no noise; the counts of windows are SECRET.
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ from .windows import OpenWindows, StreamSpec, Window, Windows
 
 ENTRIES_PER_REQUEST = 10_000
 """Largest number of stream entries per request to Redis."""
+# Redis errors are replaced by this text.
 _TROUBLE = (
     "Redis cannot be reached, or the key is not a stream;"
     " check the URL and the key (its error is not shown, because it may quote an"
@@ -36,6 +38,7 @@ _TROUBLE = (
 LEASE_SECONDS = 10.0
 """Seconds after which the lease of a reader expires, so that another process may take over. A living reader renews it
 with each batch, so a short time is enough."""
+# Scripts that Redis runs atomically: take or renew the lease unless another process holds it; release it if it is ours.
 _HOLD = """
 local holder = redis.call('get', KEYS[1])
 if holder and holder ~= ARGV[1] then return 0 end
@@ -46,6 +49,7 @@ _LEAVE = "if redis.call('get', KEYS[1]) == ARGV[1] then return redis.call('del',
 
 Result = TypeVar("Result")
 Entry = tuple[bytes, Mapping[bytes, bytes] | None]
+"""Id and fields of a stream entry; None instead of fields if the entry was deleted."""
 
 
 class RedisStream:
@@ -84,14 +88,19 @@ class RedisStream:
             intake: Declared states and schedule of the stream.
 
         Raises:
-            ImportError: the redis client is not installed.
-            ValueError: the URL is invalid.
+            ImportError: The redis client is not installed.
+            ValueError: The URL is invalid.
         """
         return RedisWindows(_GroupConsumer(_connect(self._url), self._stream, self._group, self._consumer), intake)
 
 
 class RedisWindows:
-    """Counts entries into windows that close at their watermark by the server's clock."""
+    """Counter of stream entries in windows, which close at their watermark by the server's clock.
+
+    Args:
+        entries: The consumer that reads the entries.
+        intake: Declared states and schedule of the stream.
+    """
 
     def __init__(self, entries: _GroupConsumer, intake: StreamSpec) -> None:
         self._entries = entries
@@ -103,7 +112,7 @@ class RedisWindows:
         """Create the stream's consumer group unless it exists.
 
         Raises:
-            ValueError: the filter or an expression is invalid, or Redis cannot be reached.
+            ValueError: The filter or an expression is invalid, or Redis cannot be reached.
         """
         self._intake.open_windows(0)
         self._entries.create_group()
@@ -114,8 +123,14 @@ class RedisWindows:
         The first window waits until this process holds the lease, which one process has at a time. Entries that an
         earlier process read and did not store are counted first.
 
+        Args:
+            time_step: Number of the last stored step; 0: none.
+
+        Yields:
+            SECRET. The windows that have closed since the last ones.
+
         Raises:
-            ValueError: another process has taken over the lease, or Redis cannot be reached.
+            ValueError: Another process has taken over the lease, or Redis cannot be reached.
         """
         while not self._entries.acquire_lease():
             sleep(0.25)  # seconds between attempts to acquire the lease
@@ -127,7 +142,13 @@ class RedisWindows:
     def commit_windows(self, time_step: int) -> None:
         """Acknowledge the entries of windows up to this step, and the dropped entries, so that none is delivered again.
 
-        Call it after the releases of these steps were stored.
+        Call this method after the releases of these steps were stored.
+
+        Args:
+            time_step: Number of the last stored step.
+
+        Raises:
+            ValueError: Redis cannot be reached.
         """
         settled = self._dropped
         self._dropped = []
@@ -136,7 +157,11 @@ class RedisWindows:
         self._entries.acknowledge(settled)
 
     def _iterate_windows(self, time_step: int) -> Iterator[Sequence[Window]]:
-        """SECRET: yield windows as they close by the server's clock; unacknowledged entries are counted first."""
+        """SECRET: yield windows as they close by the server's clock; unacknowledged entries are counted first.
+
+        Args:
+            time_step: Number of the last stored step; 0: none.
+        """
         schedule = self._intake.schedule
         windows = self._intake.open_windows(time_step)
         for batch in self._entries.read_pending():
@@ -158,8 +183,14 @@ class RedisWindows:
             time_step = max(time_step, last)
 
     def _count_batch(self, windows: OpenWindows, batch: Sequence[Entry]) -> None:
-        """SECRET: count entries, and note which step each belongs to. Raises `InvalidArgument` if another process has
-        the lease.
+        """SECRET: count entries, and note which step each belongs to.
+
+        Args:
+            windows: The open windows, whose counts grow.
+            batch: Entries: id and fields; an entry that was deleted has no fields.
+
+        Raises:
+            InvalidArgument: Another process has the lease, or Redis cannot be reached.
         """
         if not self._entries.acquire_lease():
             raise InvalidArgument(
@@ -192,7 +223,7 @@ class RedisSink:
             reading: The released result of the step; steps come in order, because ids must increase.
 
         Raises:
-            ValueError: the stream has another entry for this step, or Redis cannot be reached.
+            ValueError: The stream has another entry for this step, or Redis cannot be reached.
         """
         fields = {"lines": json.dumps(reading.to_dicts())}
         stored = self._find_entry(reading.step)
@@ -215,7 +246,16 @@ class RedisSink:
 
 
 class _GroupConsumer:
-    """A consumer of a Redis consumer group, with the lease that lets a single process read the group at a time."""
+    """A consumer of a Redis consumer group, with the lease that lets a single process read the group at a time.
+
+    All methods that ask the server raise `InvalidArgument` if Redis cannot be reached.
+
+    Args:
+        client: Client of the Redis server.
+        stream: Key of the stream.
+        group: Consumer group.
+        consumer: Name of the consumer.
+    """
 
     def __init__(self, client: Any, stream: str, group: str, consumer: str) -> None:
         self._client = client
@@ -236,12 +276,16 @@ class _GroupConsumer:
                 raise
 
     def acquire_lease(self) -> bool:
-        """Acquire or renew the lease of the group; return False if another process holds it."""
+        """Acquire or renew the lease of the group for `LEASE_SECONDS` seconds.
+
+        Returns:
+            True if this process holds the lease; False if another process does.
+        """
         lease = int(LEASE_SECONDS * 1000)
         return bool(_call_server(lambda: self._client.eval(_HOLD, 1, self._reader, self._name, lease)))
 
     def release_lease(self) -> None:
-        """Release the lease. If the server is unreachable, the key expires by itself."""
+        """Release the lease if this process holds it, and close the connection. Errors are ignored: the key expires."""
         with suppress(InvalidArgument):
             _call_server(lambda: self._client.eval(_LEAVE, 1, self._reader, self._name))
         with suppress(InvalidArgument):
@@ -258,7 +302,11 @@ class _GroupConsumer:
         return int(seconds) * 1_000_000 + int(microseconds)
 
     def read_pending(self) -> Iterator[list[tuple[bytes, Any]]]:
-        """Yield entries that were delivered to any consumer of the group and not acknowledged."""
+        """Yield batches of entries that were delivered to any consumer of the group and not acknowledged.
+
+        Yields:
+            Lists of pairs, oldest first: id and fields of an entry; None instead of fields if it was deleted.
+        """
         start: bytes | str = "0"
         while True:
             claimed = partial(self._client.xautoclaim, self._stream, self._group, self._consumer, 0, start_id=start)
@@ -271,7 +319,14 @@ class _GroupConsumer:
             name = batch[-1][0]
 
     def read_new(self, wait: int | None) -> list[tuple[bytes, Any]]:
-        """Return entries that were not delivered yet; waits up to `wait` milliseconds for a first entry."""
+        """Return entries that were not delivered yet, oldest first; empty if none came in time.
+
+        Args:
+            wait: Milliseconds to wait for a first entry, at most 1,000; None: not at all.
+
+        Returns:
+            Pairs of id and fields.
+        """
         # milliseconds; then the server's time is read again
         return self._read_group(">", None if wait is None else min(wait, 1000))
 
@@ -289,8 +344,14 @@ class _GroupConsumer:
         return self._group.encode() in [group["name"] for group in groups]
 
     def _read_group(self, name: bytes | str, wait: int | None) -> list[tuple[bytes, Any]]:
-        """Return up to 10,000 entries of the group after an id, waiting up to `wait` milliseconds (None: not at
-        all).
+        """Return up to 10,000 entries of the group.
+
+        Args:
+            name: Id after which entries of this consumer are read again; ``>``: entries that were not delivered yet.
+            wait: Milliseconds to wait for a first entry; None: not at all.
+
+        Returns:
+            Pairs of id and fields, oldest first.
         """
         streams = {self._stream: name}
         reply = _call_server(
@@ -304,7 +365,12 @@ class _GroupConsumer:
 def _connect(url: str) -> Any:
     """Return a client of a Redis server. Nothing is sent yet.
 
-    Raises `MissingPackage` without the driver, `InvalidArgument` for an invalid URL.
+    Args:
+        url: ``redis://host:6379/0``, ``rediss://...`` or ``unix:///socket``.
+
+    Raises:
+        MissingPackage: The redis client is not installed.
+        InvalidArgument: The URL is invalid.
     """
     try:
         import redis
@@ -318,7 +384,11 @@ def _connect(url: str) -> Any:
 
 
 def _call_server(action: Callable[[], Result]) -> Result:
-    """Return the server's reply. Its error text is hidden, because it may quote an entry."""
+    """Call a function that asks the Redis server, and return its result.
+
+    Raises:
+        InvalidArgument: Redis cannot be reached or refuses. Its error text is hidden, because it may quote an entry.
+    """
     import redis
 
     try:
@@ -329,13 +399,17 @@ def _call_server(action: Callable[[], Result]) -> Result:
 
 
 def _parse_entry_id(name: bytes) -> tuple[int, int]:
-    """Return the time in an entry's id, in milliseconds, and its sequence number."""
+    """Return the time in an entry's id, in milliseconds since 1970, and its sequence number.
+
+    >>> _parse_entry_id(b"1700000000000-2")
+    (1700000000000, 2)
+    """
     time, _, number = name.partition(b"-")
     return int(time), int(number or 0)
 
 
 def _decode_fields(fields: Mapping[bytes, bytes] | None) -> dict[str, str] | None:
-    """Return the fields as text; None for an entry that was deleted in the meantime."""
+    """Return the fields of an entry as text, invalid UTF-8 replaced; None for an entry that was deleted meanwhile."""
     if not fields:
         return None
     return {name.decode(errors="replace"): value.decode(errors="replace") for name, value in fields.items()}

@@ -136,7 +136,12 @@ def _parse_time(text: str) -> datetime | Fraction | None:
 
 
 def _parse_number(name: str, value: Any) -> Fraction:
-    """Return a number as a fraction, a float as the decimal that it prints as."""
+    """Return a number as a fraction, a float as the decimal that it prints as.
+
+    Args:
+        name: Name of the argument, for the message of an error.
+        value: A number, or a text that spells one.
+    """
     if value in (0, "0"):
         return Fraction(0)
     is_below = isinstance(value, int | float | Fraction) and value < 0
@@ -198,7 +203,11 @@ class CellFinder:
         return self._filter is None or self._filter.evaluate(fields) == 1
 
     def find_cell(self, fields: Mapping[str, Any]) -> int | None:
-        """Return the index of a tuple's cell; None if the tuple is in no declared state."""
+        """Return the index of a tuple's cell; None if the tuple is in no declared state.
+
+        Args:
+            fields: Fields of the tuple (one record of the stream) by name.
+        """
         cell = 0
         for column, texts, numbers in zip(self._columns, self._texts, self._numbers, strict=True):
             slot = _find_slot(column.axis, texts, numbers, column.read_value(fields))
@@ -245,6 +254,9 @@ class StateColumn:
     def read_value(self, fields: Mapping[str, Any]) -> Any:
         """Return the value of a tuple: its field of this name, or else the value of the expression; None if both are
         missing.
+
+        Args:
+            fields: Fields of the tuple (one record of the stream) by name.
         """
         if self.expression is None or self.field in fields:
             return fields.get(self.field)
@@ -297,7 +309,14 @@ def read_timestamp(value: Any) -> int | None:
 def _find_slot(
     axis: Axis | Categories, texts: Mapping[str, int], numbers: Mapping[float, int], value: Any
 ) -> int | None:
-    """Return the slot of a value among the declared states, by text or by number; None if it equals none."""
+    """Return the index (slot) of the declared state that a value equals, by text or by number; None if it equals none.
+
+    Args:
+        axis: Declared states: categories, or a grid.
+        texts: Index by text of a state.
+        numbers: Index by number of a state.
+        value: Value of a tuple's field.
+    """
     slot_of_text = next((texts[name] for name in _state_texts(value) if name in texts), None)
     if slot_of_text is not None:
         return slot_of_text
@@ -311,7 +330,14 @@ def _find_slot(
 
 
 def _state_texts(value: Any) -> tuple[str, ...]:
-    """Return the texts by which a state may be declared for a value; a number also without ``.0``."""
+    """Return the texts by which a state may be declared for a value; a number also without ``.0``.
+
+    Args:
+        value: Value of a tuple's field.
+
+    Returns:
+        Texts in the order in which they are tried; () for a value that is neither text nor number.
+    """
     if isinstance(value, str):
         return (value,)
     if isinstance(value, bool | np.bool_):
@@ -447,7 +473,11 @@ class Fields:
 
     @property
     def adjacency(self) -> AddRemove:
-        """Neighbouring relation of streams: add-remove of one tuple, or of one user's used tuples in one step."""
+        """Neighbouring relation of streams: add-remove of one tuple, or of one user's used tuples in one step.
+
+        Raises:
+            InvalidArgument: the largest number of tuples per user is below 1.
+        """
         if self.user is None or self.tuples_per_user is None:
             return AddRemove(EACH_RECORD)
         if self.tuples_per_user < 1:

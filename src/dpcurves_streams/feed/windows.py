@@ -256,6 +256,9 @@ class OpenWindows:
             arrived: Arrival time; None if no tuple can be late, as in a finished file.
             is_dated: False if only the time of reading is known, not the arrival: before a crash the tuple may have
                 been counted in an earlier step, unless its timestamp gives the step.
+
+        Returns:
+            Number of the time step; None if no window counts the tuple.
         """
         if given is not None and not self._keys.passes_filter(given):
             self._dropped.add(DropReason.FILTERED)
@@ -289,6 +292,9 @@ class OpenWindows:
         Args:
             given: Fields of the tuple; None if they could not be parsed.
             arrived: Time of arrival, in microseconds since 1970; None in a finished source.
+
+        Returns:
+            (step, index of the cell); or (reason, step) for an unknown state; or (reason, 0).
         """
         timestamp = None if given is None else read_timestamp(given.get(self._fields.time))
         if given is None or timestamp is None:
@@ -301,7 +307,13 @@ class OpenWindows:
         return (DropReason.UNKNOWN, time_step) if key is None else (time_step, key)
 
     def _find_time_reason(self, timestamp: int, time_step: int | None, arrived: int | None) -> DropReason | None:
-        """Return why a tuple's timestamp, step or arrival time excludes it; None if it counts in its step."""
+        """Return why a tuple's timestamp, step or arrival time excludes it; None if it counts in its step.
+
+        Args:
+            timestamp: Time of the tuple, in microseconds since 1970.
+            time_step: Its step; None if it lies outside the stream.
+            arrived: Time of arrival, in microseconds since 1970; None in a finished source.
+        """
         if time_step is None:
             return DropReason.OUTSIDE
         if arrived is not None and timestamp > arrived + self._schedule.grace + FUTURE_MICROSECONDS:
@@ -347,6 +359,12 @@ class OpenWindows:
         """SECRET: return the exact counts of a step, and forget them.
 
         A user's uncounted tuples are used up to the rest of the cap.
+
+        Args:
+            time_step: Number of the step, from 1.
+
+        Returns:
+            Counts of the cells, and numbers of uncounted tuples by reason; zeros for a step without tuples.
         """
         slots = self._counts.pop(time_step, Counter())
         cap = self._fields.tuples_per_user
@@ -361,7 +379,12 @@ class OpenWindows:
 
 
 def _user_of(given: Mapping[str, Any] | None, field: str) -> str:
-    """Return the user of a tuple as text; empty if it cannot be read. It never raises."""
+    """Return the user of a tuple as text; empty if it cannot be read. It never raises.
+
+    Args:
+        given: Fields of the tuple by name; None: the tuple is unreadable.
+        field: Name of the field of the user.
+    """
     try:
         return "" if given is None else _user_text(given.get(field))
     except Exception:

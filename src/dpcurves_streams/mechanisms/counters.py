@@ -71,7 +71,13 @@ def best_window_shape(windows: tuple[int, ...], family: Family) -> TreeShape:
 
 
 def _relative_window_error(shape: TreeShape, windows: tuple[int, ...], family: Family) -> float:
-    """Return the sum over windows of the mean variance of a window sum, relative to noise on single steps."""
+    """Return the sum over windows of the mean variance of a window sum, relative to noise on single steps.
+
+    Args:
+        shape: Shape of the tree of a block of steps.
+        windows: Lengths of the windows in steps.
+        family: Family of the noise.
+    """
     whole = Fraction(10**6)
     tree = PrefixTree(shape.widths, tuple(Noise(family, whole / share) for share in shape.budget_fractions))
     alone = Noise(family, whole).variance
@@ -178,6 +184,11 @@ class TreeCounter(TimeStepMechanism):
     def _plan(self, query: TimeStepQuery, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
         """Return a plan of running totals; its error is the root mean variance over the windows, or over the first
         steps.
+
+        Args:
+            query: Keys, steps and windows that are counted.
+            loss: Privacy loss of the whole stream.
+            adjacency: Neighbouring streams.
         """
         whole = calibrate_noise(query, loss, adjacency)
         epochs = tuple(Epoch(blocks, _build_tree(shape, whole)) for blocks, shape in epoch_shapes(query, whole.family))
@@ -207,6 +218,9 @@ class TreeCounter(TimeStepMechanism):
             state: State after the step before. SECRET.
             plan: Plan of the stream.
             randomness: Source of the noise.
+
+        Returns:
+            Noisy running totals, one per key, and the state after this step (SECRET).
         """
         require_next(time_step, state)
         distribution = plan.distribution.require_type(TreeCounts)
@@ -236,7 +250,16 @@ class TreeCounter(TimeStepMechanism):
 
 
 def epoch_shapes(query: TimeStepQuery, family: Family) -> list[tuple[int, TreeShape]]:
-    """Return the number of blocks of each epoch and their shape, from public facts. Many keys make blocks shorter."""
+    """Return how a stream is divided into blocks of time steps, each with a tree of noise, from public facts. Many keys
+    make blocks shorter.
+
+    Args:
+        query: Counts of a stream.
+        family: Laplace or Gaussian noise.
+
+    Returns:
+        For each epoch in order, its number of blocks and their shape; the last epoch repeats in a stream without end.
+    """
     # 2**22 steps of a block times keys: the most whose noise is in memory at once
     longest = max(2**22 // query.keys, 1)
     if query.windows:
@@ -387,7 +410,14 @@ class BufferedCounter(TimeStepMechanism):
 
     def _plan(self, query: TimeStepQuery, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
         """Return a plan of buffered totals; its error is that of the totals until the horizon, or of the first ones.
-        Raises `UnsupportedQuery` for a pure loss.
+
+        Args:
+            query: Keys and steps that are counted.
+            loss: Privacy loss of the whole stream, in rho.
+            adjacency: Neighbouring streams.
+
+        Raises:
+            UnsupportedQuery: the loss is pure or zero.
         """
         require_positive_loss(loss)
         if loss.is_pure:
@@ -411,7 +441,7 @@ class BufferedCounter(TimeStepMechanism):
     def step(
         self, table: ExactTable, time_step: int, state: BufferedCounterState, plan: Plan, randomness: Randomness
     ) -> tuple[tuple[int, ...], BufferedCounterState]:
-        """Return weighted counts, each plus one draw. Raises `UnsupportedQuery` after the horizon.
+        """Return weighted sums of the counts so far, each plus one draw of noise.
 
         Args:
             table: Exact counts of the time step. SECRET.
@@ -419,6 +449,12 @@ class BufferedCounter(TimeStepMechanism):
             state: State after the step before. SECRET.
             plan: Plan of the stream.
             randomness: Source of the noise.
+
+        Returns:
+            Noisy numbers, one per key, and the state after this step (SECRET).
+
+        Raises:
+            UnsupportedQuery: the step is after the last planned one.
         """
         require_next(time_step, state)
         distribution = plan.distribution.require_type(BufferedPrefixes)
@@ -433,7 +469,15 @@ class BufferedCounter(TimeStepMechanism):
         return add_noise(np.array(exact, dtype=object), noise.tolist()), BufferedCounterState(time_step, new_buffers)
 
     def restore_state(self, state_bytes: bytes, plan: Plan) -> BufferedCounterState:
-        """Return the state of bytes that `to_bytes` wrote. Raises `ValueError` for other bytes."""
+        """Return the state that stored bytes hold, as `to_bytes` wrote them. SECRET.
+
+        Args:
+            state_bytes: The bytes.
+            plan: Without effect here.
+
+        Raises:
+            ValueError: the bytes are no such state.
+        """
         fields = decode_state(BUFFER_KIND, state_bytes)
         return BufferedCounterState(
             int(fields["time_step"]), tuple(tuple(int(digits, 16) for digits in row) for row in fields["buffers"])
@@ -443,7 +487,18 @@ class BufferedCounter(TimeStepMechanism):
 def update_buffers(
     counts: list[int], run: WeightedSteps, state: tuple[tuple[int, ...], ...], buffers: Buffers
 ) -> tuple[list[int], tuple[tuple[int, ...], ...]]:
-    """SECRET: return the exact values of a step, on the lattice, and the buffers after it, for each key."""
+    """SECRET: return the exact values of a step, as integers in units of ``2**-LATTICE_BITS`` records, and the buffers
+    after it, for each key.
+
+    Args:
+        counts: Exact counts of the step, one per key.
+        run: Weights of this step.
+        state: Buffers after the step before: one row per key.
+        buffers: Decays and weights of the buffers.
+
+    Returns:
+        Values, one per key, and the new buffers.
+    """
     values = []
     after = []
     inputs = run.inputs or (run.weight,) * len(buffers.decays)
@@ -466,6 +521,9 @@ def choose_buffers(time_steps: int | None) -> Buffers:
 
     With ``x = u / (1 - u)`` the nodes of the rule are the memories x of `list_memories`, ``u = x / (1 + x)``, and the
     weights ``log(MEMORY_RATIO) / pi * sqrt(u * (1 - u))``, where the root equals ``sqrt(x) / (1 + x)``.
+
+    Args:
+        time_steps: Number of steps of the stream; None: no end.
     """
     decays = []
     weights = []
@@ -479,6 +537,9 @@ def choose_buffers(time_steps: int | None) -> Buffers:
 
 def list_memories(time_steps: int | None) -> list[Fraction]:
     """Return the memories of the buffers, in steps, from long to short, for a horizon or for endless streams.
+
+    Args:
+        time_steps: Number of steps of the stream; None: no end.
 
     >>> [float(memory) for memory in list_memories(1)]
     [32.0, 2.6666666666666665, 0.2222222222222222]
@@ -496,6 +557,13 @@ def weigh_steps(buffers: Buffers, time_steps: int | None) -> tuple[WeightedSteps
     """Return weights of the counts of all steps: one over the length of the column, rounded down, by exact arithmetic.
 
     Consecutive steps share the weight of the first of them, whose column is the longest.
+
+    Args:
+        buffers: Decays and weights of the buffers.
+        time_steps: Number of steps of the stream; None: no end.
+
+    Returns:
+        Runs of consecutive steps with one weight, in order.
     """
     if time_steps is None:
         return tuple(_weigh_endless_steps(buffers))
@@ -546,6 +614,11 @@ def _squared_length(buffers: Buffers, run: WeightedSteps, values: int) -> int:
     """Return a bound on the sum of the squared increases of that many values by one tuple, the first in its own step.
 
     ``bound_k`` is a sum of geometric series, with `slack` as one that does not decay; so is its square.
+
+    Args:
+        buffers: Decays and weights of the buffers.
+        run: Weights of the tuple's step.
+        values: Number of released values from this step on.
     """
     one = 1 << WORD_BITS
     inputs = run.inputs or (run.weight,) * len(buffers.decays)

@@ -49,21 +49,26 @@ from .sequential import decode_state, encode_state, require_next
 
 # Mechanisms whose noise and decisions are independent between steps have the step number as their only state.
 KIND = "memoryless noise"
+"""Name of these mechanisms in stored states."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class TimeStepState:
-    """State that holds the number of the last step only."""
+    """State of a mechanism that remembers only the number of the last step.
+
+    Attributes:
+        time_step: Number of the last released step; 0 before the first.
+    """
 
     time_step: int
 
     def to_bytes(self) -> bytes:
-        """Return the step number as bytes."""
+        """Return the step number as bytes, which `Memoryless.restore_state` reads."""
         return encode_state(KIND, {"time_step": self.time_step})
 
 
 class TimeStepMechanism(QueryMechanism):
-    """Base of mechanisms for queries of a stream."""
+    """Base class of mechanisms for queries of a stream."""
 
     __slots__ = ()
 
@@ -72,7 +77,7 @@ class TimeStepMechanism(QueryMechanism):
 
 
 class Memoryless(TimeStepMechanism):
-    """Base of mechanisms with independent noise at each step; their state is the number of the last step."""
+    """Base class of mechanisms with independent noise at each step; their state is the number of the last step."""
 
     __slots__ = ()
 
@@ -81,7 +86,15 @@ class Memoryless(TimeStepMechanism):
         return TimeStepState(0)
 
     def restore_state(self, state_bytes: bytes, plan: Plan) -> TimeStepState:
-        """Return the state of bytes that `TimeStepState.to_bytes` wrote. Raises `ValueError` for other bytes."""
+        """Return the state from bytes that `TimeStepState.to_bytes` wrote.
+
+        Args:
+            state_bytes: The bytes.
+            plan: Not used.
+
+        Raises:
+            ValueError: The bytes are not of such a state.
+        """
         return TimeStepState(int(decode_state(KIND, state_bytes)["time_step"]))
 
 
@@ -97,7 +110,16 @@ class Perturber(Memoryless):
     """
 
     def _plan(self, query: TimeStepQuery, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
-        """Return a plan of one noisy count per state and step; its error is the standard deviation of a count."""
+        """Return a plan of one noisy count per state and step; its error is the standard deviation of a count.
+
+        Args:
+            query: What is counted at each time step.
+            loss: The privacy loss of all steps together.
+            adjacency: The neighbouring relation.
+
+        Raises:
+            UnsupportedQuery: The noise for this loss cannot be drawn.
+        """
         noise = calibrate_noise(query, loss, adjacency)
         distribution = IntervalSums(1, query.keys, (Tier(range(query.keys), noise),), missing=None)
         name = f"{noise.family.value} noise on every time step"
@@ -106,14 +128,20 @@ class Perturber(Memoryless):
     def step(
         self, table: ExactTable, time_step: int, state: TimeStepState, plan: Plan, randomness: Randomness
     ) -> tuple[tuple[int, ...], TimeStepState]:
-        """Return the exact count of each state plus one independent draw, and the state of the next step.
+        """Release one time step: the exact count of each state plus independent noise.
 
         Args:
-            table: Exact counts of the time step. SECRET.
+            table: SECRET. Exact count of each state in the time step.
             time_step: Number of the time step, from 1.
-            state: State after the step before. SECRET.
+            state: State after the step before.
             plan: Plan of the stream.
             randomness: Source of the noise.
+
+        Returns:
+            The noisy counts in the order of `table`, and the state after this step.
+
+        Raises:
+            ValueError: The state belongs to another step, or the table has another number of counts.
         """
         require_next(time_step, state)
         distribution = plan.distribution.require_type(IntervalSums)
@@ -122,7 +150,18 @@ class Perturber(Memoryless):
 
 
 def add_noise(table: ExactTable, noise: list[int]) -> tuple[int, ...]:
-    """SECRET: return counts plus noise as Python integers, which cannot overflow."""
+    """SECRET: return exact counts plus noise as Python integers, which cannot overflow.
+
+    Args:
+        table: SECRET. Exact counts.
+        noise: One draw for each count, in the same order.
+
+    Returns:
+        The sums, in the order of `table`.
+
+    Raises:
+        InvalidArgument: The numbers of counts and draws differ.
+    """
     if len(table) != len(noise):
         raise InvalidArgument(
             "table", f"must have {len(noise)} counts per step, one for each state of the question, got {len(table)}"
@@ -132,7 +171,7 @@ def add_noise(table: ExactTable, noise: list[int]) -> tuple[int, ...]:
 
 # Noisy counts of states and of their aggregations, with the loss split among levels.
 FRACTION_STEPS = 20
-"""Steps. Budget fractions of levels are multiples of 1/20."""
+"""Budget fractions of levels are multiples of 1/20, which the search tries in turn."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,8 +197,17 @@ class Hierarchy(Memoryless):
     refusal_template = "{called} of states are not what {kind} asks"
 
     def _plan(self, query: HierarchyQuery, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
-        """Return a plan of noisy counts of the nodes that get a budget fraction; its error is the mean standard
-        deviation of all nodes.
+        """Return a plan of noisy counts of the nodes that get a budget fraction.
+
+        The error of the plan is the mean standard deviation of all nodes' best estimates.
+
+        Args:
+            query: The forest of aggregations and states.
+            loss: The privacy loss of all steps together.
+            adjacency: The neighbouring relation.
+
+        Raises:
+            UnsupportedQuery: The noise for this loss cannot be drawn.
         """
         whole = calibrate_noise(query, loss, adjacency)
         shares = best_budget_fractions(query.forest, whole.family)
@@ -178,14 +226,21 @@ class Hierarchy(Memoryless):
     def step(
         self, table: ExactTable, time_step: int, state: TimeStepState, plan: Plan, randomness: Randomness
     ) -> tuple[tuple[int, ...], TimeStepState]:
-        """Return exact counts of all counted nodes, each plus one draw.
+        """Release one time step: the exact count of each node with a budget fraction, plus independent noise.
 
         Args:
-            table: Exact counts of the time step. SECRET.
+            table: SECRET. Exact count of each state in the time step.
             time_step: Number of the time step, from 1.
-            state: State after the step before. SECRET.
+            state: State after the step before.
             plan: Plan of the stream.
             randomness: Source of the noise.
+
+        Returns:
+            The noisy counts of counted aggregations, then of states, in the order of the forest; and the state after
+            this step.
+
+        Raises:
+            ValueError: The state belongs to another step.
         """
         require_next(time_step, state)
         distribution = plan.distribution.require_type(HierarchyCounts)
@@ -198,7 +253,15 @@ class Hierarchy(Memoryless):
 
 
 def _sample_node_noise(distribution: HierarchyCounts, randomness: Randomness) -> list[int]:
-    """SECRET: draw the noise of each counted node, in order; nodes with equal distributions are drawn at once."""
+    """SECRET: draw the noise of each counted node.
+
+    Args:
+        distribution: Noise of each node; None for nodes that are not counted.
+        randomness: Source of the noise.
+
+    Returns:
+        One draw for each counted node, in the order of the forest. Nodes with equal noise are drawn at once.
+    """
     noises = [noise for noise in distribution.noises if noise is not None]
     draws = np.zeros(len(noises), dtype=np.int64)
     for noise in dict.fromkeys(noises):
@@ -209,7 +272,17 @@ def _sample_node_noise(distribution: HierarchyCounts, randomness: Randomness) ->
 
 @lru_cache(maxsize=64)  # a pure function of public facts
 def best_budget_fractions(forest: Forest, family: Family) -> tuple[Fraction, ...]:
-    """Return the fraction of each node. A greedy search moves steps from the states to the level where they help most.
+    """Choose the budget fraction of each level of a forest, so that the mean standard deviation of all nodes is small.
+
+    A greedy search begins with the whole budget for the states, and moves 1/20 at a time to the level where that helps
+    most.
+
+    Args:
+        forest: The aggregations and states.
+        family: Laplace or Gaussian noise.
+
+    Returns:
+        The fraction of each aggregation, then of each state; 0: not counted. They sum to 1 along each path.
 
     >>> forest = Forest.from_json({"all": ["a", "b", "c"]})
     >>> [str(share) for share in best_budget_fractions(forest, Family.LAPLACE)]
@@ -237,6 +310,9 @@ def mean_deviation(forest: Forest, budget_fractions: tuple[Fraction, ...], famil
         forest: The nodes, with their parents.
         budget_fractions: Fraction of the loss of each node; 0: not counted.
         family: Laplace, or else Gaussian.
+
+    Returns:
+        The mean over aggregations and states.
     """
     power = 2 if family is Family.LAPLACE else 1
     variances: FloatArray = np.array([float(share) ** -power if share else np.inf for share in budget_fractions])
@@ -244,7 +320,12 @@ def mean_deviation(forest: Forest, budget_fractions: tuple[Fraction, ...], famil
 
 
 def _node_budget_fractions(forest: Forest, level_steps: list[int]) -> tuple[Fraction, ...]:
-    """Return the fraction of each node from the steps of the aggregations of each depth; states have the rest."""
+    """Return the budget fraction of each aggregation, then of each state.
+
+    Args:
+        forest: The aggregations and states.
+        level_steps: For each depth, the fraction of its aggregations in units of 1/20. States have the rest.
+    """
     depths = forest.depths
     groups = len(forest.names)
     aggregation_fractions = [Fraction(level_steps[depth], FRACTION_STEPS) for depth in depths[:groups]]
@@ -253,8 +334,14 @@ def _node_budget_fractions(forest: Forest, level_steps: list[int]) -> tuple[Frac
 
 
 class DivisionRule(NamedTuple):
-    """When an aggregation is divided: if its clipped count minus its offset, or `-decay` if that is larger, plus a draw
-    of `noise` is above zero (see `PrivTree`).
+    """Private decision (PrivTree) whether an aggregation is divided: if a noisy score of its count is above zero.
+
+    The score is ``max(clipped count - offset, -decay)`` plus a draw of `noise`.
+
+    Attributes:
+        noise: Distribution of the noise.
+        decay: Amount by which the threshold rises with each level, in tuples.
+        offsets: Threshold of each aggregation, in tuples, (aggregations,).
     """
 
     noise: Noise
@@ -285,7 +372,13 @@ class PrunedHierarchy(Memoryless):
     def _plan(self, query: PrunedQuery, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
         """Return a plan: noisy decisions which aggregations to divide, then noisy counts of undivided nodes.
 
-        Raises `UnsupportedQuery` if decisions of `PrivTree` cannot be calibrated for this query, loss and adjacency.
+        Args:
+            query: The forest, and the budget fraction of the decisions.
+            loss: The privacy loss of all steps together.
+            adjacency: The neighbouring relation.
+
+        Raises:
+            UnsupportedQuery: Decisions of `PrivTree` cannot be calibrated for this query, loss and adjacency.
         """
         division_rule(query, loss, adjacency)
         noise = calibrate_noise(query, loss * (1 - query.budget_fraction), adjacency)
@@ -302,14 +395,21 @@ class PrunedHierarchy(Memoryless):
     def step(
         self, table: ExactTable, time_step: int, state: TimeStepState, plan: Plan, randomness: Randomness
     ) -> tuple[tuple[int, ...], TimeStepState]:
-        """Return the decisions, then the counts of undivided nodes, each plus one draw.
+        """Release one time step: which aggregations are divided, and noisy counts of the undivided nodes.
 
         Args:
-            table: Exact counts of the time step. SECRET.
+            table: SECRET. Exact count of each state in the time step.
             time_step: Number of the time step, from 1.
-            state: State after the step before. SECRET.
+            state: State after the step before.
             plan: Plan of the stream.
             randomness: Source of the noise.
+
+        Returns:
+            For each aggregation 1 if it is divided, else 0; then for each node its noisy count, or 0 if it is not
+            counted; and the state after this step.
+
+        Raises:
+            ValueError: The state belongs to another step.
         """
         require_next(time_step, state)
         query: PrunedQuery = self.require_query(plan)
@@ -329,14 +429,15 @@ class PrunedHierarchy(Memoryless):
 
 
 def division_rule(query: PrunedQuery, loss: PrivacyLoss, adjacency: Adjacency) -> DivisionRule:
-    """Return when aggregations are divided, within the query's budget fraction.
-
-    Raises `UnsupportedQuery` as PrivTree does.
+    """Calibrate the private decisions whether aggregations are divided, from public facts alone.
 
     Args:
-        query: The forest, and the budget fraction of divisions.
-        loss: The loss of this query.
-        adjacency: Which tables the loss is about.
+        query: The forest, and the budget fraction of the decisions.
+        loss: The privacy loss of decisions and counts together.
+        adjacency: The neighbouring relation.
+
+    Raises:
+        UnsupportedQuery: Decisions of `PrivTree` cannot be calibrated for this query, loss and adjacency.
     """
     depths = query.forest.depths[: len(query.forest.names)]
     max_children = max(Counter(parent for parent in query.forest.parents if parent >= 0).values(), default=2)

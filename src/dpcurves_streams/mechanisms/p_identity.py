@@ -1,13 +1,13 @@
-"""Running totals of a stream with a public horizon, by a matrix mechanism (p-Identity) that was optimised numerically.
+"""Continual counting by the matrix mechanism: running totals of a stream with a public horizon (p-Identity strategy).
 
 The horizon is the number of time steps. In a matrix mechanism, a strategy is the set of linear queries that get noise,
 from which the wanted totals are estimated. Here a strategy has the counts x of all steps and a few weighted sums Q x of
-them (p-Identity). All get integer Laplace noise z:
+them (p-Identity), whose weights were optimised numerically. All get integer Laplace noise z:
 
     released at step t  =  x_1 + ... + x_t  +  (L z)_t,  rounded       L (x, Q x) = (x_1, x_1 + x_2, ...)
 
 L is the least-squares estimate of `distributions.p_identity`. So the error is that of the whole strategy, although a
-release needs the counts up to its step alone. Also called continual counting.
+release needs the counts up to its step alone.
 
 Formal guarantees: pure epsilon for all steps together, also for streams that are chosen after releases; proof at
 `PIdentityCounter`. Noise is derived from a secret in the state, so the guarantee is computational.
@@ -42,6 +42,7 @@ from .hierarchy import TimeStepMechanism, add_noise
 from .sequential import decode_state, encode_state, require_next
 
 KIND = "p-identity counter"
+"""Name of this mechanism in stored states."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -61,7 +62,7 @@ class PIdentityCounterState:
     noise: Any = field(default=None, compare=False)
 
     def to_bytes(self) -> bytes:
-        """SECRET: return the state as bytes, without the cached noise; numbers are in hexadecimal."""
+        """SECRET: return the state as bytes, without the cached noise; numbers are in hexadecimal digits."""
         counts = [f"{number:x}" for number in self.counts]
         return encode_state(KIND, {"time_step": self.time_step, "secret": self.secret.hex(), "counts": counts})
 
@@ -92,9 +93,17 @@ class PIdentityCounter(TimeStepMechanism):
     """
 
     def _plan(self, query: TimeStepQuery, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
-        """Return a plan of running totals. Its error is the root mean variance over the steps.
+        """Return a plan of running totals, from public facts alone.
 
-        Raises `UnsupportedQuery` for a loss that is not pure, and for a horizon without a stored strategy.
+        The error of the plan is the square root of the mean variance of a total over all steps.
+
+        Args:
+            query: What is counted, and the number of time steps.
+            loss: The privacy loss of all steps together.
+            adjacency: The neighbouring relation.
+
+        Raises:
+            UnsupportedQuery: The loss is not pure, or no strategy is stored for the number of steps.
         """
         if not loss.is_pure:
             raise UnsupportedQuery("rho", "weighted rows have Laplace noise; give a loss in epsilon")
@@ -116,17 +125,21 @@ class PIdentityCounter(TimeStepMechanism):
     def step(
         self, table: ExactTable, time_step: int, state: PIdentityCounterState, plan: Plan, randomness: Randomness
     ) -> tuple[tuple[int, ...], PIdentityCounterState]:
-        """Return running totals, each plus the noise of its prefix, rounded; and the state after this step.
+        """Release one time step: the running total of each key up to it, plus noise.
 
         Args:
             table: SECRET. Exact counts of the time step.
             time_step: Number of the time step, from 1.
             state: SECRET. State after the step before.
             plan: Plan of the stream.
-            randomness: Source of the noise.
+            randomness: Source of the secret from which all noise is derived, used at the first step.
+
+        Returns:
+            The noisy totals, rounded to integers, and the state after this step, which is SECRET.
 
         Raises:
-            UnsupportedQuery: the horizon has passed.
+            UnsupportedQuery: The horizon has passed.
+            ValueError: The state belongs to another step.
         """
         require_next(time_step, state)
         distribution = plan.distribution.require_type(PIdentityPrefixes)
@@ -150,7 +163,15 @@ class PIdentityCounter(TimeStepMechanism):
         )
 
     def restore_state(self, state_bytes: bytes, plan: Plan) -> PIdentityCounterState:
-        """Parse the serialised state. Its noise is derived again at the next step."""
+        """Return the state from bytes that `PIdentityCounterState.to_bytes` wrote. Noise is derived at the next step.
+
+        Args:
+            state_bytes: SECRET. The bytes.
+            plan: Not used.
+
+        Raises:
+            ValueError: The bytes are not of such a state.
+        """
         fields = decode_state(KIND, state_bytes)
         counts = tuple(int(digits, 16) for digits in fields["counts"])
         return PIdentityCounterState(int(fields["time_step"]), counts, bytes.fromhex(fields["secret"]))
@@ -161,9 +182,9 @@ def sample_prefix_noise(strategy: PIdentityStrategy, whole: Noise, keys: int, se
 
     Args:
         strategy: The strategy.
-        whole: Noise for which the loss is calibrated.
+        whole: Noise of a query with weight 1, for which the loss is calibrated.
         keys: Number of independent running totals.
-        secret: Seed of the noise.
+        secret: Seed of the noise; equal seeds give equal noise.
 
     Returns:
         Integers (steps, keys), to be divided by ``2**strategy.prefix_bits``.

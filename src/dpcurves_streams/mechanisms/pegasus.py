@@ -12,8 +12,8 @@ Decisions are sparse-vector tests: a group pays for its threshold and for the on
 steps join. The averages over a group are functions of released numbers, so they lose nothing (`readings.groups`).
 `decide_groups` finds a deviation in logarithmic time in the largest count (Fenwick trees).
 
-Formal guarantees: the Grouper loses its fraction of the epsilon, the Perturber the rest; proof at `Pegasus`. Streams
-may be chosen after releases.
+Formal guarantees: the Grouper loses its fraction of the epsilon, the Perturber the rest; proof at `Pegasus`. Later
+tuples of the stream may depend on earlier releases.
 
 References: Chen, Machanavajjhala, Hay and Miklau 2017; Chen 2018, Algorithms 15 and 16 and Theorems 15 to 19.
 
@@ -49,9 +49,10 @@ from .sequential import decode_state, encode_state, require_next
 
 # Absolute deviations of growing groups from their mean, by Fenwick trees over values: a loop over SECRET counts.
 PARTS_OF_TUPLE = 16
-"""Parts of a tuple. Deviations are rounded down to multiples of 1/16 tuple."""
+"""Number of lattice units in a tuple: deviations are rounded down to multiples of 1/16 tuple, so that all numbers are
+integers."""
 LARGEST_GROUPED_COUNT = 2**16 - 1
-"""Tuples. Counts are clipped to this value for grouping."""
+"""Largest count for grouping; larger counts are clipped to it, which bounds the size of the trees."""
 LONGEST_GROUP = 2**18
 """Steps after which a group is closed, so that products of lengths and sums fit into 64 bits."""
 NOTHING, JOIN, BEGIN, CLOSE = range(4)
@@ -85,6 +86,9 @@ def decide_groups(
         test_noise: Noise of the tests, on the lattice, (time_steps, keys).
         columns: State, (keys, STATE_COLUMNS); changed in place.
         trees: Trees, (keys, 3, size), where size is a power of two; changed in place.
+
+    Returns:
+        Decisions, (time_steps, keys): 1 where the value joins the open group, else 0.
     """
     joined = np.zeros(values.shape, np.int64)
     size = trees.shape[2]
@@ -132,7 +136,14 @@ def decide_groups(
 
 
 def apply_pending(columns: IntArray) -> IntArray:
-    """Return the state after the pending update of the last values; the trees are not changed."""
+    """Return the state after the pending update of the last values; the trees are not changed.
+
+    Args:
+        columns: SECRET. State of `decide_groups`, (keys, STATE_COLUMNS).
+
+    Returns:
+        A new array of this shape, in which no action is pending.
+    """
     updated = columns.copy()
     begins = columns[:, TASK] >= BEGIN
     joins = (columns[:, TASK] == JOIN) | (columns[:, TASK] == BEGIN)
@@ -146,7 +157,15 @@ def apply_pending(columns: IntArray) -> IntArray:
 
 
 def build_fenwick_trees(value_counts: IntArray, size: int) -> IntArray:
-    """Build the trees, (keys, 3, size), from the numbers of each value, (keys, values)."""
+    """Build the Fenwick trees of groups from how often each value occurs in them.
+
+    Args:
+        value_counts: Number of steps with each value 0, 1, ..., (keys, values).
+        size: Number of values in the trees, a power of two, at least the number of values.
+
+    Returns:
+        The layers `NUMBERS`, `SUMS` and `PLAIN` of each key, (keys, 3, size).
+    """
     trees = np.zeros((len(value_counts), 3, size), np.int64)
     trees[:, PLAIN, : value_counts.shape[1]] = value_counts
     index = np.arange(1, size + 1)
@@ -158,12 +177,18 @@ def build_fenwick_trees(value_counts: IntArray, size: int) -> IntArray:
 
 
 KIND = "groups"
+"""Name of this mechanism in stored states."""
 DEVIATION_CHANGE = 2
-"""Tuples. Bound on the change of a group's deviation when one tuple is added or removed (Lemma 16)."""
+"""Bound on the change of a group's deviation, in tuples, when one tuple is added or removed (Lemma 16)."""
 
 
 class SharedTrees:
-    """SECRET: trees over the values of open groups, shared by a state and its successor: see `GroupingState`."""
+    """SECRET: trees over the values of open groups, shared by a state and its successor, as copies would be slow.
+
+    Attributes:
+        time_step: Number of the last step whose value is in the trees.
+        trees: The trees, (keys, 3, size); changed in place.
+    """
 
     __slots__ = ("time_step", "trees")
 
@@ -190,13 +215,20 @@ class GroupingState:
     shared_trees: SharedTrees
 
     def to_bytes(self) -> bytes:
-        """Serialise the columns of each key, and rows (key, value, number) of the groups after this step."""
+        """SECRET: serialise the columns of each key, and rows (key, value, number) of the groups after this step.
+
+        Raises:
+            ValueError: Two steps were taken after this state, so that the shared trees have changed.
+        """
         arrays = {"columns": apply_pending(self.columns), "rows": self._value_rows()}
         encoded = {name: b64encode(array.astype("<i8").tobytes()).decode() for name, array in arrays.items()}
         return encode_state(KIND, {"time_step": self.time_step, **encoded})
 
     def _value_rows(self) -> IntArray:
-        """SECRET: return the values of the open groups after this step as rows (key, value, number)."""
+        """SECRET: return the values of the open groups after this step, (rows, 3).
+
+        Each row has a key, a value, and the number of steps of the key's group with this value.
+        """
         self.require_not_superseded()
         task, last, top = (self.columns[:, column] for column in (TASK, LAST, TOP))
         reach = int(max(top.max(), last.max())) + 1
@@ -209,7 +241,11 @@ class GroupingState:
         return np.stack((keys, values, plain[keys, values]), axis=1)
 
     def require_not_superseded(self) -> None:
-        """Refuse a state from whose successor a step was taken. Raises `ValueError`."""
+        """Require that the shared trees still belong to this state: at most one step was taken after it.
+
+        Raises:
+            ValueError: Two steps were taken after this state.
+        """
         if self.shared_trees.time_step not in (self.time_step, self.time_step - 1):
             raise InvalidArgument("state", "two steps were taken after this state; restore the state from its bytes")
 
@@ -250,8 +286,15 @@ class Pegasus(QueryMechanism):
     refusal_template = "{called} are not what {kind} asks"
 
     def _plan(self, query: GroupedTimeStepQuery, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
-        """Return a plan of noisy counts and group decisions. Raises `UnsupportedQuery` if the noise of grouping would
-        exceed its largest scale.
+        """Return a plan of noisy counts and group decisions, from public facts alone.
+
+        Args:
+            query: What is counted, and the Grouper's budget fraction.
+            loss: The privacy loss of all steps together.
+            adjacency: The neighbouring relation.
+
+        Raises:
+            UnsupportedQuery: The noise of grouping would exceed its largest scale.
         """
         level_loss = loss * Fraction(1, query.levels)
         noise = calibrate_noise(query, level_loss * (1 - query.budget_fraction), adjacency)
@@ -280,7 +323,7 @@ class Pegasus(QueryMechanism):
         )
 
     def begin(self, plan: Plan) -> GroupingState:
-        """Return the state before the first step: no open groups."""
+        """Return the state before the first step, without open groups."""
         keys = plan.distribution.require_type(GroupedCounts).keys
         return GroupingState(
             0,
@@ -291,14 +334,21 @@ class Pegasus(QueryMechanism):
     def step(
         self, table: ExactTable, time_step: int, state: GroupingState, plan: Plan, randomness: Randomness
     ) -> tuple[tuple[int, ...], GroupingState]:
-        """Return counts, each plus one draw, then the decisions.
+        """Release one time step: noisy counts, and whether each joins the group before it.
 
         Args:
-            table: Exact counts of the time step. SECRET.
+            table: SECRET. Exact counts of the time step.
             time_step: Number of the time step, from 1.
-            state: State after the step before. SECRET.
+            state: SECRET. State after the step before.
             plan: Plan of the stream.
             randomness: Source of the noise.
+
+        Returns:
+            The noisy count of each key, then the decision of each key (1: joins, 0: does not); and the state after this
+            step, which is SECRET.
+
+        Raises:
+            ValueError: The state belongs to another step, or two steps were taken after it.
         """
         require_next(time_step, state)
         distribution = plan.distribution.require_type(GroupedCounts)
@@ -322,8 +372,14 @@ class Pegasus(QueryMechanism):
         return (*counts, *joined[0].tolist()), GroupingState(time_step, columns, shared)
 
     def restore_state(self, state_bytes: bytes, plan: Plan) -> GroupingState:
-        """Return the state of bytes that `to_bytes` wrote, with its trees rebuilt. Raises `ValueError` for other
-        bytes.
+        """Return the state from bytes that `GroupingState.to_bytes` wrote, with its trees rebuilt.
+
+        Args:
+            state_bytes: SECRET. The bytes.
+            plan: Not used.
+
+        Raises:
+            ValueError: The bytes are not of such a state.
         """
         fields = decode_state(KIND, state_bytes)
         columns, rows = (
@@ -339,7 +395,12 @@ class Pegasus(QueryMechanism):
 
 
 def _count_nodes(table: ExactTable, query: GroupedTimeStepQuery) -> ExactTable:
-    """SECRET: return counts of aggregations, if the query has any, and of states."""
+    """SECRET: return the exact counts of aggregations, if the query has any, and of states.
+
+    Args:
+        table: Exact counts of states.
+        query: The query, whose `forest` has sums of states (aggregations); None: counts of states alone.
+    """
     if query.forest is None:
         return table
     return np.array(query.forest.count_nodes(table.tolist()), dtype=object)

@@ -1,7 +1,7 @@
-"""Interface of continual-release mechanisms, which answer time step by time step, and storage of their state.
+"""Interface of continual-release mechanisms (differential privacy of streams), and serialisation of their state.
 
-A mechanism adds noise to the exact counts of a stream. Its plan is public: the query, the noise and the privacy loss of
-all steps together.
+A stream is a sequence of tuples (rows) in time steps. A mechanism, `Sequential`, adds noise to the exact counts of each
+step. Its plan is public: the query, the noise and the privacy loss of all steps together.
 
 Steps are released in order. Each one depends on its exact counts and on the state that the step before left:
 
@@ -35,7 +35,7 @@ STATE_FORMAT = 1
 
 
 class State(Protocol):
-    """SECRET: what a mechanism remembers between steps.
+    """SECRET: interface of what a mechanism remembers between steps.
 
     A state may hold exact counts and noise. So it has no repr, is stored encrypted, and is replaced in the transaction
     that stores the release of its step. Equal states have equal bytes.
@@ -55,6 +55,7 @@ class State(Protocol):
 
 
 Kept = TypeVar("Kept", bound=State)
+"""Type of a mechanism's state."""
 
 
 class Sequential(Protocol[Kept]):
@@ -75,15 +76,15 @@ class Sequential(Protocol[Kept]):
     """
 
     def plan(self, query: Query, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
-        """Return the plan of a release. Touches no data.
+        """Return the plan of a stream, from public facts alone.
 
         Args:
-            query: What is asked of the records.
-            loss: The loss of this query.
-            adjacency: Which tables the loss is about.
+            query: What is counted at each time step.
+            loss: The privacy loss of all steps together.
+            adjacency: The neighbouring relation: which two streams the loss is about.
 
         Raises:
-            UnsupportedQuery: this mechanism cannot answer the query.
+            UnsupportedQuery: This mechanism cannot answer the query.
         """
         ...
 
@@ -94,7 +95,7 @@ class Sequential(Protocol[Kept]):
     def step(
         self, table: ExactTable, time_step: int, state: Kept, plan: Plan, randomness: Randomness
     ) -> tuple[tuple[int, ...], Kept]:
-        """Return noisy integers, and the state after this step. The caller stores both together, or neither.
+        """Release one time step: add noise to its counts. The caller stores release and state together, or neither.
 
         Args:
             table: SECRET: exact count of each cell of the query in the window that this step closes.
@@ -104,10 +105,10 @@ class Sequential(Protocol[Kept]):
             randomness: Source of all noise.
 
         Returns:
-            Integers in the order of ``plan.distribution``, and the state.
+            Noisy integers in the order of ``plan.distribution``, and the state after this step.
 
         Raises:
-            ValueError: the state belongs to another step.
+            ValueError: The state belongs to another step.
         """
         ...
 
@@ -119,20 +120,20 @@ class Sequential(Protocol[Kept]):
             plan: Plan of the release.
 
         Raises:
-            ValueError: this mechanism does not write such a state under this plan.
+            ValueError: This mechanism does not write such a state under this plan.
         """
         ...
 
 
 def require_next(time_step: int, state: State) -> None:
-    """Refuse a state of another step, with which a step would be skipped or released twice.
+    """Require that a state is of the step before; else a step would be skipped or released twice.
 
     Args:
-        time_step: Number of the step to take.
+        time_step: Number of the step to take, from 1.
         state: State of the step before.
 
     Raises:
-        ValueError: the state is of another step.
+        ValueError: The state is of another step.
     """
     if time_step != state.time_step + 1:
         raise InvalidArgument(
@@ -143,11 +144,11 @@ def require_next(time_step: int, state: State) -> None:
 
 
 def encode_state(kind: str, fields: dict[str, Any]) -> bytes:
-    """Return a state as canonical JSON in bytes. SECRET if the fields are.
+    """Serialise a state as canonical JSON, so that equal states have equal bytes. SECRET if the fields are.
 
     Args:
         kind: Name of the mechanism's kind of state.
-        fields: Fields of the state.
+        fields: Fields of the state, with values that JSON can hold.
     """
     return json.dumps({"state": kind, "format": STATE_FORMAT, **fields}, sort_keys=True, separators=(",", ":")).encode()
 
@@ -160,7 +161,7 @@ def decode_state(kind: str, state_bytes: bytes) -> dict[str, Any]:
         state_bytes: The bytes.
 
     Raises:
-        ValueError: the bytes are of another kind or format, or damaged. The message shows no value.
+        ValueError: The bytes are of another kind or format, or damaged. The message shows no value.
     """
     try:
         fields: dict[str, Any] = json.loads(state_bytes)

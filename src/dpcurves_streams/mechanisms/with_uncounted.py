@@ -1,10 +1,12 @@
-"""Privacy budget split of a stream: counts of states, and running totals of tuples that could not be counted.
+"""Stream mechanism that also releases running totals of tuples that could not be counted, such as late data.
 
-A tuple (row) of a stream is counted in one declared state, or it is uncounted for one reason: unreadable, outside of
-the time span, late, or in another state. K is the largest number of tuples of a privacy unit that are used in a step;
-further ones are dropped, and the users who had more are counted ("users beyond the cap").
+A tuple (row) of a stream is counted in one declared category (*state*), or it is uncounted for one reason: unreadable,
+outside of the time span, late, or in another state. K is the largest number of tuples of a privacy unit (a tuple, or
+all tuples of a user in a step) that are used; further ones are dropped, and the users who had more are counted ("users
+beyond the cap").
 
-A step releases three parts. With f = `BEYOND_FRACTION` if tuples per user are capped, and f = 0 without a cap:
+`WithUncountedTotals` wraps the mechanism of the counts. Each step releases three parts, and the privacy loss is split
+between them. With f = `BEYOND_FRACTION` if tuples per user are capped, and f = 0 without a cap:
 
     counts of states        (1 - f) of the loss, noise for K tuples of a unit       by the stream's mechanism
     totals of reasons       (1 - f) of the loss, noise for K tuples of a unit       by `TreeCounter`
@@ -13,7 +15,8 @@ A step releases three parts. With f = `BEYOND_FRACTION` if tuples per user are c
 Counts and reasons share one payment. A used tuple is in one of them, so a unit with m tuples in counts has at most K -
 m in reasons, and loses at most ``m / K + (K - m) / K = 1`` times ``(1 - f) * epsilon``.
 
-Formal guarantees: the granted loss under add-remove, pure or zero-concentrated; proof at `WithUncountedTotals`.
+Formal guarantees: all steps together lose at most the granted loss under add-remove, pure or zero-concentrated; proof
+at `WithUncountedTotals`.
 
 >>> BEYOND_FRACTION
 Fraction(1, 20)
@@ -37,19 +40,22 @@ from .counters import TreeCounter
 from .sequential import Sequential, State, decode_state, encode_state, require_next
 
 KIND = "counts and what is not counted"
+"""Name of this mechanism in stored states."""
 BEYOND_FRACTION = Fraction(1, 20)
-"""Ratio. Public fraction of a stream's loss for the number of users beyond the cap; not used without a cap."""
+"""Public fraction of a stream's loss for the number of users beyond the cap; not used without a cap. It is small,
+because this number only tells whether the cap fits."""
 TOTALS = TreeCounter()
+"""Mechanism of the running totals."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class CombinedState:
-    """SECRET: the states of all parts of a stream, which step together.
+    """SECRET: the states of the mechanisms of all three parts after the same time step.
 
     Attributes:
-        counts: State of the counts.
-        uncounted: State of the totals of uncounted tuples.
-        users_beyond_cap: State of the total of users beyond the cap; None without a cap.
+        counts: State of the mechanism of the counts.
+        uncounted: State of the mechanism of the totals of uncounted tuples.
+        users_beyond_cap: State of the mechanism of the total of users beyond the cap; None without a cap.
     """
 
     counts: Any
@@ -58,12 +64,12 @@ class CombinedState:
 
     @property
     def time_step(self) -> int:
-        """Last step that was released; all parts step together."""
+        """Number of the last step that was released, from 1; 0 before the first."""
         time_step: int = self.counts.time_step
         return time_step
 
     def to_bytes(self) -> bytes:
-        """SECRET: return the states of all parts as bytes."""
+        """SECRET: return the states of all parts as bytes, which `WithUncountedTotals.restore_state` reads."""
         states = {"counts": self.counts, "uncounted": self.uncounted, "beyond": self.users_beyond_cap}
         texts = {name: None if state is None else state.to_bytes().decode() for name, state in states.items()}
         return encode_state(KIND, {"time_step": self.time_step, **texts})
@@ -113,15 +119,16 @@ class WithUncountedTotals:
     mechanism: Sequential[Any]
 
     def plan(self, query: Query, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
-        """Return the plan of all parts. Touches no data.
+        """Return the plan of all parts, from public facts alone.
 
         Args:
-            query: What is asked of the records.
-            loss: The loss of all parts together.
-            adjacency: Which tables the loss is about.
+            query: A `TimeStepQuery`: what is counted, and the number of time steps.
+            loss: The privacy loss of all parts and steps together.
+            adjacency: Add-remove, with the privacy unit. A unit of several tuples makes a cap, so that users beyond it
+                are counted.
 
         Raises:
-            UnsupportedQuery: the adjacency is not add-remove, or a part cannot be planned.
+            UnsupportedQuery: The adjacency is not add-remove, or a part cannot be planned.
         """
         if not isinstance(adjacency, AddRemove) or not isinstance(query, TimeStepQuery):
             raise UnsupportedQuery(
@@ -145,7 +152,7 @@ class WithUncountedTotals:
         return Plan(query, loss, adjacency, made_by, distribution, counts.error)
 
     def begin(self, plan: Plan) -> CombinedState:
-        """Return the initial states of counts, totals of uncounted tuples, and users beyond the cap."""
+        """Return the states of all parts before the first step."""
         plans = split_plan(plan)
         beyond = None if plans.users_beyond_cap is None else TOTALS.begin(plans.users_beyond_cap)
         return CombinedState(self.mechanism.begin(plans.counts), TOTALS.begin(plans.uncounted), beyond)
@@ -153,15 +160,22 @@ class WithUncountedTotals:
     def step(
         self, table: ExactTable, time_step: int, state: CombinedState, plan: Plan, randomness: Randomness
     ) -> tuple[tuple[int, ...], CombinedState]:
-        """Return noisy counts, then noisy totals of reasons, then the noisy total of users beyond the cap; and the
-        state.
+        """Release one time step of all parts.
 
         Args:
-            table: SECRET. Exact counts of the time step.
+            table: SECRET. Exact counts of the time step: of the query's cells, of each of `TUPLE_REASONS`, and with a
+                cap of users beyond the cap.
             time_step: Number of the time step, from 1.
             state: SECRET. State after the step before.
             plan: Plan of the stream.
             randomness: Source of the noise.
+
+        Returns:
+            The noisy numbers in the order of `table` (totals since the first step for reasons and users), and the state
+            after this step, which is SECRET.
+
+        Raises:
+            ValueError: The time step is not the next one after the state.
         """
         require_next(time_step, state)
         plans = split_plan(plan)
@@ -178,7 +192,15 @@ class WithUncountedTotals:
         return (*counts, *totals, *user_totals), CombinedState(counts_state, totals_state, users_state)
 
     def restore_state(self, state_bytes: bytes, plan: Plan) -> CombinedState:
-        """Return the states of all parts from bytes that `to_bytes` wrote. Raises `ValueError` for other bytes."""
+        """Return the states of all parts from bytes that `CombinedState.to_bytes` wrote.
+
+        Args:
+            state_bytes: SECRET. The bytes.
+            plan: Plan of the stream.
+
+        Raises:
+            ValueError: The bytes are not of such a state.
+        """
         fields = decode_state(KIND, state_bytes)
         plans = split_plan(plan)
         beyond = (
@@ -191,10 +213,10 @@ class WithUncountedTotals:
 
 
 def split_plan(plan: Plan) -> CombinedPlans:
-    """Return the plans of the parts of a release.
+    """Return the plans of the parts of a release: their queries, losses and noise distributions.
 
     Args:
-        plan: Plan that `WithUncountedTotals.plan` made.
+        plan: Plan that `WithUncountedTotals.plan` made, for all parts together.
     """
     distribution = plan.distribution.require_type(CountsAndUncountedTotals)
     query: Any = plan.query

@@ -1,7 +1,8 @@
 """Consistency of noisy running totals: projection on integers that never decrease and that add up along a hierarchy.
 
 Noisy totals of a stream may fall, and those of parts may not add up to that of the whole. The exact totals never do
-that. Here "slack" is an allowance for noise, which is subtracted from a noisy total before a shown total is raised.
+that. `MonotoneTotals` and `fit_window` turn unbiased noisy numbers into consistent ones to show. Here "slack" is an
+allowance for noise, which is subtracted from a noisy total before a shown total is raised.
 
     shown total of a root     max(shown before, round(noisy total - slack))
     increases of children     integers from 0 that add up to the increase of the parent, nearest to the noisy increases
@@ -32,19 +33,20 @@ from dpcurves.arrays import FloatArray
 
 @dataclass(frozen=True, slots=True)
 class Tuning:
-    """How far a noisy total must exceed the last shown total before the shown total follows it."""
+    """How far a noisy total must exceed the last shown total before the shown total follows it (the slack)."""
 
     largest_slack: float = 2.5
-    """Standard deviations of the noise. Slack for nodes with almost no tuples, where the maximum of all noise would be
-    shown otherwise.
+    """Largest slack, in standard deviations of the noise: for nodes with almost no tuples, where the maximum of all
+    noise would be shown otherwise.
     """
     slack_at_one: float = 1 / 8
-    """Standard deviations of the noise. Slack, by how much a noisy total must exceed the shown one, of a total that
-    grows by one standard deviation of the noise per step; for another pace it is divided by the square root of the
-    pace.
+    """Slack, in standard deviations of the noise, of a total that grows by one standard deviation per step; for another
+    pace it is divided by the square root of the pace.
     """
     negligible: float = 1.0
-    """Tuples. Noise with a smaller standard deviation has no slack, so that exact totals are shown as they are."""
+    """Standard deviation of the noise, in tuples, below which there is no slack, so that exact totals are shown as they
+    are.
+    """
 
 
 TUNING = Tuning()
@@ -72,11 +74,14 @@ class MonotoneTotals:
         self._time_step = 0
 
     def estimate_next(self, totals: FloatArray, deviations: FloatArray) -> FloatArray:
-        """Return the totals after the next step, (nodes,).
+        """Return the totals to show after the next step. Steps are passed in order.
 
         Args:
             totals: Unbiased noisy totals, (nodes,).
             deviations: Standard deviations of their noise, (nodes,).
+
+        Returns:
+            Integers, none below those of the step before, (nodes,).
         """
         self._time_step += 1
         shown = self._shown
@@ -91,7 +96,15 @@ class MonotoneTotals:
         return self._shown.copy()
 
     def _slack(self, totals: FloatArray, deviations: FloatArray) -> FloatArray:
-        """Return by how many tuples the noisy total of each node must exceed its shown total, (nodes,)."""
+        """Return by how many tuples the noisy total of each root must exceed its shown total.
+
+        Args:
+            totals: Noisy totals of the roots, (roots,).
+            deviations: Standard deviations of their noise, (roots,).
+
+        Returns:
+            The slack in tuples, (roots,).
+        """
         tuning = self._tuning
         lower_bounds = np.maximum(totals - tuning.largest_slack * deviations, 0.0)
         # noise standard deviations per step
@@ -103,12 +116,15 @@ class MonotoneTotals:
 
 
 def fit_window(parents: Sequence[int], sums: FloatArray, upper_bounds: FloatArray) -> FloatArray:
-    """Return sums over a window, (nodes,): integers from 0 to `upper_bounds` that add up along a tree.
+    """Project noisy sums over a window on integers that add up along a tree, from the roots down by least squares.
 
     Args:
         parents: Parent of each node, which comes before the node; -1 for roots.
         sums: Unbiased noisy sums, (nodes,).
         upper_bounds: Integers that add up, (nodes,): the totals so far, or the sums over a longer window.
+
+    Returns:
+        Integers from 0 to `upper_bounds`, (nodes,); those of children add up to their parent's.
     """
     fitted = np.zeros(len(upper_bounds))
     roots = np.flatnonzero(np.array(parents) < 0)
@@ -119,12 +135,17 @@ def fit_window(parents: Sequence[int], sums: FloatArray, upper_bounds: FloatArra
 
 
 def allocate_integers(total: float, targets: FloatArray, upper_bounds: FloatArray | None) -> FloatArray:
-    """Return nonnegative integers that add up to `total` and are nearest to `targets` by least squares.
+    """Return nonnegative integers that add up to `total` and are near to `targets` by least squares.
+
+    The real numbers that are nearest are found by bisection, then rounded so that the sum is kept.
 
     Args:
-        total: A whole number.
-        targets: Real numbers, which may be negative.
-        upper_bounds: Largest value of each integer; None: `total`.
+        total: A whole number, at least 0 and at most the sum of the upper bounds.
+        targets: Real numbers, which may be negative, (n,).
+        upper_bounds: Largest value of each integer, (n,); None: `total`.
+
+    Returns:
+        The integers as floats, (n,).
 
     >>> allocate_integers(5, np.array([4.0, 3.0, -9.0]), None).tolist()
     [3.0, 2.0, 0.0]
@@ -149,7 +170,11 @@ def allocate_integers(total: float, targets: FloatArray, upper_bounds: FloatArra
 
 
 def _list_children(parents: Sequence[int]) -> list[tuple[int, list[int]]]:
-    """Return the inner nodes with their children, in the order of nodes."""
+    """Return pairs of an inner node and the list of its children, in the order of nodes.
+
+    >>> _list_children([-1, 0, 0, 1])
+    [(0, [1, 2]), (1, [3])]
+    """
     children: dict[int, list[int]] = {}
     for node, parent in enumerate(parents):
         if parent >= 0:

@@ -62,8 +62,8 @@ RISK_WEIGHT = 1 - 1 / MEMORY_STEPS
 
 @compile_loop
 def smooth_counts(values: FloatArray, variances: FloatArray, time_steps_before: int, state: FloatArray) -> FloatArray:
-    """Smooth each column of `values`, (time_steps, keys); return the selected smoother of each step, not below 0, in
-    this shape.
+    """Smooth noisy counts over time, each column by the exponential smoother whose estimated squared error is least so
+    far.
 
     A smoother with rate a updates ``e <- e + a * (y - e)``; a is at least 1 / t, so its first values are means. Its
     squared error ``(e - c)**2`` has the unbiased estimate ``(e - y)**2 - variance + 2 * a * variance``, because y is c
@@ -75,10 +75,13 @@ def smooth_counts(values: FloatArray, variances: FloatArray, time_steps_before: 
     error, and beats other smoothers if its risk plus this standard error is lower.
 
     Args:
-        values: Noisy counts.
+        values: Noisy counts, (time_steps, keys).
         variances: Noise variances, (keys,).
         time_steps_before: Number of steps that were smoothed before.
         state: Values of the smoothers, their risks and their sums of squares, (keys, 3, rates); changed in place.
+
+    Returns:
+        Smoothed counts, (time_steps, keys), none below 0. Row t depends on rows up to t only.
     """
     shown = np.empty(values.shape)
     scores = np.empty(RATES.shape)
@@ -115,7 +118,8 @@ def smooth_counts(values: FloatArray, variances: FloatArray, time_steps_before: 
 def smooth_windows(
     values: FloatArray, variances: FloatArray, time_steps_before: int, state: FloatArray, ring: FloatArray
 ) -> FloatArray:
-    """Smooth sums over sliding windows as `smooth_counts` does; return the selected smoother's sum.
+    """Smooth sums of noisy counts over sliding windows, each column by the exponential smoother whose estimated squared
+    error is least so far, with the selection rule of `smooth_counts`.
 
     Smoothers begin at 0 with constant rates, so a value n steps before has weight ``1 - (1 - a)**(n + 1)`` in the sum
     of a window that contains it: the smoothed value of n + 1 ones. The squared error of the sum has the unbiased
@@ -129,6 +133,9 @@ def smooth_windows(
         state: Values of the smoothers, risks, sums of squares, window sums, smoothed ones and their sums, (keys, 6,
             rates); changed in place.
         ring: Values that leave the window, (window, keys, rates); changed in place.
+
+    Returns:
+        Smoothed window sums, (time_steps, keys), none below 0. Row t depends on rows up to t only.
     """
     shown = np.empty(values.shape)
     window = ring.shape[0]
@@ -242,7 +249,12 @@ class AdaptiveSmoother:
         return np.asarray(shown)
 
     def estimate_next_with_variances(self, counts: FloatArray, variances: FloatArray) -> FloatArray:
-        """Return the estimates as `estimate_next` does, with new noise variances from this step."""
+        """Return the smoothed counts after one more time step, whose noise has other variances from now on.
+
+        Args:
+            counts: Noisy counts of the step, (keys,).
+            variances: Noise variances, (keys,).
+        """
         self._variances = require_variances(variances, len(self._state))
         (shown,) = self.estimate_all(counts[None])
         return np.asarray(shown)
@@ -362,7 +374,15 @@ class TimeStepReading:
         return _require_noise(self.noisy).interval(level, self.counts)
 
     def window_interval(self, width: int, level: float) -> Interval:
-        """Return intervals as `interval` does, for the sums over a window of the question."""
+        """Return confidence intervals for the sums over a window, one per key.
+
+        Args:
+            width: Width of the window in time steps; one of the question's.
+            level: Confidence level.
+
+        Raises:
+            InvalidArgument: the question has no such window, or the noise is unknown since a hierarchy was pruned.
+        """
         if width not in self.windows:
             raise InvalidArgument(
                 "width",
@@ -371,7 +391,14 @@ class TimeStepReading:
         return _require_noise(self.noisy_windows.get(width)).interval(level, self.windows[width])
 
     def to_json(self, key: int) -> dict[str, Any]:
-        """Return the reading of one key as plain objects, to two decimals, with bounds of intervals."""
+        """Return the reading of one key as plain objects, to two decimals, with bounds of intervals.
+
+        Args:
+            key: Index of the key.
+
+        Returns:
+            JSON object: ``count``, ``window:WIDTH``, their ends, and for each event whether it has happened.
+        """
         if self._written is None:
             columns = {"count": {"": self.counts}}
             if self.noisy is not None:
@@ -399,7 +426,11 @@ def _interval_numbers(interval: Interval, noisy: NoisyValues) -> dict[str, Float
 
 
 def _require_noise(noisy: NoisyValues | None) -> NoisyValues:
-    """Return the noisy numbers. Raises `InvalidArgument` if they are unknown, because a hierarchy was pruned."""
+    """Return the noisy numbers unchanged if they are known.
+
+    Raises:
+        InvalidArgument: `noisy` is None, since a hierarchy was pruned.
+    """
     if noisy is None:
         raise InvalidArgument("level", "a pruned hierarchy has no intervals; leave out the level")
     return noisy
@@ -489,7 +520,12 @@ class CountsReader:
         self.time_step = 0
 
     def read_next(self, values: Sequence[float]) -> TimeStepReading:
-        """Return the reading after the integers of the next step."""
+        """Take in the released integers of the next time step, and return the smoothed counts, window sums and events
+        of this step.
+
+        Args:
+            values: Released noisy counts of the step, keys first.
+        """
         counts = self._counts.estimate_next(values)
         sums = {width: reader.estimate_next(values) for width, reader in self._sums.items()}
         self._last = np.concatenate((self._last[1:], counts[None]))
@@ -507,7 +543,13 @@ class CountsReader:
         )
 
     def _nest_windows(self, counts: FloatArray, sums: dict[int, FloatArray]) -> dict[int, FloatArray]:
-        """Make sums over windows monotone in the width; windows that contain the same steps so far are equal."""
+        """Return sums over windows that do not fall as the window becomes wider; windows that contain the same steps so
+        far are equal.
+
+        Args:
+            counts: Smoothed counts of the step, (keys,).
+            sums: Smoothed sums by width of the window in steps.
+        """
         nested = dict[int, FloatArray]()
         time_steps = 1
         shorter = counts
@@ -517,8 +559,13 @@ class CountsReader:
         return {width: nested[width] for width in self._question.windows}
 
     def _noisy_values(self, values: Sequence[float]) -> tuple[NoisyValues | None, dict[int, NoisyValues]]:
-        """Return the unbiased counts of the step and their sums over each window; (None, {}) if the noise is
-        unknown.
+        """Return the unbiased noisy counts of the step, and their sums over each window by its width.
+
+        Args:
+            values: Released noisy counts of the step, keys first.
+
+        Returns:
+            (counts, sums by width); (None, {}) if the noise is unknown.
         """
         if self._known is None:
             return None, {}

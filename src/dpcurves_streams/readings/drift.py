@@ -1,15 +1,15 @@
 """Drift detection on a stream under differential privacy: each window's distribution against a reference's.
 
 A stream is a sequence of timestamped tuples (rows); noisy counts of a column's cells are released at every time step. A
-window is the sum over some successive steps, and the reference is the window that the others are compared with. A
-window raises an alarm if a statistic of both (population stability index, Kolmogorov-Smirnov, Wasserstein, area under
-the ROC curve) exceeds a threshold. The thresholds limit the probability of any false alarm in a year of windows:
+window is the sum over some successive steps. `DriftWatch` compares each window with a reference window by statistics
+such as the population stability index, Kolmogorov-Smirnov and Wasserstein; `WindowDrift` has their values, thresholds
+and alarms. The thresholds limit the probability of any false alarm in a year of windows:
 
     rate of one window    1 - (1 - false_alarm_rate)**(1 / windows_per_year)
     threshold             upper quantile of the statistic, simulated without drift, at 3/4 of that rate
 
 The factor 3/4 allows for a null distribution that is estimated from noisy counts. Uncounted tuples are those that are
-unreadable, late, or in no declared state; their shares of all tuples are watched as well.
+unreadable, late, or in no declared category; their shares of all tuples can be watched as well.
 
 Formal guarantees: all results are functions of released counts, and of simulations from public numbers; no tuple is
 read. Such post-processing loses no further privacy.
@@ -53,7 +53,8 @@ from .question import NoisyValues
 from .uncounted import UncountedReading, UncountedWindow
 
 FIRST_GENERATOR = 70
-"""Index of the first of the four numbered generators that are used here."""
+"""Index of the first of the four numbered random generators that are used here. Other modules use other indices, so
+that simulations are independent and repeatable."""
 UNCOUNTED: Mapping[UncountedReason, str] = MappingProxyType(
     {reason: f"uncounted: {reason.value}" for reason in TUPLE_REASONS}
 )
@@ -67,15 +68,15 @@ class Tuning:
     """Numbers that steer the simulation of thresholds. Privacy does not depend on them."""
 
     beyond: int = 60
-    """Draws. Simulated draws that are expected beyond a threshold, which keeps its Monte Carlo error small."""
+    """Number of simulated draws that are expected beyond a threshold, which keeps its Monte Carlo error small."""
     least_draws: int = 2000
-    """Draws. The least that are simulated."""
+    """Smallest number of simulated draws."""
     most_draws: int = 2**16
-    """Draws. The most that are simulated."""
+    """Largest number of simulated draws."""
     most_values: int = 2**22
-    """Counts. The most that are simulated: draws times cells."""
+    """Largest number of simulated counts, draws times cells, which bounds memory."""
     size_step: float = log1p(0.1)
-    """Natural-log units. Log ratio of window sizes that share a threshold; it is simulated for the smallest size."""
+    """Natural logarithm of the ratio of window sizes (tuples) that share a threshold, simulated for the smallest."""
 
 
 TUNING = Tuning()
@@ -115,7 +116,7 @@ class WindowDrift:
 
 
 class DriftWatch:
-    """Compares each window of a stream with a reference by the statistics of `dpcurves.drift`, with rare false alarms.
+    """Monitor that compares each window of a stream with a reference by several statistics, with rare false alarms.
 
     Without drift, a statistic raises an alarm in at least one window of a year with probability of about
     `false_alarm_rate`: each window has false-alarm probability ``1 - (1 - false_alarm_rate) ** (1 /
@@ -139,7 +140,7 @@ class DriftWatch:
         tuning: Numbers that steer the simulation of thresholds.
 
     Raises:
-        ValueError: values outside the grid are counted separately; a reading lacks the window, or has other cells; or
+        ValueError: Values outside the grid are counted separately; a reading lacks the window, or has other cells; or
             `false_alarm_rate` is not between 0 and 1, or too small to be simulated.
         TypeError: `uncounted` is no reading of uncounted tuples.
 
@@ -187,7 +188,7 @@ class DriftWatch:
             uncounted: Totals of uncounted tuples of the same step; needed if their shares are watched, else ignored.
 
         Raises:
-            ValueError: a reading lacks the window, or has other cells.
+            ValueError: A reading lacks the window, or has other cells.
             TypeError: `uncounted` is missing, or no reading of uncounted tuples.
         """
         noisy, size = self._noisy_window(reading, self._width)
@@ -205,7 +206,15 @@ class DriftWatch:
         return WindowDrift(reading.time_step, MappingProxyType(statistics))
 
     def _simulate_thresholds(self, noisy: NoisyValues, size: float) -> Thresholds:
-        """Return the threshold of each statistic and its simulated null values, for windows of this size."""
+        """Simulate every statistic without drift, for windows of one size.
+
+        Args:
+            noisy: Counts of a window, for the distribution of their noise.
+            size: Number of tuples in the window.
+
+        Returns:
+            The cells of both windows; and by statistic its threshold and its simulated values, (draws,).
+        """
         expected_counts = self._before.likely / self._before.likely.sum() * size
         noise = _sample_noise(noisy, self._width, self._draws, numbered_generator(FIRST_GENERATOR + 1))
         unchanged = ReleasedSample(expected_counts, expected_counts, noise)
@@ -220,11 +229,18 @@ class DriftWatch:
         }
 
     def _compare_uncounted(self, before: UncountedWindow, window: UncountedWindow) -> Mapping[str, DriftStatistic]:
-        """Return the change of the share of each reason since the reference, with its threshold.
+        """Test whether the share of uncounted tuples with each reason has changed since the reference.
 
         Without a change both numbers of tuples are binomial with the share of the reference. Both windows read one tree
         of running totals, so their noises may be correlated: the standard deviations of both shares are added, not
         their variances.
+
+        Args:
+            before: Numbers of the reference.
+            window: Numbers of the window.
+
+        Returns:
+            By name of the statistic: absolute change of the share, its threshold, and its p-value.
         """
         generator = numbered_generator(FIRST_GENERATOR + 3)
         statistics = {}
@@ -252,7 +268,18 @@ class DriftWatch:
         return statistics
 
     def _noisy_window(self, reading: TimeStepReading, width: int) -> tuple[NoisyValues, float]:
-        """Return the noisy counts of a window and their estimated total."""
+        """Return the noisy counts of the window that ends with a reading.
+
+        Args:
+            reading: Reading of a time step.
+            width: Steps of the window.
+
+        Returns:
+            The counts, (cells,), and their sum, at least 1.
+
+        Raises:
+            InvalidArgument: The reading lacks a window of this width, or has another number of cells.
+        """
         require_type("reading", reading, TimeStepReading, "a reading of counts")
         noisy = reading.noisy if width == 1 else reading.noisy_windows.get(width)
         if noisy is None:
@@ -275,8 +302,10 @@ class UsedTuples(NamedTuple):
 
 
 def _count_used_tuples(window: UncountedWindow) -> UsedTuples:
-    """Return the number of used tuples of a window: counted tuples, and uncounted ones of each reason but users beyond
-    the cap."""
+    """Return the number of used tuples of a window, and the standard deviation of its noise.
+
+    Used tuples are the counted ones and the uncounted ones of each reason; users beyond the cap are no tuples.
+    """
     reasons = slice(len(TUPLE_REASONS))
     deviations = np.asarray(window.noisy.deviations)[reasons]
     return UsedTuples(
@@ -286,8 +315,16 @@ def _count_used_tuples(window: UncountedWindow) -> UsedTuples:
 
 
 def _find_uncounted_window(reading: UncountedReading | None, width: int) -> UncountedWindow:
-    """Return the numbers of uncounted tuples of the last `width` steps. Raises `InvalidArgument` if the reading lacks
-    the window."""
+    """Return the numbers of uncounted tuples of the last steps.
+
+    Args:
+        reading: Totals of uncounted tuples, with its windows.
+        width: Number of steps.
+
+    Raises:
+        InvalidArgument: The reading lacks a window of this width.
+        TypeError: `reading` is None or something else.
+    """
     require_type("uncounted", reading, UncountedReading, "the reading of uncounted tuples of the step")
     assert isinstance(reading, UncountedReading)  # noqa: S101
     if width not in reading.windows:
@@ -298,13 +335,16 @@ def _find_uncounted_window(reading: UncountedReading | None, width: int) -> Unco
 def alarm_level_and_draws(
     grid: Grid | Categories, windows_per_year: int, false_alarm_rate: float, tuning: Tuning = TUNING
 ) -> tuple[float, int]:
-    """Return the level of the threshold of one window, and the number of draws from which it is simulated.
+    """Compute how rare a false alarm of one window must be, and how many draws simulate its threshold.
 
     Args:
         grid: Cells or categories of the distribution.
-        windows_per_year: Number of windows in a year.
+        windows_per_year: Number of windows in a year, from 1.
         false_alarm_rate: Probability of a false alarm in a year, between 0 and 1.
         tuning: Number of simulated draws.
+
+    Returns:
+        The quantile level of the threshold, ``1 - 3/4 * rate of one window``, and the number of draws.
 
     Raises:
         ValueError: `windows_per_year` is below 1, or `false_alarm_rate` is not between 0 and 1, or too small to be
@@ -322,7 +362,20 @@ def alarm_level_and_draws(
 
 
 def _sample_noise(noisy: NoisyValues, width: int, draws: int, generator: np.random.Generator) -> FloatArray:
-    """Simulate the noise of each count, (draws, keys); the noise of a window is a sum of one draw per step."""
+    """Simulate the noise of the counts of a window.
+
+    Gaussian noise is drawn with the standard deviations of the counts. Laplace noise of a window is a sum of one draw
+    per step: a difference of two gamma variables of shape `width`, scaled to the same deviations.
+
+    Args:
+        noisy: The counts, with family and standard deviations of their noise.
+        width: Steps of the window.
+        draws: Number of draws.
+        generator: Random generator of the simulation.
+
+    Returns:
+        Noise of each count, (draws, cells).
+    """
     shape = draws, len(noisy.values)
     if noisy.family is not Family.LAPLACE:
         return np.asarray(generator.standard_normal(shape) * noisy.deviations)

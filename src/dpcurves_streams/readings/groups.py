@@ -294,11 +294,21 @@ class _GroupSummaries:
 
 
 def smooth_in_groups(values: FloatArray, summaries: FloatArray, variance: float, smoother: Smoother) -> FloatArray:
-    """Estimate the newest counts from the summaries of their groups, (..., 4): see `OpenGroups`.
+    """Return estimates of the newest counts from the noisy counts of their groups: neighbouring steps with nearly equal
+    counts.
 
     James-Stein estimates shrink a count towards its group's mean by ``1 - (n - 3) * variance / squares``, not below 0,
     from 4 counts. (The paper has n - 1, adds the count instead of the mean, and allows negative factors, which is worse
     than the noisy count itself.)
+
+    Args:
+        values: Newest noisy counts, (...).
+        summaries: Length in steps, mean, sum of squared deviations and median of each group, (..., 4).
+        variance: Variance of the noise of a count.
+        smoother: Median, average or James-Stein shrinkage.
+
+    Returns:
+        Estimates, (...).
     """
     length, mean, squares, median = (summaries[..., column] for column in range(4))
     if smoother is Smoother.MEDIAN:
@@ -358,7 +368,15 @@ class TotalReading:
         return self.noisy.interval(level, self.totals)
 
     def window_interval(self, width: int, level: float) -> Interval:
-        """Return intervals as `interval` does, for the sums over a window of the question."""
+        """Return confidence intervals for the sums over a window, one per key.
+
+        Args:
+            width: Width of the window in time steps; one of the question's.
+            level: Confidence level.
+
+        Raises:
+            InvalidArgument: the question has no such window.
+        """
         if width not in self.windows:
             raise InvalidArgument(
                 "width",
@@ -466,7 +484,15 @@ class TotalsReader:
 
     def _fit_windows(self, totals: FloatArray, noisy: dict[int, NoisyValues]) -> dict[int, FloatArray]:
         """Fit sums over windows, widest first, each within the next wider window. A window of all steps is the
-        total."""
+        total.
+
+        Args:
+            totals: Estimated totals so far, (keys,).
+            noisy: Noisy sums by width of the window in steps.
+
+        Returns:
+            Fitted sums by width, (keys,) each.
+        """
         fitted = dict[int, FloatArray]()
         upper_bounds = totals
         for width in sorted(set(noisy), reverse=True):
@@ -482,6 +508,11 @@ class TotalsReader:
         return totals if self.time_step > width else np.zeros_like(totals)
 
     def _noisy_values(self, values: FloatArray, width: int | None) -> NoisyValues:
-        """Return values with noise deviations; an aggregation's deviation grows as the root of its number of states."""
+        """Return values with noise deviations; an aggregation's deviation grows as the root of its number of states.
+
+        Args:
+            values: Estimates, one for each key.
+            width: Steps of the window; None: the values are totals since the start.
+        """
         deviations: FloatArray = sqrt(self._distribution.variance(self.time_step, width)) * self._sizes
         return NoisyValues(self._distribution.family, values, deviations)

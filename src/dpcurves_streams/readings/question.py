@@ -94,7 +94,15 @@ class NoisyValues:
 
 @lru_cache(maxsize=64)
 def _noise_quantile(family: Family, level: float) -> float:
-    """Return the two-sided noise quantile in standard deviations."""
+    """Return the quantile that bounds noise on both sides with probability `level`, in standard deviations.
+
+    Args:
+        family: Family of the noise.
+        level: Probability, between 0 and 1.
+
+    Raises:
+        InvalidArgument: `level` is not between 0 and 1.
+    """
     if not 0 < level < 1:
         raise InvalidArgument("level", f"must be between 0 and 1, as in 0.95, got {level}")
     gaussian = NormalDist().inv_cdf((1 + level) / 2)
@@ -136,6 +144,12 @@ class NoisySums:
     def update_sums(self, values: FloatArray) -> NoisyValues:
         """Add the numbers of the next step, (keys,), and return the sums over the window with the deviation of their
         noise.
+
+        Args:
+            values: Noisy numbers of the step.
+
+        Returns:
+            Sums over the last steps of the window, fewer at the beginning, (keys,).
         """
         position = self._passed % len(self._ring)
         self._sums = self._sums + values - self._ring[position]
@@ -230,7 +244,15 @@ def as_row(counts: Sequence[float], keys: int) -> FloatArray:
 
 
 def require_variances(variance: float | FloatArray, keys: int) -> FloatArray:
-    """Return variances as (keys,). Raises `ValueError` if one is negative or not finite, or there are no keys."""
+    """Return noise variances as an array with one entry per key.
+
+    Args:
+        variance: One variance for all keys, or an array, (keys,).
+        keys: Number of keys.
+
+    Raises:
+        ValueError: a variance is negative or not finite, or there are no keys.
+    """
     if require_integer("keys", keys) < 1:
         raise InvalidArgument("keys", f"must be at least 1, got {keys}")
     variances = np.full(keys, variance, dtype=np.float64)

@@ -1,9 +1,10 @@
 """Data quality of a stream under differential privacy: how many tuples could not be counted, and for which reason.
 
-A stream is a sequence of timestamped tuples (rows), which are counted by time step and by declared state. A tuple that
-cannot be counted so has one reason: it is unreadable, outside of the time span, late, or in a state that was not
-declared. If the tuples of a user in a step are capped, users beyond the cap are counted as well. Noisy running totals
-of the reasons are released at every step. `UncountedReader` turns them into
+A stream is a sequence of timestamped tuples (rows), which are counted by time step and by declared category (*state*).
+A tuple that cannot be counted so has one reason: it is unreadable, outside of the time span, late, or in a state that
+was not declared. If the tuples of a user in a step are capped, users beyond the cap are counted as well. Noisy running
+totals of the reasons are released at every step. `UncountedReader.read_next` turns those of a step into an
+`UncountedReading` with
 
     totals     integers that never decrease, with confidence intervals
     windows    unbiased numbers of the last steps
@@ -37,7 +38,10 @@ from .question import LEVEL, STATED, Interval, NoisyValues
 
 @dataclass(frozen=True, slots=True)
 class Tuning:
-    """Thresholds for notes. A note says that many tuples are uncounted for some reason, so that counts are too low."""
+    """Thresholds for notes. A note says that many tuples are uncounted for some reason, so that counts are too low.
+
+    Privacy does not depend on them.
+    """
 
     least_share: float = 0.05
     """Share of the used tuples: a note is made of a reason for which significantly more were left uncounted."""
@@ -46,8 +50,8 @@ class Tuning:
     leave tuples out.
     """
     recent_time_steps: int = 16
-    """Steps that are tested together. Step 1 is left out of later spans: a file has all tuples without a readable
-    timestamp there.
+    """Number of the newest steps that are tested together. Step 1 is left out of later spans: a file has all tuples
+    without a readable timestamp there.
     """
     false_alarm: float = 0.003
     """Probability of any note in a stream whose shares are below `least_share` and `least_beyond`, for each of three
@@ -91,7 +95,7 @@ class UncountedWindow:
 
 
 class UncountedWindows(Mapping[int, UncountedWindow]):
-    """Numbers of several windows by their width in steps, computed when they are read: few steps close a window.
+    """Mapping of window widths (in steps) to numbers, computed when they are read, as most windows are never read.
 
     Args:
         estimators: For each width a function that returns the numbers.
@@ -140,17 +144,23 @@ class UncountedReading:
     windows: Mapping[int, UncountedWindow] = field(default_factory=dict)
 
     def interval(self, level: float) -> Interval:
-        """Return confidence intervals of the totals, for these records: lower and upper bounds, (reasons,) each.
+        """Return confidence intervals of the totals of these records (sampling error is not included).
+
+        Args:
+            level: Probability that an interval holds, between 0 and 1.
+
+        Returns:
+            Lower and upper bounds, (reasons,) each.
 
         Raises:
-            ValueError: the level is not between 0 and 1.
+            ValueError: The level is not between 0 and 1.
         """
         return self.noisy.interval(level, self.totals)
 
     def to_dicts(self) -> list[dict[str, Any]]:
-        """Return one plain object for each reason, in order, for JSON.
+        """Return one plain object for each reason, in the order of `reasons`, for JSON.
 
-        It has the reason, the total with its 95 % interval, the unbiased total, and the note if there is one.
+        Each has the reason, the total with its 95 % interval, the unbiased total, and the note if there is one.
         """
         low, high = self.interval(LEVEL)
         return [
@@ -178,13 +188,16 @@ class TimeStepSpan(NamedTuple):
 
 
 class UncountedReader:
-    """Reads totals of uncounted tuples, step by step. It holds public numbers only.
+    """Reader of released totals of uncounted tuples, step by step. It holds public numbers only.
 
     Args:
         plan: Plan of the stream.
         facts: Public facts that notes mention.
         windows: Widths, in steps, of the windows of the question.
-        tuning: When a note is made.
+        tuning: Thresholds for notes.
+
+    Attributes:
+        time_step: Number of steps that were read.
     """
 
     __slots__ = (
@@ -242,7 +255,10 @@ class UncountedReader:
         )  # fmt: skip
 
     def _defer_window(self, width: int) -> Callable[[], UncountedWindow]:
-        """Return a function of the numbers of the last `width` steps, or of all steps so far if there were fewer."""
+        """Return a function that computes the numbers of the last `width` steps, or of all steps so far if fewer.
+
+        The function can be called after later steps were read; its result does not change.
+        """
         is_whole = width >= self.time_step
         time_step = self.time_step
         counted_before, totals_before = (0.0, 0.0) if is_whole else self._past[-1 - width]
@@ -250,7 +266,7 @@ class UncountedReader:
         counted_variance = self._counted.defer_variance(None if is_whole else width)
 
         def estimate_window() -> UncountedWindow:
-            """Return the numbers with the standard deviations of their noise."""
+            """Return the numbers of the window with the standard deviations of their noise."""
             deviations = np.sqrt(self._compute_variances(None if is_whole else width, time_step))
             noisy = NoisyValues(self._distribution.uncounted.family, totals - totals_before, deviations)
             return UncountedWindow(counted - counted_before, sqrt(counted_variance()), noisy)
@@ -258,7 +274,10 @@ class UncountedReader:
         return estimate_window
 
     def _notes_at_marks(self, so_far: TimeStepSpan) -> dict[UncountedReason, str]:
-        """Return notes on all steps so far: after the last step or, without end, after 1, 2, 4, 8, ... steps."""
+        """Return notes on all steps so far, by reason; empty except after certain steps.
+
+        These are the last step of the stream or, if it has no end, steps 1, 2, 4, 8, ..., so that tests are few.
+        """
         time_steps = self._query.time_steps
         time_step = self.time_step
         is_mark = time_step == time_steps if time_steps is not None else time_step & (time_step - 1) == 0
@@ -266,7 +285,10 @@ class UncountedReader:
         return self._note_excesses(so_far, self._test_level(test_number), " so far") if is_mark else {}
 
     def _test_level(self, test_number: int) -> float:
-        """Return the false-alarm probability of one reason in test number 1, 2, ...; their sum is bounded."""
+        """Return the false-alarm probability that one reason may have in test number 1, 2, ...
+
+        Over all reasons and tests they sum to `Tuning.false_alarm` at most, because the sum of 1 / k**2 is pi**2 / 6.
+        """
         return self._tuning.false_alarm / len(self._reasons) / test_number**2 * (6 / pi**2)
 
     def _recent_span(self) -> TimeStepSpan | None:
@@ -278,16 +300,24 @@ class UncountedReader:
         return TimeStepSpan(last - first, after - before, width)
 
     def _cached_variances(self, width: int | None) -> FloatArray:
-        """Return the noise variance of each reason's total over the last `width` steps (None: all), (reasons,);
-        cached.
+        """Return the noise variance of each reason's total over the last `width` steps (None: all), (reasons,).
+
+        Results are cached until the next step.
         """
         if width not in self._variances_known:
             self._variances_known[width] = self._compute_variances(width, self.time_step)
         return self._variances_known[width]
 
     def _compute_variances(self, width: int | None, time_step: int) -> FloatArray:
-        """Compute the noise variance of each reason's total over the `width` steps up to step `time_step` (None: all),
-        (reasons,)."""
+        """Compute the noise variance of each reason's total over some steps.
+
+        Args:
+            width: Number of steps; None: all.
+            time_step: Number of the last of these steps, from 1.
+
+        Returns:
+            The variances, (reasons,).
+        """
         distributions = [self._distribution.uncounted] * len(TUPLE_REASONS)
         if self._distribution.users_beyond_cap is not None:
             distributions.append(self._distribution.users_beyond_cap)
@@ -295,7 +325,16 @@ class UncountedReader:
         return np.array([variances[id(distribution)] for distribution in distributions])
 
     def _note_excesses(self, span: TimeStepSpan | None, level: float, when: str) -> dict[UncountedReason, str]:
-        """Return notes of the reasons whose share exceeds the least share significantly at this level."""
+        """Test which reasons have significantly more than the least share of the used tuples.
+
+        Args:
+            span: Numbers of the tested steps; None: nothing is tested.
+            level: False-alarm probability of the test of one reason.
+            when: Text that describes the steps.
+
+        Returns:
+            The text of a note for each such reason.
+        """
         if span is None:
             return {}
         critical_z = max(-NormalDist().inv_cdf(level), -log(2 * level) / sqrt(2) if self._is_laplace else 0.0)
@@ -315,7 +354,14 @@ class UncountedReader:
         return notes
 
     def _variance_of_excess(self, index: int, weight: float, least: float, width: int | None) -> float:
-        """Return the noise variance of a reason's tuples minus its least share of the used tuples."""
+        """Return the noise variance of the excess: a reason's tuples minus its least share of the used tuples.
+
+        Args:
+            index: Index of the reason.
+            weight: Tuples for each unit of the reason's total.
+            least: The least share.
+            width: Number of steps; None: all so far.
+        """
         weights = np.where(np.arange(len(self._reasons)) < len(TUPLE_REASONS), -least, 0.0)
         weights[index] += weight
         return float(weights**2 @ self._cached_variances(width)) + least**2 * self._counted.variance(width)
@@ -326,7 +372,13 @@ class UncountedReader:
         return self._distribution.uncounted.family is Family.LAPLACE
 
     def _format_note(self, reason: UncountedReason, share: float, when: str) -> str:
-        """Return the note on a reason and its share of the tuples; `when` describes the steps."""
+        """Return the text of a note: which share of the tuples is not counted, and why.
+
+        Args:
+            reason: The reason.
+            share: Estimated share of the used tuples with this reason, from 0 to 1.
+            when: Text that describes the steps, such as " so far".
+        """
         facts = self._facts
         capped = "" if facts.tuples_per_user is None else f" (at most {facts.tuples_per_user} of a user in a step)"
         texts = {
@@ -341,7 +393,7 @@ class UncountedReader:
 
 
 def _describe_states(axes: Sequence[Axis | Categories]) -> str:
-    """Return the text of the note on tuples in undeclared states."""
+    """Return the note on tuples in undeclared states, with the first 8 categories, or the range, of each axis."""
     parts = []
     names_shown = 8  # states: the most states that a note lists by name
     for axis in axes:

@@ -124,6 +124,7 @@ def test_checked_keys_are_the_tree_with_the_products_rules(bits: int, words: int
         assert [row.tobytes() for row in found.digests] == list(digests)
 
 
+@pytest.mark.quick_share(3)
 @pytest.mark.parametrize(("bits", "words"), CASES)
 def test_nodes_are_marked_by_what_the_tree_says_of_both_children(bits: int, words: int) -> None:
     rules, cells, domain = checked_rules(task_keys(TASK), words), cells_of(bits), Domain(bits, Ring(words))

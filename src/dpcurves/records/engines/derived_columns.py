@@ -1,10 +1,11 @@
-"""SENSITIVE. Columns that expressions compute from the columns of a table, row by row.
+"""SENSITIVE. Derived columns and row filters: SQL by which DuckDB evaluates expressions of columns, row by row.
 
-`DerivedSchema` assigns positions to expressions: the columns of the table come first, then derived columns. A filter is
-a derived column, too, which is true or false. `DerivedColumns` writes a FROM clause for DuckDB that offers the columns
-of a source and the derived ones, as nested subqueries.
+    DerivedSchema     expressions of users, such as ``ln(wage)`` or ``age >= 65`` -> checked columns, by position
+    DerivedColumns    positions -> a FROM clause for DuckDB with the columns of a source and the derived ones
+    RowFilter         a filter, as positions of derived columns that are true or false
 
-A filter ``a AND b`` is split into its conjuncts. Each is evaluated only on rows that pass the ones before it.
+Positions of the table's columns come first, then those of derived columns. A filter ``a AND b`` is split into its
+conjuncts, the operands of AND. Each is evaluated only on rows that pass the ones before it.
 
 Formal guarantees: a derived value is a function of its row. Tables that differ in one row, or in the rows of one unit,
 differ likewise after columns are derived, or are equal.
@@ -63,7 +64,13 @@ class RowFilter(NamedTuple):
 
 
 class _Derived(NamedTuple):
-    """A derived column: its checked expression, the positions of the columns that it reads, and its description."""
+    """A derived column.
+
+    Attributes:
+        checked: Its expression with types.
+        inputs: Positions of the columns that it reads.
+        column: Its description, with the SQL by which its values are read.
+    """
 
     checked: Checked
     inputs: tuple[int, ...]
@@ -85,6 +92,9 @@ class DerivedSchema:
 
     Formal guarantees: a derived value is a function of its row alone (see `expressions`). So tables that differ in one
     row, or in the rows of one unit, differ likewise after columns are derived, or are equal.
+
+    Args:
+        columns: Columns of the table, in order.
     """
 
     def __init__(self, columns: Sequence[Column]) -> None:
@@ -116,10 +126,16 @@ class DerivedSchema:
         return self._derived[position - self._first].column, position
 
     def add_condition(self, where: str) -> int:
-        """Add the condition of a filter unless it was added before, and return its position.
+        """Add the condition of a filter unless it was added before.
+
+        Args:
+            where: The condition, such as ``age >= 65``.
+
+        Returns:
+            Position of a column that is true or false; a condition that is NULL counts as false.
 
         Raises:
-            ValueError: see `add`.
+            ValueError: the text is no condition, or a column is missing or has another type than its function needs.
         """
         position = self._positions.get((where, "condition"))
         if position is None:
@@ -130,12 +146,18 @@ class DerivedSchema:
         return position
 
     def add_conjuncts(self, where: str) -> tuple[int, ...]:
-        """Add the operands of a filter's AND, and return their positions.
+        """Add the operands of a filter's AND unless they were added before.
 
         An engine may then evaluate each of them only on rows that pass the ones before.
 
+        Args:
+            where: The condition, such as ``age >= 65 AND region = 'north'``.
+
+        Returns:
+            Positions of their columns, in order.
+
         Raises:
-            ValueError: see `add`.
+            ValueError: the text is no condition, or a column is missing or has another type than its function needs.
         """
         node = self._parse(where, "where")
         names = find_column_names(node)
@@ -147,21 +169,38 @@ class DerivedSchema:
         )
 
     def _parse(self, text: str, argument: str) -> Node:
-        """Return the tree of an expression whose literals are values of the types of the columns that they are compared
-        with. Raises `InvalidArgument` for a literal that no value of the declared type equals.
+        """Return the tree of an expression, with literals as values of the types of columns that they are compared
+        with.
+
+        Args:
+            text: The expression.
+            argument: Name of the user's argument, for messages.
+
+        Raises:
+            ValueError: the text is no expression, or no value of the declared type equals a literal.
         """
         columns = {column.name: column for column in self.columns}
         return _match_literals(parse_expression(text, argument), columns, argument)
 
     def _append(self, text: str, use: str, checked: Checked, names: Sequence[str]) -> int:
-        """Add a derived column that reads the columns `names`, and return its position."""
+        """Add a derived column, and return its position.
+
+        Args:
+            text: The expression.
+            use: Purpose, which tells uses of one text apart: a condition, a conjunct, or whether it must be numeric.
+            checked: The checked expression.
+            names: Names of the columns that it reads.
+        """
         inputs = tuple(find_column(name, self.columns) for name in names)
         self._derived.append(_Derived(checked, inputs, self.describe_column(text, checked.type)))
         self._positions[text, use] = self._first + len(self._derived) - 1
         return self._positions[text, use]
 
     def _schema(self, names: Iterable[str]) -> dict[str, ExpressionType]:
-        """Return the types of all columns, after a check of the named ones.
+        """Return the types of all columns that expressions can read, by name.
+
+        Args:
+            names: Names of columns that are checked.
 
         Raises:
             ValueError: a named column occurs twice, or holds values that expressions do not read.
@@ -177,7 +216,14 @@ class DerivedSchema:
         return {name: kind for name, kind in columns.items() if kind is not None}
 
     def find_inputs(self, positions: Sequence[int]) -> list[int]:
-        """Return the positions of the table's columns that the columns at `positions` read, in order."""
+        """Return the positions of the table's own columns that some columns need.
+
+        Args:
+            positions: Positions of columns of the table, which need themselves, and of derived columns.
+
+        Returns:
+            Increasing positions.
+        """
         inputs: set[int] = set()
         for position in positions:
             inputs |= {position} if position < self._first else {*self._derived[position - self._first].inputs}
@@ -189,7 +235,12 @@ class DerivedSchema:
         return [(position, self._derived[position - self._first].checked) for position in derived]
 
     def describe_column(self, text: str, kind: ExpressionType) -> Column:
-        """Return a derived column of this type, with the SQL by which DuckDB reads its values."""
+        """Return a derived column, with the SQL by which DuckDB reads its values.
+
+        Args:
+            text: The expression, which is the column's name.
+            kind: Type of its values.
+        """
         return _describe_column(text, kind)
 
 
@@ -274,6 +325,11 @@ ORDERS = frozenset({"lt", "le", "gt", "ge", "between"})
 def _match_literals(node: Node, columns: Mapping[str, Column], argument: str) -> Node:
     """Return an expression in which each literal beside a column is a value of the declared type of the column.
 
+    Args:
+        node: The expression.
+        columns: Columns of the table, by name.
+        argument: Name of the user's argument, for messages.
+
     Raises:
         InvalidArgument: the type has no such value, so that every row would fail (or pass) the comparison.
     """
@@ -294,7 +350,17 @@ def _match_literals(node: Node, columns: Mapping[str, Column], argument: str) ->
 
 
 def _match_literal(part: Node, column: Column, call: Call, argument: str) -> Node:
-    """Return a literal as a value of the column's declared type; other nodes unchanged. Raises as `_match_literals`."""
+    """Return a literal as a value of a column's declared type; other nodes unchanged.
+
+    Args:
+        part: An operand of the call.
+        column: The column beside it.
+        call: The comparison.
+        argument: Name of the user's argument, for messages.
+
+    Raises:
+        InvalidArgument: the type has no such value.
+    """
     value = part.value if isinstance(part, Literal) else None
     if value is None or isinstance(value, bool | date):
         return part
@@ -316,7 +382,15 @@ def _match_literal(part: Node, column: Column, call: Call, argument: str) -> Nod
 
 
 def _suggest_prefix(prefix: str, column: Column) -> str:
-    """Return what to write instead of a prefix that no value of the declared type has; empty if a value may have it."""
+    """Return what to write instead of a prefix that no value of the declared type has.
+
+    Args:
+        prefix: The prefix that a user typed.
+        column: The column.
+
+    Returns:
+        A spelling; empty if a value may have the prefix.
+    """
     if column.members and not any(label.startswith(prefix) for label in column.members):
         return column.suggest_spelling(prefix) or prefix
     is_uuid = column.value_type is ValueType.UUID
@@ -347,7 +421,12 @@ def _expression_type(column: Column) -> ExpressionType | None:
 
 
 def _describe_column(text: str, kind: ExpressionType) -> Column:
-    """Return a derived column of this type, with the SQL by which engines read its values."""
+    """Return a derived column, with the SQL by which DuckDB reads its values.
+
+    Args:
+        text: The expression, which is the column's name.
+        kind: Type of its values.
+    """
     match kind:
         case ExpressionType.TEXT:
             shown = "CAST(encode({0}) AS VARCHAR)"

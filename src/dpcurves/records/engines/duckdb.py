@@ -124,7 +124,11 @@ def double_literal(value: float) -> str:
 
 
 def slot_type(shape: Sequence[int]) -> str:
-    """Return the narrowest SQL type for the slots of a table. DuckDB counts a USMALLINT in an array."""
+    """Return the narrowest SQL type for the slots of a table. DuckDB counts a USMALLINT in an array.
+
+    Args:
+        shape: Number of slots along each axis.
+    """
     slots = prod(shape)
     if slots <= 2**16:
         return "USMALLINT"
@@ -174,6 +178,12 @@ def grid_slot_sql(grid: Grid, value: str, slot: str) -> str | None:
 def _inner_slot_sql(grid: Grid, formula: engines.Formula, value: str, slot: str) -> str:
     """Return SQL for the cell of a value inside a linear grid, by the formula, corrected by a comparison with the edge
     where needed.
+
+    Args:
+        grid: A linear grid.
+        formula: Constants of the formula, and whether it needs the correction.
+        value: SQL of the value.
+        slot: SQL type of slots.
     """
     guess = f"({value} - {double_literal(grid.lower)}) * {double_literal(formula.scale)}"
     if not formula.needs_correction:
@@ -379,7 +389,12 @@ def assign_subsets(names: Iterable[bytes], key: bytes, subsets: int) -> FloatArr
 
 
 def _slot_cells(bound: Sequence[engines.BoundAxis], slots: Sequence[str | None]) -> engines.SlotCells:
-    """Return the cells of a table; columns with SQL for the slot hold slots, the others numbers."""
+    """Return the cells of a table; columns with SQL for the slot hold slots, the others numbers.
+
+    Args:
+        bound: Axes of the query, matched to columns of the data.
+        slots: SQL of each axis's slot; None: NumPy finds it from numbers.
+    """
     return engines.SlotCells([bound_axis.axis for bound_axis in bound], [slot is not None for slot in slots])
 
 
@@ -395,7 +410,14 @@ def _slots_sql(bound: Sequence[engines.BoundAxis]) -> list[str | None]:
 
 
 def _category_slot_sql(bound: engines.BoundAxis, number: int, slot: str) -> str:
-    """Return SQL for the slot of a value among categories. The last selected category counts all other values."""
+    """Return SQL for the index (slot) of the category that a value equals. The last selected category counts all other
+    values.
+
+    Args:
+        bound: Axis of categories, bound to its column.
+        number: Number of the axis, which is part of the columns' names.
+        slot: SQL type of the index.
+    """
     keys = engines.category_keys(bound)
     listed_slot = category_slot_sql(keys, f"n{number}", f"t{number}", slot)
     if not isinstance(bound.axis, SelectedCategories):
@@ -490,7 +512,13 @@ def decode_name(name: bytes) -> str | None:
 
 
 def _read_sql(rows: str, bound: Sequence[engines.BoundAxis], *extra: str) -> str:
-    """Return SQL for the number and the text of each axis, and for extra expressions."""
+    """Return SQL for the number and the text of each axis, and for extra expressions.
+
+    Args:
+        rows: FROM clause.
+        bound: Axes, bound to their columns.
+        extra: Further SQL expressions.
+    """
     numbers = [
         f"{bound_axis.column.number.format(sql_name(bound_axis.place))} AS n{index}"
         for index, bound_axis in enumerate(bound)
@@ -503,7 +531,13 @@ def _read_sql(rows: str, bound: Sequence[engines.BoundAxis], *extra: str) -> str
 
 
 def _edges_slot_sql(grid: Grid, number: str, slot: str) -> str:
-    """Return SQL for the slot of a number on any grid, by a search among the edges; NULL if the number is missing.
+    """Return SQL for the index of the cell (slot) of a number on any grid, by a search among the edges; NULL if the
+    number is missing.
+
+    Args:
+        grid: Public cells.
+        number: SQL of the number, a double.
+        slot: SQL type of the index.
 
     Raises:
         ValueError: the grid has too many cells for a search in SQL.
@@ -516,7 +550,12 @@ def _edges_slot_sql(grid: Grid, number: str, slot: str) -> str:
     edges = grid.edges.tolist()
 
     def search(first: int, last: int) -> str:
-        """Return SQL for the cell, known to be one of these."""
+        """Return SQL for the cell, known to be one of these.
+
+        Args:
+            first: First slot that the value may be in.
+            last: Last slot that it may be in.
+        """
         if first == last:
             return f"{first}::{slot}"
         middle = (first + last + 1) // 2
@@ -573,7 +612,17 @@ def _cell_index_sql(bound: Sequence[engines.BoundAxis], slots: Sequence[str]) ->
 def _count_in_sql(
     connection: duckdb.DuckDBPyConnection, rows: str, bound: Sequence[engines.BoundAxis], slots: Sequence[str]
 ) -> IntArray:
-    """SENSITIVE: return the exact number of rows per cell, followed by the missing rows, counted by DuckDB."""
+    """SENSITIVE: return the exact number of rows per cell, followed by the missing rows, counted by DuckDB.
+
+    Args:
+        connection: DuckDB connection.
+        rows: FROM clause.
+        bound: Axes, bound to their columns.
+        slots: SQL of the index of the cell along each axis.
+
+    Returns:
+        Counts, (cells + 1,), cells in row-major order.
+    """
     slot_columns = ", ".join(f"{slot} AS k{number}" for number, slot in enumerate(slots))
     cell = _cell_index_sql(bound, [f"k{number}" for number in range(len(bound))])
     grouped = (
@@ -591,7 +640,16 @@ def _count_in_sql(
 def _read_numbers(
     connection: duckdb.DuckDBPyConnection, rows: str, bound: Sequence[engines.BoundAxis]
 ) -> Iterator[Sequence[FloatArray]]:
-    """Yield batches of rows: numbers for columns on a grid, slots for categories; NaN: missing."""
+    """Yield batches of rows: numbers for columns on a grid, indices of categories (slots) for others; NaN: missing.
+
+    Args:
+        connection: DuckDB connection.
+        rows: FROM clause.
+        bound: Axes, bound to their columns.
+
+    Yields:
+        One array per axis, (rows,).
+    """
     slots = [
         None if isinstance(bound_axis.axis, Axis) else slot
         for bound_axis, slot in zip(bound, _slots_sql(bound), strict=True)
@@ -602,7 +660,17 @@ def _read_numbers(
 def _read_batches(
     connection: duckdb.DuckDBPyConnection, rows: str, bound: Sequence[engines.BoundAxis], slots: Sequence[str | None]
 ) -> Iterator[list[FloatArray]]:
-    """Yield each axis of batches of rows: the slots, or the numbers where there is no SQL; NaN: missing."""
+    """Yield each axis of batches of rows: the slots, or the numbers where there is no SQL; NaN: missing.
+
+    Args:
+        connection: DuckDB connection.
+        rows: FROM clause.
+        bound: Axes, bound to their columns.
+        slots: SQL of the index of the cell (slot) along each axis; None: the number itself is read.
+
+    Yields:
+        One array per axis, (rows,).
+    """
     values = (f"({slot or f'n{number}'})::DOUBLE" for number, slot in enumerate(slots))
     slot_columns = ", ".join(f"coalesce({value}, 'nan'::DOUBLE) AS k{number}" for number, value in enumerate(values))
     relation = connection.sql(f"SELECT {slot_columns} FROM ({_read_sql(rows, bound)})")
@@ -666,8 +734,13 @@ class DuckEngine:
         return engine
 
     def prepare(self, bound: Sequence[engines.BoundAxis]) -> None:
-        """Note the columns that will be read. Raises `MissingPackage` if only pyarrow reads one and it is not
-        installed.
+        """Check that the columns of a query can be read, and remember them, so that costly sources are read once.
+
+        Args:
+            bound: Axes of the query, bound to their columns.
+
+        Raises:
+            MissingPackage: only pyarrow reads a column, and it is not installed.
         """
         require_readable(self._source, self._derived.find_inputs([bound_axis.place for bound_axis in bound]))
         # Costly sources are read once: the stored columns are all that were checked.
@@ -676,7 +749,14 @@ class DuckEngine:
             self._wanted.add(self._source.line_place)
 
     def counts(self, bound: Sequence[engines.BoundAxis]) -> IntArray:
-        """SENSITIVE: return the exact number of used rows per cell, followed by the rows missing on any axis."""
+        """SENSITIVE: return the exact number of used rows per cell, followed by the rows missing on any axis.
+
+        Args:
+            bound: Axes of the query, bound to their columns.
+
+        Returns:
+            Counts, (cells + 1,), cells in row-major order of the axes.
+        """
         positions = sorted({bound_axis.place for bound_axis in bound})
         count_sql = None
         if self._filter is not None and self._filter.keeps_failing_rows and self._unit == EACH_RECORD:
@@ -706,7 +786,14 @@ class DuckEngine:
         return tally.counts
 
     def missing_reasons(self, bound: Sequence[engines.BoundAxis]) -> IntArray:
-        """SENSITIVE: return the exact number of used rows missing on any axis, by `MissingReason`."""
+        """SENSITIVE: return the exact number of used rows missing on any axis, by `MissingReason`.
+
+        Args:
+            bound: Axes of the query, bound to their columns.
+
+        Returns:
+            Numbers of records, in the order of `MissingReason`.
+        """
         line_position = self._source.line_place if isinstance(self._source, HasLines) else None
         rows = self._used_rows(bound) if line_position is None else self._used_rows(bound, line_position)
         fault = "NULL AS fault" if line_position is None else f"{sql_name(line_position)} AS fault"
@@ -742,7 +829,13 @@ class DuckEngine:
         return self._tally(tally, bound, slots).totals
 
     def _tally(self, tally: Tally, bound: Sequence[engines.BoundAxis], slots: Sequence[str | None]) -> Tally:
-        """SENSITIVE: add all batches of used rows to `tally` and return it."""
+        """SENSITIVE: add all batches of used rows to `tally` and return it.
+
+        Args:
+            tally: Tally that counts batches.
+            bound: Axes of the query, matched to columns of the data.
+            slots: SQL of each axis's slot; None: the tally finds it from numbers.
+        """
         for columns in _read_batches(self._engine.connection, self._used_rows(bound), bound, slots):
             tally.add(columns)
         return tally
@@ -752,7 +845,16 @@ class DuckEngine:
         return _read_numbers(self._engine.connection, self._used_rows(bound), bound)
 
     def in_subsets(self, bound: Sequence[engines.BoundAxis], subsets: int) -> Iterator[Sequence[FloatArray]]:
-        """SENSITIVE: yield batches of used rows as `numbers` does, followed by the subset of each row's unit."""
+        """SENSITIVE: yield batches of used rows as `numbers` does, followed by the subset of each row's unit.
+
+        Args:
+            bound: Axes of the query, bound to their columns.
+            subsets: Number of random subsets of the units.
+
+        Yields:
+            One array per axis, (rows,): numbers, or indices of categories; then the index of the unit's subset,
+            (rows,).
+        """
         engine = self._engine.connection
         source = self._source
         positions = sorted({bound_axis.place for bound_axis in bound})
@@ -803,6 +905,10 @@ class DuckEngine:
     def sized_units(self, bound: engines.BoundAxis, doublings: int) -> IntArray:
         """SENSITIVE: return exact counts of units, (size classes, slots): by number of rows in doubling classes,
         and by the cell of one row, the unit's first in the secret ranking.
+
+        Args:
+            bound: Axis of the cells, bound to its column.
+            doublings: Number of size classes (1, 2, 3 to 4, 5 to 8, ... rows) beyond the first.
         """
         engine = self._engine.connection
         source = self._source
@@ -819,7 +925,14 @@ class DuckEngine:
         return counts
 
     def names(self, bound: engines.BoundAxis) -> dict[str, int]:
-        """SENSITIVE: return the exact number of units with each name of a column."""
+        """SENSITIVE: return the exact number of units with each name of a column.
+
+        Args:
+            bound: Column of categories.
+
+        Returns:
+            Units by name; missing values are left out.
+        """
         engine = self._engine.connection
         if self._unit == EACH_RECORD:
             query = names_sql(_read_sql(self._used_rows([bound]), [bound]), bound.column, each_record=True)
@@ -840,7 +953,12 @@ class DuckEngine:
         self._engine.close()
 
     def _used_rows(self, bound: Sequence[engines.BoundAxis], *extra_positions: int) -> str:
-        """SENSITIVE: return a FROM clause of the used rows, with the columns of the axes and of these positions."""
+        """SENSITIVE: return a FROM clause of the used rows, with the columns of the axes and of these positions.
+
+        Args:
+            bound: Axes of the query, bound to their columns.
+            extra_positions: Positions of further columns.
+        """
         positions = {bound_axis.place for bound_axis in bound} | set(extra_positions)
         # Rows that pass a filter are stored, so that later rounds neither read its columns nor evaluate it again.
         is_stored = self._filter is not None and not self._filter.keeps_failing_rows
@@ -871,7 +989,13 @@ class DuckEngine:
 
     def _scan(self, positions: Sequence[int], *, whole: bool = False, keeps_failing_rows: bool | None = None) -> str:
         """Return a FROM clause of all rows if each record is a unit: rows that fail the filter have no values, or are
-        left out; None: as the filter says."""
+        left out; None: as the filter says.
+
+        Args:
+            positions: Positions of the columns to read.
+            whole: If True, a column `whole` encodes all columns of a row.
+            keeps_failing_rows: Whether rows that fail the filter stay, without values; None: as the filter says.
+        """
         row_filter = self._filter
         extra = ", whole" if whole else ""
         if row_filter is None:
@@ -887,7 +1011,11 @@ class DuckEngine:
 
     def _scan_with_condition(self, positions: Sequence[int]) -> tuple[str, str]:
         """Return a FROM clause of whole rows, and the column of the condition by which they are ranked; empty without a
-        filter, or if rows that fail it are left out."""
+        filter, or if rows that fail it are left out.
+
+        Args:
+            positions: Positions of the columns to read.
+        """
         row_filter = self._filter
         rows = self._derived.scan(self._engine.connection, [*positions, *self._filter_positions], whole=True)
         if row_filter is None or row_filter.keeps_failing_rows:

@@ -11,7 +11,6 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import fields
-from importlib.metadata import entry_points
 from math import isfinite, prod
 from types import MappingProxyType
 from typing import NamedTuple, Protocol
@@ -37,6 +36,7 @@ from ...data import (
     TypedAxis,
     UnlistedCategories,
 )
+from ...extensions import find_entry_points
 from ...privacy import Unit
 from ...queries.weights import WeightedQuery
 from ..source import Column
@@ -65,7 +65,11 @@ def table_size(bound: Sequence[BoundAxis]) -> int:
 
 
 def require_grid(axis: Axis | Categories) -> Grid:
-    """Return the grid of an axis. Raises `TypeError` for categories."""
+    """Return the grid of an axis.
+
+    Raises:
+        TypeError: the axis has categories.
+    """
     if not isinstance(axis, Axis):
         raise WrongArgumentType(
             "axes", "sums and prefixes need a grid; declare the last column as Axis(column, Grid(...))"
@@ -161,7 +165,7 @@ def table_from_url(url: str, table: str) -> EngineTable:
         ValueError: the URL or the table's name is invalid.
     """
     scheme = url.partition("://")[0]
-    for entry_point in entry_points(group=GROUP, name=scheme):
+    for entry_point in find_entry_points(GROUP, scheme):
         table_handle: EngineTable = entry_point.load()(url, table=table)
         return table_handle
     raise MissingPackage(
@@ -208,7 +212,14 @@ class SlotCells:
         self.size = prod(axis.slots for axis in axes)
 
     def places(self, columns: Sequence[FloatArray]) -> IntArray:
-        """Return the cell of each row, the last axis fastest. A row missing on any axis is one past the last cell."""
+        """Return the cell of each row, the last axis fastest. A row missing on any axis is one past the last cell.
+
+        Args:
+            columns: One array per axis, (rows,): numbers, or indices of categories; NaN for missing.
+
+        Returns:
+            Indices of cells in row-major order, (rows,).
+        """
         cell = np.zeros(len(columns[0]), dtype=np.int64)
         missing = np.zeros(len(columns[0]), dtype=bool)
         for values, axis, is_slot in zip(columns, self.axes, self.slot_flags, strict=True):
@@ -386,8 +397,9 @@ def find_even_grid(
     """Return a linear grid, and the edges besides its inner ones that are inner edges of `grid`; the grid itself and no
     edge if it has no such form.
 
-    A clipped value's slot is the number of inner edges at or below it, so it is the slot in the linear grid plus the
-    number of further edges at or below the value. Grids that count zero in a cell of its own have this form.
+    The index of the cell (slot) of a clipped value is the number of inner edges at or below it, so it is the index in
+    the linear grid plus the number of further edges at or below the value. Grids that count zero in a cell of its own
+    have this form.
 
     Args:
         grid: The public grid.
@@ -444,7 +456,17 @@ def are_floors_within(numbers: NDArray[np.float64], lower: NDArray[np.int64], up
 
 
 def category_keys(bound: BoundAxis) -> list[list[Key]]:
-    """Return the keys that find each category. The rest category of selected categories has none."""
+    """Return the keys that find each category. The rest category of selected categories has none.
+
+    Args:
+        bound: Axis of categories, bound to its column.
+
+    Returns:
+        For each category, in order, the values of the column that mean it.
+
+    Raises:
+        WrongArgumentType: the axis has a grid.
+    """
     axis = bound.axis
     declared = bound.column.value_type
     if not isinstance(axis, Categories):

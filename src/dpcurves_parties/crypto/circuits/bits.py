@@ -41,7 +41,7 @@ class CircuitBuilder:
         return tuple(range(start, start + self.inputs[index]))
 
     def xor(self, left: int, right: int) -> int:
-        """Return the wire of the XOR; constants, equal and opposite wires need no gate."""
+        """Return the wire of the XOR of two wires, by number; constants, equal and opposite wires need no gate."""
         if left == right:
             return ZERO
         if self._opposite.get(left) == right:
@@ -52,7 +52,9 @@ class CircuitBuilder:
         return self._add_gate(GateKind.XOR, *sorted((left, right)))
 
     def conjunction(self, left: int, right: int) -> int:
-        """Return the wire of the logical AND; constants, equal and opposite wires need no gate."""
+        """Return the wire of the logical AND of two wires, by their numbers; constants, equal and opposite wires need
+        no gate.
+        """
         if self._opposite.get(left) == right or ZERO in (left, right):
             return ZERO
         if right in (left, ONE):
@@ -113,7 +115,13 @@ class CircuitBuilder:
         return Circuit(self.inputs, tuple(gates), tuple(renumbered))
 
     def _add_gate(self, kind: GateKind, left: int, right: int) -> int:
-        """Return the output wire of a gate. Equal gates are built once."""
+        """Return the output wire of an XOR or AND gate on two wires. Equal gates are built once.
+
+        Args:
+            kind: XOR or AND.
+            left: Number of the first input wire.
+            right: Number of the second input wire.
+        """
         gate = Gate(kind, left, right)
         if gate not in self._made:
             self._made[gate] = self._first + len(self._gates)
@@ -171,7 +179,7 @@ class SymbolicInteger:
         """Return the bits, lowest first, as separate numbers; two's complement if negative.
 
         Args:
-            size: Number of bits; if the number does not fit, its lowest bits.
+            size: Number of bits; if the number does not fit, its lowest bits. None: as many as its range needs.
         """
         return [self._bit(wire) for wire in self._extend_wires(len(self.wires) if size is None else size)]
 
@@ -278,7 +286,11 @@ class SymbolicInteger:
 
     @property
     def _as_unsigned(self) -> SymbolicInteger:
-        """This number, for a bitwise operation. Raises `InvalidArgument` if it may be negative."""
+        """Return this number unchanged, as an operand of a bitwise operation.
+
+        Raises:
+            InvalidArgument: the number may be negative.
+        """
         if self.low < 0:
             raise InvalidArgument(
                 "kernel",
@@ -314,7 +326,13 @@ class SymbolicInteger:
         return (*self.wires, *([top] * (size - len(self.wires))))[:size]
 
     def _with_range(self, wires: Iterable[int], low: int, high: int) -> SymbolicInteger:
-        """Return the number with this range, on as many of the wires as the range needs."""
+        """Return the number with this range, on as many of the wires as the range needs.
+
+        Args:
+            wires: Wires of the bits, the lowest first.
+            low: Smallest possible value.
+            high: Largest possible value.
+        """
         return SymbolicInteger(self.builder, tuple(wires)[: bit_width(low, high)], low, high)
 
     def _add_or_subtract(self, right: SymbolicInteger, subtract: int) -> SymbolicInteger:
@@ -348,7 +366,9 @@ class SymbolicInteger:
         return SymbolicInteger(self.builder, tuple(wires), low, high)
 
     def _multiply_ternary(self, factor: SymbolicInteger) -> SymbolicInteger:
-        """Return the product, if this number is -1, 0 or 1."""
+        """Return the product with `factor`, if this number is -1, 0 or 1; costs one AND gate per bit, and a conditional
+        negation.
+        """
         products = [self.low * factor.low, self.low * factor.high, self.high * factor.low, self.high * factor.high]
         low = min(0, *products)
         high = max(0, *products)
@@ -396,7 +416,15 @@ class SymbolicInteger:
 
 
 def constant(builder: CircuitBuilder, value: int) -> SymbolicInteger:
-    """Return the integer `value` as a public constant of the circuit. Raises `TypeError` for other types."""
+    """Return a public integer as a constant of the circuit, which costs no gates.
+
+    Args:
+        builder: Builder of the circuit.
+        value: Integer; sign and size are free.
+
+    Raises:
+        TypeError: `value` is no integer.
+    """
     number = require_integer("kernel", value)
     wires = tuple(ONE if number >> position & 1 else ZERO for position in range(bit_width(number, number)))
     return SymbolicInteger(builder, wires, number, number)
@@ -484,6 +512,9 @@ def trace_circuit(kernel: Callable[..., object], *shapes: Shape) -> Circuit:
         shapes: Bits of each argument, an unsigned number; or bits of its fields, by name. Fields are inputs in their
             order.
 
+    Returns:
+        The circuit, with one output number for each number that `kernel` returns, in order.
+
     Raises:
         TypeError: the function returns something else, or uses the truth value of a number.
         ValueError: a number has fewer than 1 bit or more than 64.
@@ -542,9 +573,9 @@ def _format_gate(gate: Gate, wire: int) -> str:
 
 
 def from_bristol(text: str) -> Circuit:
-    """Parse a circuit in Bristol Fashion; outputs are unsigned numbers.
+    """Return the circuit that a text in Bristol Fashion, the usual file format of Boolean circuits, describes.
 
-    Unused and duplicate gates, and gates of constant value, are removed.
+    Outputs are unsigned numbers. Unused and duplicate gates, and gates of constant value, are removed.
 
     Raises:
         ValueError: the text is not a circuit in this format.
@@ -558,8 +589,14 @@ def from_bristol(text: str) -> Circuit:
 
 
 def _parse_bristol(lines: Sequence[Sequence[str]]) -> Circuit:
-    """Parse a circuit from lines split into words. Raises `ValueError`, `IndexError` or `KeyError` if they are no
-    circuit.
+    """Return the circuit that the lines of a file in Bristol Fashion describe.
+
+    Args:
+        lines: Words of each line that is not empty: number of gates and wires, widths of inputs, widths of outputs,
+            then one gate a line.
+
+    Raises:
+        ValueError, IndexError, KeyError: the lines are no circuit in this format.
     """
     (gates, count), (_, *inputs), (_, *outputs) = (tuple(map(int, line)) for line in lines[:3])
     if len(lines) - 3 != gates or [len(inputs), len(outputs)] != [int(line[0]) for line in lines[1:3]]:
@@ -580,7 +617,19 @@ def _parse_bristol(lines: Sequence[Sequence[str]]) -> Circuit:
 
 
 def _parse_gate(wiring: CircuitBuilder, wires: dict[int, int], words: Sequence[str]) -> Iterator[tuple[int, int]]:
-    """Yield the wires that a gate writes, each with its wire in the builder."""
+    """Yield the wires that a gate writes, each with its wire in the builder.
+
+    Args:
+        wiring: Builder, to which the gate is added.
+        wires: Wire of the builder for each wire number of the file so far.
+        words: Numbers of wires read and written, their wire numbers, and the kind of the gate.
+
+    Yields:
+        Pairs of a wire number in the file and a wire of the builder.
+
+    Raises:
+        InvalidArgument: the gate names another number of wires than its kind has.
+    """
     reads = int(words[0])
     writes = int(words[1])
     kind = words[-1]
@@ -605,7 +654,13 @@ _READS = {"XOR": 2, "AND": 2, "INV": 1, "EQ": 1, "EQW": 1}
 
 
 def _apply_gate(wiring: CircuitBuilder, kind: str, inputs: Sequence[int]) -> int:
-    """Return the builder's wire of an XOR, AND, INV or EQW gate on these wires."""
+    """Return the builder's wire of an XOR, AND, INV or EQW gate on these wires.
+
+    Args:
+        wiring: Builder, to which the gate is added.
+        kind: Name of the gate.
+        inputs: Wires of the builder: two for XOR and AND, one for INV and EQW.
+    """
     if kind == "XOR":
         return wiring.xor(*inputs)
     if kind == "AND":

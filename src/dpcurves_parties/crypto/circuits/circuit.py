@@ -1,11 +1,12 @@
-"""Boolean circuits: the interface of machines that evaluate them, evaluation in the clear, and sums over a batch.
+"""Boolean circuits for secure computation: gates, evaluation in the clear, and sums over a batch (carry-save adders).
 
 A circuit is a list of gates. Wires are numbered: the bits of all inputs first, then the output of each gate.
 
-    gates       XOR, AND, NOT, ZERO; the cost of a circuit is its number of AND gates
-    machine     evaluates a gate on wires that hold one bit per instance: `CleartextMachine`, and the garbler and
-                evaluator of `crypto.garbling`
-    sum         over instances by full adders with one AND each (`CarrySaveAdder`): n bits take fewer than n ANDs
+    Circuit             gates XOR, AND, NOT, ZERO; the cost of a circuit is its number of AND gates
+    evaluate_circuit    circuit and arrays of integers -> arrays of outputs, in the clear, for tests and simulations
+    Machine             interface that evaluates a gate on wires with one bit per instance: `CleartextMachine`, and the
+                        garbler and evaluator of `crypto.garbling`
+    CarrySaveAdder      sums an output over instances by full adders with one AND each: n bits take fewer than n ANDs
 
 An output is an integer of some wires, lowest bit first, in two's complement if it may be negative.
 
@@ -40,9 +41,12 @@ class GateKind(IntEnum):
 
 
 class Gate(NamedTuple):
-    """Gate, whose output wire is numbered after the inputs and earlier gates.
+    """A gate, whose output wire is numbered after the inputs and earlier gates.
 
-    NOT has its input twice, ZERO has none.
+    Attributes:
+        kind: Function of the gate.
+        left: Number of an input wire.
+        right: Number of the other one. NOT has its input twice; the inputs of ZERO do not matter.
     """
 
     kind: GateKind
@@ -51,7 +55,13 @@ class Gate(NamedTuple):
 
 
 class CircuitOutput(NamedTuple):
-    """An output: its wires, lowest bit first, and the range of its integer; two's complement if `low` is negative."""
+    """An output of a circuit: an integer.
+
+    Attributes:
+        wires: Numbers of its wires, lowest bit first.
+        low: Smallest possible integer; two's complement if it is negative.
+        high: Largest possible integer.
+    """
 
     wires: tuple[int, ...]
     low: int
@@ -130,7 +140,14 @@ class Circuit:
         return sum(gate.kind == GateKind.AND for gate in self.gates)
 
     def run(self, machine: Machine[Wire], inputs: Sequence[Wire]) -> list[Wire]:
-        """Evaluate the circuit; return the wires of all outputs. A wire is freed after its last use.
+        """Evaluate the circuit gate by gate. A wire is freed after its last use.
+
+        Args:
+            machine: Evaluates the gates.
+            inputs: One wire for each input bit, in order.
+
+        Returns:
+            The wires of all outputs, in order.
 
         Raises:
             ValueError: the number of input wires is wrong.
@@ -149,8 +166,16 @@ class Circuit:
 
 
 def _evaluate_gate(machine: Machine[Wire], gate: Gate, wires: Sequence[Wire | None], like: Wire) -> Wire:
-    """Return the output wire of a gate; `like` is any wire, which gives the number of instances. Raises `ValueError` if
-    an input wire was already freed.
+    """Return the output wire of a gate.
+
+    Args:
+        machine: Evaluates the gate.
+        gate: The gate.
+        wires: All wires by number; None if not computed yet, or freed.
+        like: Any wire, which gives the number of instances.
+
+    Raises:
+        ValueError: an input wire was already freed.
     """
     if gate.kind == GateKind.ZERO:
         return machine.zeros(like)
@@ -162,8 +187,10 @@ def _evaluate_gate(machine: Machine[Wire], gate: Gate, wires: Sequence[Wire | No
 
 
 def _require_wire(wire: Wire | None) -> Wire:
-    """Return the wire. Raises `ValueError` if it was freed after its last use, which means that the circuit's gates are
-    inconsistent.
+    """Return the wire, after checking that it was not freed.
+
+    Raises:
+        ValueError: the wire was freed after its last use, so the circuit's gates are inconsistent.
     """
     if wire is None:
         raise InvalidArgument(
@@ -197,7 +224,14 @@ class CleartextMachine:
 
 
 def split_into_bits(values: ArrayLike, width: int) -> list[Bools]:
-    """Split unsigned integers into bits, lowest first.
+    """Split unsigned integers into bits.
+
+    Args:
+        values: Integers from 0 to below ``2**width``, of any shape.
+        width: Number of bits, at most 64.
+
+    Returns:
+        `width` arrays of the same shape, lowest bit first.
 
     Raises:
         ValueError: a number is negative or too large. The message does not show it.
@@ -211,7 +245,15 @@ def split_into_bits(values: ArrayLike, width: int) -> list[Bools]:
 
 
 def join_bits(wires: Sequence[Bools], number: CircuitOutput) -> NDArray[Any]:
-    """Join an output's wires to integers; Python integers if 64 bits are too few."""
+    """Join an output's wires to integers: the inverse of `split_into_bits`, for signed numbers as well.
+
+    Args:
+        wires: Bits of the output, lowest first, each (instances,).
+        number: The output, whose range says whether it is signed.
+
+    Returns:
+        Integers of 64 bits, (instances,); Python integers if there are more than 63 wires.
+    """
     kind: Any = np.int64 if len(wires) <= 63 else object  # bits of a nonnegative 64-bit integer
     weights = [1 << position for position in range(len(wires))]
     if number.low < 0:
@@ -221,7 +263,14 @@ def join_bits(wires: Sequence[Bools], number: CircuitOutput) -> NDArray[Any]:
 
 
 def evaluate_circuit(circuit: Circuit, *values: ArrayLike) -> tuple[NDArray[Any], ...]:
-    """Evaluate a circuit in the clear on arrays of integers, one array per input; return one array per output.
+    """Evaluate a circuit in the clear on arrays of integers.
+
+    Args:
+        circuit: The circuit.
+        *values: One array per input, with an integer for each instance.
+
+    Returns:
+        One array of integers per output.
 
     Raises:
         ValueError: the number of arrays is wrong, their lengths differ, or a number has too many bits.
@@ -240,7 +289,15 @@ def evaluate_circuit(circuit: Circuit, *values: ArrayLike) -> tuple[NDArray[Any]
 
 
 def decode_outputs(circuit: Circuit, wires: Sequence[Bools]) -> tuple[NDArray[Any], ...]:
-    """Return the integer of each output of the circuit, instance by instance, from the bits of its wires."""
+    """Return the integers of each output of a circuit, from the bits of its wires.
+
+    Args:
+        circuit: The circuit.
+        wires: Bits of all output wires, in order, each (instances,).
+
+    Returns:
+        One array (instances,) for each output.
+    """
     integers = []
     start = 0
     for number in circuit.outputs:
@@ -253,22 +310,31 @@ Words = TypeVar("Words", bound=NDArray[Any])
 
 
 def total_offset(number: CircuitOutput, count: int) -> int:
-    """Return the offset that makes the sum of `count` instances nonnegative."""
+    """Return the number that is added to a sum over instances so that it cannot be negative.
+
+    Args:
+        number: The output that is summed.
+        count: Number of instances.
+    """
     return count << (len(number.wires) - 1) if number.low < 0 else 0
 
 
 def total_width(number: CircuitOutput, count: int) -> int:
-    """Return the bits of the sum of `count` instances, including `total_offset`."""
+    """Return the number of bits of the sum over instances, including `total_offset`.
+
+    Args:
+        number: The output that is summed.
+        count: Number of instances.
+    """
     return (count * ((1 << len(number.wires)) - 1)).bit_length()
 
 
 @dataclass(slots=True)
 class CarrySaveAdder(Generic[Words]):
-    """Carry-save adder of a circuit's output over all instances, by full adders of three bits of one weight, one AND
-    each.
+    """Carry-save adder: sums a circuit's output over all instances, by full adders with one AND each.
 
-    Bits of one weight form a column. Three of them become one of the same weight and one of twice the weight, in a
-    batch of all available bits, so n bits take fewer than n ANDs.
+    Bits of one weight form a column. A full adder turns three of them into one of the same weight and one of twice the
+    weight. All available triples of a column are added in one batch, so n bits take fewer than n ANDs.
 
     Attributes:
         machine: Machine that evaluates the gates.
@@ -283,16 +349,19 @@ class CarrySaveAdder(Generic[Words]):
 
     @property
     def offset(self) -> int:
-        """Offset of the total: the sum of the offsets of signed numbers."""
+        """Number that `total` adds to the sum, so that it is not negative; 0 if the output is unsigned."""
         return total_offset(self.summand, self.count)
 
     @property
     def width(self) -> int:
-        """Bits of the total."""
+        """Number of bits of `total`."""
         return total_width(self.summand, self.count)
 
     def add(self, wires: Sequence[Words]) -> None:
-        """Add the numbers of one chunk of instances, given the wires of their bits, to the sum.
+        """Add the numbers of one chunk of instances to the sum.
+
+        Args:
+            wires: Wires of their bits, lowest first.
 
         Raises:
             ValueError: the number of wires is wrong.
@@ -321,13 +390,22 @@ class CarrySaveAdder(Generic[Words]):
         return [self._finish_column(weight) for weight in range(self.width)]
 
     def _add_to_column(self, weight: int, wire: Words) -> None:
-        """Append a wire of bits, each worth ``2**weight``, to its column."""
+        """Append a wire of bits to a column.
+
+        Args:
+            weight: Exponent: each bit is worth ``2**weight``.
+            wire: The bits.
+        """
         while len(self._columns) <= weight:
             self._columns.append([])
         self._columns[weight].append(wire)
 
     def _reduce_columns(self, target_height: int) -> None:
-        """Apply full adders, lowest weight first, until each column has fewer than `target_height` bits."""
+        """Apply full adders, lowest weight first, until no column is too high.
+
+        Args:
+            target_height: Number of bits below which a column is left alone, at least 3.
+        """
         weight = 0
         while weight < len(self._columns):
             while sum(map(len, self._columns[weight])) >= target_height:
@@ -335,8 +413,12 @@ class CarrySaveAdder(Generic[Words]):
             weight += 1
 
     def _apply_full_adders(self, weight: int) -> None:
-        """Replace triples of bits of a column by one bit of the same weight and one of the next weight, with one AND
-        for each triple.
+        """Replace triples of bits of a column by one bit of the same weight and one of the next weight.
+
+        Each triple costs one AND. One or two bits may be left over.
+
+        Args:
+            weight: Number of the column: its bits are worth ``2**weight``.
         """
         pile: Any = np.concatenate(self._columns[weight])
         third = len(pile) // 3
@@ -347,7 +429,11 @@ class CarrySaveAdder(Generic[Words]):
         self._add_to_column(weight + 1, self.machine.xor(self.machine.conjunction(first, second), c))
 
     def _finish_column(self, weight: int) -> Words:
-        """Return the sum bit of the last one or two bits of a weight; move the carry to the next weight."""
+        """Add up the last bits of a column; return the one that remains, and move carries to the next column.
+
+        Args:
+            weight: Number of the column, whose lower columns are finished.
+        """
         last_bits: Any = np.concatenate(self._columns[weight])
         while len(last_bits) > 1:
             if len(last_bits) > 2:

@@ -1,11 +1,13 @@
-"""Field128 of the VDAF draft: elements as two 64-bit words, and their expansion by XofTurboShake128.
+"""Arithmetic in Field128 of the VDAF draft: elements as two 64-bit words, and their expansion by XofTurboShake128.
 
-    modulus      p = 2**66 * (2**62 - 7) + 1 = 2**128 - 28 * 2**64 + 1
-    element      little-endian words (low, high), 16 bytes
-    XOF          TurboSHAKE128(tag || length of seed || seed || binder) in pieces of 16 bytes below p
+    expand_elements                 seeds -> pseudorandom field elements (rejection sampling)
+    subtract_elements, sum_rows     arithmetic on arrays of elements (..., 2), low word first
+    to_integers, from_integers      conversion to and from Python integers
+    decode_words, encode_rows       conversion from and to bytes, little-endian, 16 an element
+    roots_of_unity                  points on which the proofs' polynomials are interpolated
 
-The multiplicative group has subgroups of every order that is a power of 2 up to 2**66, on which the proofs' polynomials
-are interpolated (`roots_of_unity`).
+The modulus is p = 2**66 * (2**62 - 7) + 1 = 2**128 - 28 * 2**64 + 1. The multiplicative group has subgroups of every
+order that is a power of 2 up to 2**66.
 
 Reference: draft-irtf-cfrg-vdaf (Field128, XofTurboShake128).
 
@@ -44,14 +46,24 @@ _UPPER = np.uint64(MODULUS >> 64)  # upper word of the modulus; its lower word i
 
 
 class DomainSeparationTag(NamedTuple):
-    """Domain separation tag of a stream: the draft's version, the class and number of the algorithm, and a context."""
+    """Domain separation tag of a stream of pseudorandom bytes.
+
+    Attributes:
+        algorithm: Number of the VDAF.
+        context: Bytes of the application.
+        version: Version of the draft.
+    """
 
     algorithm: int
     context: bytes
     version: int = 18
 
     def to_bytes(self, usage: int) -> bytes:
-        """Return the domain separation tag that seeds the XOF stream for this usage."""
+        """Return the encoded tag, with its length first, for one usage of a stream.
+
+        Args:
+            usage: Number of the usage in the draft.
+        """
         numbers = bytes([self.version, 0]) + self.algorithm.to_bytes(4, "big") + usage.to_bytes(2, "big")
         dst = numbers + self.context
         return len(dst).to_bytes(2, "little") + dst
@@ -61,10 +73,10 @@ class QueryInputs(NamedTuple):
     """SECRET: shares of some reports at one server, with their joint and query randomness.
 
     Attributes:
-        cells: ``(reports, length, 2)``.
+        cells: Shares of the cells of each report, ``(reports, length, 2)``.
         wire_seeds: Starts of wires, ``(reports, 2 * chunk, 2)``.
         gadget_values: Values of the gadget polynomial at all nodes except the last, ``(reports, 2 * points - 1, 2)``.
-        joint_rand: ``(reports, calls, 2)``.
+        joint_rand: Joint randomness: one element for each call of the gadget, ``(reports, calls, 2)``.
         query_rand: Two factors and a point, ``(reports, 3, 2)``.
     """
 
@@ -76,16 +88,31 @@ class QueryInputs(NamedTuple):
 
 
 def expand_xof(tag: bytes, seed: bytes, binder: bytes, size: int) -> bytes:
-    """Return `size` bytes of the draft's XofTurboShake128 of a domain separation tag, a seed and a binder."""
+    """Return pseudorandom bytes: TurboSHAKE128 of ``tag || length of seed || seed || binder`` (XofTurboShake128).
+
+    Args:
+        tag: Encoded domain separation tag.
+        seed: Seed of at most 255 bytes.
+        binder: Bytes to which the stream is bound.
+        size: Number of bytes.
+    """
     # 1: domain separation byte of TurboSHAKE128 in the draft
     source = TurboSHAKE128.new(domain=1, data=b"".join((tag, bytes([len(seed)]), seed, binder)))
     return bytes(source.read(size))
 
 
 def expand_elements(tag: bytes, inputs: Iterable[tuple[bytes, bytes]], number: int) -> Words:
-    """Expand pairs of seed and binder to elements ``(inputs, number, 2)``, by rejection sampling.
+    """Expand seeds to field elements, by rejection sampling.
 
     Values that are not below the modulus are skipped, as the draft specifies: one in 2**59 values.
+
+    Args:
+        tag: Encoded domain separation tag.
+        inputs: Pairs of seed and binder.
+        number: Number of elements for each pair.
+
+    Returns:
+        Elements, ``(inputs, number, 2)``.
     """
     pairs = list(inputs)
     octets = b"".join(expand_xof(tag, seed, binder, ELEMENT_SIZE * number) for seed, binder in pairs)
@@ -96,7 +123,17 @@ def expand_elements(tag: bytes, inputs: Iterable[tuple[bytes, bytes]], number: i
 
 
 def _expand_with_rejection(tag: bytes, seed: bytes, binder: bytes, number: int) -> Words:
-    """Expand one seed and binder to elements ``(number, 2)``, with as many further values as are rejected."""
+    """Expand one seed to field elements, with as many further values as are rejected.
+
+    Args:
+        tag: Encoded domain separation tag.
+        seed: The seed.
+        binder: Its binder.
+        number: Number of elements.
+
+    Returns:
+        Elements, ``(number, 2)``.
+    """
     for extra in count(1):
         candidates = decode_words(expand_xof(tag, seed, binder, ELEMENT_SIZE * (number + extra)), 1, number + extra)[0]
         elements = candidates[are_elements(candidates)]
@@ -106,7 +143,16 @@ def _expand_with_rejection(tag: bytes, seed: bytes, binder: bytes, number: int) 
 
 
 def decode_words(octets: bytes, rows: int, number: int) -> Words:
-    """Decode the bytes of elements to words ``(rows, number, 2)``."""
+    """Decode the bytes of elements to words. Nothing is checked: see `require_elements`.
+
+    Args:
+        octets: ``16 * rows * number`` bytes, little-endian.
+        rows: Number of rows.
+        number: Elements of a row.
+
+    Returns:
+        Words, ``(rows, number, 2)``, the low one first.
+    """
     return np.asarray(np.frombuffer(octets, "<u8").astype(np.uint64, copy=False).reshape(rows, number, 2), np.uint64)
 
 
@@ -116,20 +162,40 @@ def encode_rows(words: Words) -> list[bytes]:
 
 
 def are_elements(words: Words) -> NDArray[np.bool_]:
-    """Return a mask of the words ``(..., 2)`` that are below the modulus."""
+    """Return which numbers are elements of the field, that is below the modulus.
+
+    Args:
+        words: Numbers, ``(..., 2)``, low word first.
+
+    Returns:
+        A mask ``(...)``.
+    """
     low, high = words[..., 0], words[..., 1]
     return np.asarray((high < _UPPER) | ((high == _UPPER) & (low == 0)))
 
 
 def require_elements(words: Words, argument: str) -> Words:
-    """Return the words unchanged. Raises `ValueError`, which names `argument`, if a number is not below the modulus."""
+    """Return words unchanged, after checking that all elements are below the modulus.
+
+    Args:
+        words: Elements, ``(..., 2)``.
+        argument: Name of the argument in the error.
+
+    Raises:
+        ValueError: an element is not below the modulus.
+    """
     if not are_elements(words).all():
         raise InvalidArgument(argument, "must be numbers below the modulus of the field; send them again")
     return words
 
 
 def subtract_elements(first: Words, second: Words) -> Words:
-    """Return ``first - second`` modulo the field's modulus, of elements ``(..., 2)``."""
+    """Return ``first - second`` elementwise, modulo the field's modulus.
+
+    Args:
+        first: Elements, ``(..., 2)``.
+        second: Elements of the same shape.
+    """
     low = first[..., 0] - second[..., 0]
     high = first[..., 1] - second[..., 1]
     borrow = (first[..., 0] < second[..., 0]).astype(np.uint64)
@@ -142,8 +208,13 @@ def subtract_elements(first: Words, second: Words) -> Words:
 
 
 def sum_rows(words: Words) -> list[int]:
-    """Return the sums of elements ``(rows, number, 2)`` over fewer than 2**32 rows, as integers below the field's
-    modulus.
+    """Return the sums of elements over rows, as integers below the modulus.
+
+    Args:
+        words: Elements, ``(rows, number, 2)``, with fewer than 2**32 rows.
+
+    Returns:
+        A list of `number` integers.
     """
     halves = np.ascontiguousarray(words).view(np.uint32).sum(axis=0, dtype=np.uint64)
     return [sum(half << 32 * position for position, half in enumerate(row)) % MODULUS for row in halves.tolist()]
@@ -155,13 +226,17 @@ def to_integers(words: Words) -> list[int]:
 
 
 def from_integers(numbers: Sequence[int]) -> Words:
-    """Convert integers to elements: the inverse of `to_integers`."""
+    """Convert integers, which are reduced modulo the modulus, to elements ``(numbers, 2)``."""
     octets = b"".join((integer % MODULUS).to_bytes(ELEMENT_SIZE, "little") for integer in numbers)
     return np.array(decode_words(octets, 1, len(numbers))[0], np.uint64)
 
 
 def roots_of_unity(order: int) -> list[int]:
-    """Return all roots of unity of an order that is a power of 2, as powers of the primitive root."""
+    """Return all roots of unity of an order, as powers of the primitive root, from the power 0.
+
+    Args:
+        order: A power of 2, at most 2**66.
+    """
     root = pow(GENERATOR, (1 << ROOT_ORDER_BITS) // order, MODULUS)
     powers = [1]
     while len(powers) < order:
@@ -170,5 +245,10 @@ def roots_of_unity(order: int) -> list[int]:
 
 
 def evaluate_first_lagrange(count: int, point: int) -> int:
-    """Evaluate the first Lagrange polynomial at a point: it is 1 at 1 and 0 at the other roots of order `count`."""
+    """Evaluate the first Lagrange polynomial at a point: it is 1 at 1 and 0 at the other roots of unity.
+
+    Args:
+        count: Order of the roots of unity, a power of 2.
+        point: An integer below the modulus, not 1.
+    """
     return (pow(point, count, MODULUS) - 1) * pow(count * (point - 1), -1, MODULUS) % MODULUS

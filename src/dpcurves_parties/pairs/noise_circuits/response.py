@@ -1,4 +1,8 @@
-"""Noise from finitely many random bits: interface, gates that compute it, and binary randomised response.
+"""Randomised response by boolean circuits that use finitely many random bits (finite-precision noise).
+
+    Response          interface: value and random integers -> randomised answer, with exact probabilities
+    BinaryResponse    a bit that is flipped with a fixed probability (Warner 1965)
+    gates             Bernoulli sampler (`compare_below`), additions, multiplication, multiplexer
 
 A random integer r is the XOR of both parties' bits, so it is uniform if those of one party are. Comparing it with a
 public threshold samples a bit exactly:
@@ -7,9 +11,7 @@ public threshold samples a bit exactly:
     BinaryResponse         answer = value xor (r < m),            m at least 2**width / (1 + exp(epsilon)), rounded up
 
 Formal guarantees: ``P(a | v) <= exp(epsilon) * P(a | w)`` for all values v, w and answers a, exactly and without a
-delta, because all probabilities are dyadic: see `Response`.
-
-Reference: Warner 1965 (randomised response).
+delta. All probabilities are multiples of ``2**-width``, so they are met exactly, and m is rounded to the safe side.
 
 >>> response = BinaryResponse(Fraction(1))
 >>> float(round(response.probability(0, 1), 4)), response.random_width, response.and_count  # of a flip; bits; ANDs
@@ -41,11 +43,11 @@ Wires = Sequence[Wire]
 def compare_below(number: Wires, threshold: int) -> Wire:
     """Return a wire that is 1 with probability ``threshold / 2**width``: a Bernoulli sampler.
 
-    It is 1 where a uniform random integer is below the public threshold. The comparison starts at the lowest set bit of
-    `threshold`, where NOT decides; each further bit takes one AND.
+    The wire is 1 where a uniform random integer is below the public threshold. The comparison starts at the lowest set
+    bit of `threshold`, where NOT decides; each further bit takes one AND.
 
     Args:
-        number: Wires of the uniform integer.
+        number: Wires of the uniform integer of `width` bits.
         threshold: Public integer from 1 to ``2**width - 1``.
     """
     lowest = _lowest_set_bit(threshold)
@@ -58,7 +60,12 @@ def compare_below(number: Wires, threshold: int) -> Wire:
 
 
 def count_comparison_ands(bits: int, threshold: int) -> int:
-    """Return the number of AND gates of `compare_below` on an integer of `bits` bits."""
+    """Return the number of AND gates of `compare_below`.
+
+    Args:
+        bits: Bits of the uniform integer.
+        threshold: The public threshold.
+    """
     return bits - 1 - _lowest_set_bit(threshold)
 
 
@@ -68,15 +75,28 @@ def _lowest_set_bit(number: int) -> int:
 
 
 def multiplex(condition: Wire, one: Wire, zero: Wire) -> Wire:
-    """Return a wire equal to `one` where `condition` is 1, else to `zero`. It takes one AND gate."""
+    """Return a wire equal to `one` where `condition` is 1, else to `zero`. The gate costs one AND.
+
+    Args:
+        condition: The selecting wire.
+        one: Wire for condition 1.
+        zero: Wire for condition 0.
+    """
     return zero ^ (condition & (one ^ zero))
 
 
 def add_numbers(one: Wires, other: Wires) -> tuple[Wire, ...]:
-    """Return the sum of two numbers, with the carry as highest bit; one AND per bit of the longer number.
+    """Return the wires of the sum of two unsigned numbers, with one AND per bit of the longer number.
+
+    Args:
+        one: Wires of a number, lowest bit first; at least one bit.
+        other: Wires of the other number; the widths may differ.
+
+    Returns:
+        The bits of the sum, lowest first, with the carry as highest bit.
 
     Raises:
-        ValueError: a number has no bits.
+        IndexError: a number has no bits.
     """
     long, short = (one, other) if len(one) >= len(other) else (other, one)
     carry = long[0] & short[0]
@@ -108,7 +128,12 @@ def add_modulo(number: Wires, other: Wires) -> tuple[Wire, ...]:
 
 
 def add_constant(number: Wires, constant: int) -> tuple[Wire, ...]:
-    """Return the number plus a public constant, modulo ``2**width``; at most one AND for each bit except the last."""
+    """Return the number plus a public constant, modulo ``2**width``; at most one AND for each bit except the last.
+
+    Args:
+        number: Wires of a number of `width` bits, lowest bit first.
+        constant: Public integer, not negative.
+    """
     bits = []
     carry = None
     for position, wire in enumerate(number):
@@ -129,6 +154,10 @@ def multiply_constant(number: Wires, factor: int) -> tuple[Wire, ...]:
     """Return the product of a number and a public odd constant, with all of its bits.
 
     Each further set bit of the constant takes one addition.
+
+    Args:
+        number: Wires of the number, lowest bit first.
+        factor: Public odd integer, positive.
     """
     product = tuple(number)
     for position in range(1, factor.bit_length()):
@@ -139,7 +168,12 @@ def multiply_constant(number: Wires, factor: int) -> tuple[Wire, ...]:
 
 
 def take_wires(random_bits: Iterator[Wire], count: int) -> tuple[Wire, ...]:
-    """Return the next `count` wires, for one random integer. No wire is used twice."""
+    """Return the next wires of an iterator, for one random integer. No wire is used twice.
+
+    Args:
+        random_bits: Iterator over wires of random bits.
+        count: Number of wires to take.
+    """
     return tuple(islice(random_bits, count))
 
 
@@ -222,7 +256,12 @@ class Response(ABC):
 
     @abstractmethod
     def probability(self, value: int, answer: int) -> Fraction:
-        """Return the exact probability of the released `answer`, given the exact `value` of a pair."""
+        """Return the exact probability of an answer about an exact value.
+
+        Args:
+            value: Exact value of a pair, one of `values`.
+            answer: Possible released answer, one of `answers`.
+        """
 
     @property
     @abstractmethod

@@ -176,7 +176,14 @@ class FiniteLaplace:
         return (number + half) % (2 * half) - half
 
     def wires(self, draws: Wires) -> tuple[Wire, ...]:
-        """Return the `width` bits of the noise, from the bits of all random integers, concatenated."""
+        """Return the wires of a noise value, computed inside a circuit from random bits that neither server knows.
+
+        Args:
+            draws: Wires of all uniform random integers, one after another, lowest bit first.
+
+        Returns:
+            `width` wires of the noise in two's complement, lowest bit first.
+        """
         source = iter(draws)
         digits = [compare_below(take_wires(source, sampler.width), sampler.numerator) for sampler in self.samplers]
         sign = digits[-1]
@@ -428,7 +435,12 @@ class TernaryResponse(Response):
         return -value if draw < hidden + reversed_ else value
 
     def wires(self, value: Wires, draws: Wires) -> Wires:
-        """Return two wires of the answer: whether it is an order, and whether it is negative."""
+        """Return two wires of the answer: whether it is an order, and whether it is negative.
+
+        Args:
+            value: Two wires: whether the value is an order, and whether it is negative.
+            draws: Wires of random bits: a uniform number, then one bit that chooses a side.
+        """
         order, is_negative = value
         draw, side = draws[:-1], draws[-1]
         kept, hidden, reversed_ = self.numerators
@@ -483,7 +495,13 @@ def _compute_numerators(kept: int, denominator: int, decay: Fraction) -> _Numera
 
 
 def _is_private(parts: _Numerators, denominator: int, decay: Fraction) -> bool:
-    """Return True if no answer is more than ``1 / decay`` times as likely about one value as about another."""
+    """Return True if no answer is more than ``1 / decay`` times as likely about one value as about another.
+
+    Args:
+        parts: Numerators of the probabilities.
+        denominator: Their denominator.
+        decay: ``exp(-epsilon)`` or a bound above it.
+    """
     ties = (Fraction(parts.tie_kept), Fraction(parts.order_hidden))
     orders = (
         Fraction(denominator - parts.order_hidden - parts.order_reversed),

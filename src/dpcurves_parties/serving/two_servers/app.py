@@ -188,7 +188,17 @@ class AggregatorRouter(TaskRouter[AnyService]):
         self.count_question(service.task.hash, authenticate_bearer(service.task, request, Role.ANALYST, service.party))
 
     def _find_dap_service(self, task: str, request: Request, media_type: str) -> AnyService:
-        """Return the service of a task, named as in the draft, for a message with this media type."""
+        """Return the service of a task for a message of the Distributed Aggregation Protocol (DAP).
+
+        Args:
+            task: Task id in base64url, as in the path.
+            request: HTTP request.
+            media_type: Content type that the message must have.
+
+        Raises:
+            UnrecognizedTask: no task has this id.
+            ProtocolError: the content type is another one (status 415).
+        """
         service = self._services.get(dap.decode_task_id(task))
         if service is None:
             raise dap.UnrecognizedTask
@@ -219,7 +229,12 @@ class AggregatorRouter(TaskRouter[AnyService]):
         )
 
     async def enrol(self, task: str, request: Request) -> Response:
-        """Store the hash of an owner's own token, for an owner who shows the invitation in its ticket."""
+        """Store the hash of an owner's own token, for an owner who shows the invitation in its ticket.
+
+        Args:
+            task: Identifier of the task in the URL.
+            request: HTTP request; its body is the hash.
+        """
         service = self.find_service(task)
         owner = authenticate_bearer(service.task, request, Role.OWNER, service.party)
         message = await read_body(request, LARGEST_QUESTION)
@@ -244,6 +259,9 @@ class AggregatorRouter(TaskRouter[AnyService]):
             task: Hash of the task.
             what: Name of the request, a key of `SharedTaskService.PEER_REQUESTS`.
             request: The request.
+
+        Raises:
+            ProtocolError: the task is not served, the certificate is not that of the peer, or the request is unknown.
         """
         service = self.find_service(task)
         _require_peer(service, request)
@@ -259,7 +277,11 @@ class AggregatorRouter(TaskRouter[AnyService]):
 
 
 def _require_peer(service: AnyService, request: Request) -> None:
-    """Refuse a request that does not come from the peer server. Raises `ProtocolError`."""
+    """Check that a request comes from the peer server, by the certificate of its connection.
+
+    Raises:
+        ProtocolError: it does not (status 403).
+    """
     if request.scope.get(PEER) != _load_peer_certificate(service):
         raise ProtocolError(
             "peer", "only the other server of this task may send this request, with its certificate", 403
@@ -267,7 +289,11 @@ def _require_peer(service: AnyService, request: Request) -> None:
 
 
 async def _authenticate_owner(service: AnyService, request: Request) -> int:
-    """Return the number of the owner whose bearer token a request has. Raises `ProtocolError`: it has none."""
+    """Return the number of the owner whose bearer token a request carries.
+
+    Raises:
+        ProtocolError: the request carries no owner's token.
+    """
     bearer_token = parse_bearer_token(request)
     if not service.task.enrols:
         return service.find_owner(bearer_token)
@@ -275,7 +301,12 @@ async def _authenticate_owner(service: AnyService, request: Request) -> int:
 
 
 def make_problem_response(error: ProtocolError, task: str) -> Response:
-    """Return the DAP draft's response to a refused request: problem details (RFC 9457)."""
+    """Return the DAP draft's response to a refused request: problem details (RFC 9457).
+
+    Args:
+        error: Why the request was refused, with its HTTP status.
+        task: Identifier of the task.
+    """
     problem_type = next((name for error_type, name in _PROBLEMS.items() if isinstance(error, error_type)), None)
     facts = {
         "type": "about:blank" if problem_type is None else dap.URN + problem_type,
@@ -293,12 +324,25 @@ _PROBLEMS = {
 
 
 def make_session_handler(services: Mapping[str, AnyService]) -> Callable[[PeerConnection, bytes], None]:
-    """Return the handler of two-party sessions that the peer server opens."""
+    """Return the handler of two-party sessions that the peer server opens.
+
+    Args:
+        services: Services of the tasks, by hash of the task.
+
+    Returns:
+        Function of a connection and the certificate of its sender. It returns when the session ends, and closes the
+        connection.
+    """
 
     def run_session(line: PeerConnection, certificate: bytes) -> None:
         """Read the first message of a session, find its task, and take part.
 
-        Raises `ProtocolError` if the peer serves no such task.
+        Args:
+            line: Connection to the peer server.
+            certificate: Certificate of the sender.
+
+        Raises:
+            ProtocolError: the sender is not the peer of a task that is served here (status 403).
         """
         message = line.receive()
         service = services.get(str(parse_object(message, "peer").get("task")))
@@ -312,7 +356,12 @@ def make_session_handler(services: Mapping[str, AnyService]) -> Callable[[PeerCo
         service.follow_session(message, line)
 
     def handle_connection(line: PeerConnection, certificate: bytes) -> None:
-        """Run one session in this thread, log faults, and close the connection."""
+        """Run one session in this thread, log faults, and close the connection.
+
+        Args:
+            line: Connection that the peer opened.
+            certificate: Certificate that the peer showed, in bytes.
+        """
         try:
             run_logged(lambda: run_session(line, certificate))
         finally:
@@ -356,6 +405,9 @@ class Aggregator:
 
     def create_services(self) -> dict[str, AnyService]:
         """Create a service for each task.
+
+        Returns:
+            Service by hash of the task.
 
         Raises:
             ValueError: a task names another server as this party, or the ledger cannot be opened.

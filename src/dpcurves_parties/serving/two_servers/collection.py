@@ -209,7 +209,10 @@ class Closing:
     def _decide(self) -> None:
         """Decide as server 0 which reports count, and store the decision.
 
-        Servers compare hashes of parts, and list only parts that differ. Raises `ProtocolError` as `close`.
+        Servers compare hashes of parts of their reports, and list only parts that differ.
+
+        Raises:
+            ProtocolError: server 1 does not answer or answers wrongly, or too few reports are at both servers.
         """
         attempt = secrets.token_hex(16)
         self.store.attempt(self.task, attempt)
@@ -241,7 +244,14 @@ class Closing:
         return listings
 
     def _announce_decision(self, status: TaskStatus) -> None:
-        """Send the decision to server 1; then again, with listings of the parts in which its reports differ."""
+        """Send the decision to server 1; then again, with listings of the parts in which its reports differ.
+
+        Args:
+            status: Decided report set and commitments.
+
+        Raises:
+            ProtocolError: the reports of server 1 still differ (status 409).
+        """
         bits = report_set.choose_prefix_bits(status.reports)
         summary = self.store.hash_parts(self.task, bits)
         listings = dict[int, bytes]()
@@ -272,7 +282,11 @@ class Closing:
 
     @contextmanager
     def _lock_leading(self) -> Iterator[None]:
-        """Hold the lock of the running attempt. Raises `ProtocolError` if another request is closing the task."""
+        """Context manager that holds the lock of the attempt to close the task.
+
+        Raises:
+            ProtocolError: another request is closing the task (status 409).
+        """
         if not self._leading.acquire(blocking=False):
             raise ProtocolError("task", "another request is closing it; close it again in a moment", CONFLICT)
         try:
@@ -285,8 +299,15 @@ class Closing:
     ) -> Decision:
         """Return server 0's decision: the reports that both servers hold, and both commitments.
 
-        Raises `UnlistedParts` if more listings are needed; `ProtocolError` if there are no common reports, or an
-        earlier decision differs.
+        Args:
+            theirs: Server 1's message: commitments, and hashes of parts of its reports.
+            listed: Listings of server 1's reports, by part.
+            ours: This server's reports, in rising order.
+            stored: Number of this server's reports.
+
+        Raises:
+            UnlistedParts: more listings are needed.
+            ProtocolError: there are no common reports, or an earlier decision differs.
         """
         first, second = theirs.commitments
         if first not in (None, self.commitment):
@@ -370,7 +391,15 @@ class Closing:
     ) -> report_set.ReportSet:
         """Return the report set of server 0's decision, computed from this server's reports.
 
-        Raises `UnlistedParts` if more listings are needed, `ProtocolError` if the set differs.
+        Args:
+            closing: Server 0's message: hash of its report set, hashes of parts of its reports, and listings of some
+                parts.
+            ours: This server's reports, in rising order.
+            stored: Number of this server's reports.
+
+        Raises:
+            UnlistedParts: more listings are needed.
+            ProtocolError: the set differs.
         """
         agreed = report_set.intersect_reports(self.task, ours, stored, closing.summary, closing.listings)
         if agreed.name != closing.report_set:
@@ -389,7 +418,14 @@ class Closing:
             self.store.thaw(self.task, attempt)
 
     def _require_party(self, party: int) -> None:
-        """Refuse a request that belongs to the other server. Raises `ProtocolError`."""
+        """Check that a request belongs to this server.
+
+        Args:
+            party: Number of the server that answers such requests.
+
+        Raises:
+            ProtocolError: this is the other server (status 409).
+        """
         if self.party != party:
             raise ProtocolError(
                 "peer",
@@ -400,7 +436,11 @@ class Closing:
 
 
 def _parse_bits(facts: Mapping[str, Any]) -> int:
-    """Return the number of prefix bits in a message. Raises `ProtocolError` if it is out of range."""
+    """Return the number of prefix bits, by which reports are divided into parts, from a message.
+
+    Raises:
+        ProtocolError: it is out of range (status 502).
+    """
     bits = int(facts["bits"])
     if not 0 <= bits <= report_set.MOST_PREFIX_BITS:
         raise ProtocolError("peer", f"the answer {UNLIKE}", 502)
@@ -408,7 +448,15 @@ def _parse_bits(facts: Mapping[str, Any]) -> int:
 
 
 def _parse_parts(message: bytes, bits: int) -> list[int]:
-    """Return the part numbers in a message. Raises `ProtocolError`: they are missing or invalid."""
+    """Return the numbers of parts in a message, in its order.
+
+    Args:
+        message: JSON message of the peer.
+        bits: Number of prefix bits; there are ``2**bits`` parts.
+
+    Raises:
+        ProtocolError: the numbers are missing or invalid.
+    """
     prefixes = list(parse_fields(message, "peer", parts=list)["parts"])
     if any(type(number) is not int or not 0 <= number < 2**bits for number in prefixes):
         raise ProtocolError("peer", f"the answer {UNLIKE}", 502)
@@ -577,6 +625,9 @@ class SharedTaskService(ABC, Generic[Of]):
             owner: Number of the owner.
             message: Names the hash of the token.
 
+        Returns:
+            An empty JSON object.
+
         Raises:
             ProtocolError: the task has no invitations, or this invitation was used for another token.
         """
@@ -626,7 +677,7 @@ class SharedTaskService(ABC, Generic[Of]):
         return _encode_outcome(offer, self._store_offer(offer))
 
     async def store_batch_async(self, owner: int, message: bytes) -> bytes:
-        """Store a batch as `store_batch`, in one transaction with other batches, without blocking the event loop.
+        """Store a batch of an owner's reports, in one transaction with other batches, without blocking the event loop.
 
         Acknowledged reports are on disk. A short batch is opened on the event loop itself, because a thread would take
         longer.
@@ -635,8 +686,12 @@ class SharedTaskService(ABC, Generic[Of]):
             owner: Number of the owner.
             message: The sealed batch.
 
+        Returns:
+            How many reports are new, as JSON.
+
         Raises:
-            ProtocolError: as `store_batch`.
+            ProtocolError: the batch is of another task or server, was changed, or holds invalid shares; or the task
+                does not take it.
         """
         loop = asyncio.get_running_loop()
         if len(message) <= SHORT_BATCH:
@@ -652,7 +707,12 @@ class SharedTaskService(ABC, Generic[Of]):
     def _open_batch(self, owner: int, message: bytes) -> Offer:
         """SECRET: decrypt a batch, and return its shares as an offer to the store.
 
-        Raises `ProtocolError` if the batch is of another task or server, was changed, or holds invalid shares.
+        Args:
+            owner: Number of the owner.
+            message: The encrypted batch.
+
+        Raises:
+            ProtocolError: the batch is of another task or server, was changed, or holds invalid shares.
         """
         batch = report_set.parse_batch(
             message, self.task.hash, self.party, self.encoding.size_for_party(self.party) + report_set.SEALING_OVERHEAD
@@ -670,6 +730,12 @@ class SharedTaskService(ABC, Generic[Of]):
         """Store an owner's reports; return how many were new.
 
         If the task is frozen for an attempt that was cancelled, it is reopened first.
+
+        Args:
+            offer: Owner, contribution and shares.
+
+        Raises:
+            TaskFrozen: the task is frozen for an attempt that is still running.
         """
         added = partial(self.store.add_reports, self.task.hash, self.task.reports_per_owner, offer)
         try:
@@ -681,7 +747,13 @@ class SharedTaskService(ABC, Generic[Of]):
     def _open_report(self, number: int, report: report_set.ReportShare, contribution: bytes) -> StoredReport:
         """SECRET: decrypt one report of a batch, and return it with the hashes under which it is stored.
 
-        Raises `ProtocolError`, which names its number, if it was changed or sealed to another server.
+        Args:
+            number: Position of the report in the batch, for the message of an error.
+            report: The sealed report.
+            contribution: Name of the contribution.
+
+        Raises:
+            ProtocolError: the report was changed, or sealed to another server; names its number.
         """
         info = report_set.encode_share_info(self.task.hash, self.party, contribution, report.id)
         share = report_set.open_share(report.encrypted_share, self.identity.hpke_key, info)
@@ -778,8 +850,10 @@ class SharedTaskService(ABC, Generic[Of]):
         return question.encode_answer((), self._require_closed().provenance)
 
     def _parse_peer_question(self, message: bytes) -> QuestionMessage:
-        """Parse a question that the peer server forwards. Raises `ProtocolError` if it is not allowed, or names another
-        report set or other noise.
+        """Return a question that the peer server forwards.
+
+        Raises:
+            ProtocolError: it is not allowed, or names another report set or other noise.
         """
         question = QuestionMessage.from_json(message, self.askable)
         require_report_set(parse_object(message, "question"), self._require_closed().provenance, report_set.OTHER)
@@ -794,14 +868,26 @@ class SharedTaskService(ABC, Generic[Of]):
         return status
 
     def _post_to_peer(self, endpoint: str, message: bytes) -> bytes:
-        """Send a request about this task to the peer server; return its response. Raises `ProtocolError` if it refuses
-        or cannot be reached.
+        """Send a request about this task to the peer server; return its response.
+
+        Args:
+            endpoint: Last part of the path of the URL.
+            message: Body of the request.
+
+        Raises:
+            ProtocolError: the peer refuses, or cannot be reached.
         """
         return self.peer.post(f"/tasks/{self.task.hash}/peer/{endpoint}", message)
 
     def _charge_ledger(self, status: TaskStatus) -> Allotment:
         """Charge the task's whole loss, once, for the accepted report set and this noise distribution; return the
-        payment for the question. Raises `ServerFault` if the ledger refuses or cannot be written.
+        payment for the question.
+
+        Args:
+            status: Closed report set, with the commitments to the noise.
+
+        Raises:
+            ServerFault: the ledger refuses, or cannot be written.
         """
         # The noise distribution is named, too: another release of this program must not answer again if it draws other
         # noise.
@@ -829,6 +915,12 @@ class SharedTaskService(ABC, Generic[Of]):
         """SECRET: iterate over shares of the accepted reports, in the order of their ids, some thousands at a time.
 
         Answers may be computed from them only after the last page has arrived.
+
+        Args:
+            status: Closed report set.
+
+        Yields:
+            Shares, one per report.
 
         Raises:
             ProtocolError: a share was damaged; after the last page: they are not the accepted reports.

@@ -35,17 +35,27 @@ JOB = f"{MEDIA}aggregation-job-init-req"
 JOB_TOLD = f"{MEDIA}aggregation-job-resp"
 PROBLEM = "application/problem+json"
 URN = "urn:ietf:params:ppm:dap:error:"
-KEM, KDF, AEAD = 0x20, 1, 1
-"""HPKE suite: X25519 with HKDF-SHA256, HKDF-SHA256, AES-128-GCM."""
-_SUITE = CipherSuite.new(KEMId.DHKEM_X25519_HKDF_SHA256, KDFId.HKDF_SHA256, AEADId.AES128_GCM)
-COLLECTOR, CLIENT, AGGREGATORS = 0, 1, (2, 3)
-"""Roles: server 0 is the leader, server 1 the helper."""
+_KEM, _KDF, _AEAD = KEMId.DHKEM_X25519_HKDF_SHA256, KDFId.HKDF_SHA256, AEADId.AES128_GCM  # HPKE suite
+_SUITE = CipherSuite.new(_KEM, _KDF, _AEAD)
 TICKET_EXTENSION = 0xFF10
 """Type of the DAP report extension that holds an owner's ticket for a server."""
 
 
 ANALYST_EXTENSION = 0xFF11
 """Type of the extension of a collection job with the analyst's key and the ticket for the helper."""
+
+
+class Role(IntEnum):
+    """Roles of the draft, as numbers in the context of sealed messages."""
+
+    COLLECTOR = 0
+    CLIENT = 1
+    LEADER = 2
+    HELPER = 3
+
+
+AGGREGATORS = Role.LEADER, Role.HELPER
+"""Roles of servers 0 and 1."""
 
 
 class InvalidMessage(ProtocolError):
@@ -118,7 +128,11 @@ class ReportError(IntEnum):
 
 
 def encode_integer(value: int, size: int) -> bytes:
-    """Return a nonnegative integer as `size` big-endian bytes. Raises `OverflowError` if it does not fit."""
+    """Return a nonnegative integer as `size` big-endian bytes.
+
+    Raises:
+        OverflowError: the integer does not fit.
+    """
     return value.to_bytes(size, "big")
 
 
@@ -140,7 +154,14 @@ class Reader:
         return self._place == len(self._message)
 
     def read_bytes(self, size: int) -> bytes:
-        """Return the next `size` bytes. Raises `ValueError` if fewer are left."""
+        """Return the next bytes of the message.
+
+        Args:
+            size: Number of bytes.
+
+        Raises:
+            ValueError: fewer are left.
+        """
         end = self._place + size
         if end > len(self._message):
             raise ValueError("cut off")
@@ -149,14 +170,21 @@ class Reader:
         return content
 
     def read_integer(self, size: int) -> int:
-        """Return the next `size` bytes as a big-endian integer. Raises `ValueError` if fewer are left."""
+        """Return the next `size` bytes as a big-endian integer.
+
+        Raises:
+            ValueError: fewer bytes are left.
+        """
         return int.from_bytes(self.read_bytes(size), "big")
 
     def read_vector(self, size: int) -> bytes:
-        """Return the bytes of the next vector. Raises `ValueError` if it is truncated.
+        """Return the bytes of the next vector.
 
         Args:
             size: Bytes of its length prefix.
+
+        Raises:
+            ValueError: the vector is truncated.
         """
         return self.read_bytes(self.read_integer(size))
 
@@ -165,7 +193,15 @@ Read = TypeVar("Read")
 
 
 def decode_all(message: bytes, decode_one: Callable[[Reader], Read]) -> list[Read]:
-    """Decode a message that is a sequence of structures. Raises `ValueError`: a structure is truncated."""
+    """Return the structures of a message that is a sequence of them.
+
+    Args:
+        message: The message.
+        decode_one: Function that reads one structure.
+
+    Raises:
+        ValueError: a structure is truncated.
+    """
     reader = Reader(message)
     structures = list[Read]()
     while not reader.is_done:
@@ -181,7 +217,11 @@ class Extension(NamedTuple):
 
     @classmethod
     def from_reader(cls, reader: Reader) -> Extension:
-        """Read an extension: type of 2 bytes, then its data. Raises `ValueError` if it is truncated."""
+        """Read an extension: type of 2 bytes, then its data.
+
+        Raises:
+            ValueError: it is truncated.
+        """
         return cls(reader.read_integer(2), reader.read_vector(2))
 
     def to_bytes(self) -> bytes:
@@ -203,7 +243,11 @@ class ReportMetadata(NamedTuple):
 
     @classmethod
     def from_reader(cls, reader: Reader) -> ReportMetadata:
-        """Read the metadata of a report: id, time and public extensions. Raises `ValueError` if they are truncated."""
+        """Return the metadata of a report: id, time and public extensions.
+
+        Raises:
+            ValueError: they are truncated.
+        """
         return cls(
             reader.read_bytes(report_set.ID_SIZE),
             reader.read_integer(8),
@@ -224,7 +268,11 @@ class HpkeCiphertext(NamedTuple):
 
     @classmethod
     def from_reader(cls, reader: Reader) -> HpkeCiphertext:
-        """Read a ciphertext. Raises `ValueError` if it is truncated, or its key or payload is empty."""
+        """Return the next ciphertext of a message.
+
+        Raises:
+            ValueError: it is truncated, or its key or payload is empty.
+        """
         ciphertext = cls(reader.read_integer(1), reader.read_vector(2), reader.read_vector(4))
         if not ciphertext.enc or not ciphertext.payload:
             raise ValueError("empty")
@@ -244,7 +292,11 @@ class ReportShare(NamedTuple):
 
     @classmethod
     def from_reader(cls, reader: Reader) -> ReportShare:
-        """Read a report for one server. Raises `ValueError` if it is truncated."""
+        """Read a report for one server.
+
+        Raises:
+            ValueError: it is truncated.
+        """
         return cls(ReportMetadata.from_reader(reader), reader.read_vector(4), HpkeCiphertext.from_reader(reader))
 
     def to_bytes(self) -> bytes:
@@ -262,7 +314,11 @@ class Report(NamedTuple):
 
     @classmethod
     def from_reader(cls, reader: Reader) -> Report:
-        """Read a report for both servers. Raises `ValueError` if it is truncated."""
+        """Return the next report of a message, with encrypted shares for both servers.
+
+        Raises:
+            ValueError: it is truncated.
+        """
         metadata = ReportMetadata.from_reader(reader)
         public = reader.read_vector(4)
         return cls(metadata, public, (HpkeCiphertext.from_reader(reader), HpkeCiphertext.from_reader(reader)))
@@ -279,7 +335,11 @@ class Report(NamedTuple):
 
 
 def parse_upload_request(message: bytes) -> list[Report]:
-    """Parse the reports of an `UploadRequest`. Raises `ProtocolError`: it is invalid, or repeats a report id."""
+    """Parse the reports of an `UploadRequest`.
+
+    Raises:
+        ProtocolError: the message is invalid, or repeats a report id.
+    """
     return _decode_distinct_reports(message, Report.from_reader, "upload request")
 
 
@@ -289,7 +349,13 @@ Named = TypeVar("Named", "Report", "VerifyInit")
 def _decode_distinct_reports(message: bytes, decode_one: Callable[[Reader], Named], message_name: str) -> list[Named]:
     """Return the reports of a message.
 
-    Raises `InvalidMessage`, which names the message, if it is truncated or empty, or repeats an id.
+    Args:
+        message: The message.
+        decode_one: Function that reads one report.
+        message_name: Name of the message, for the error.
+
+    Raises:
+        InvalidMessage: the message is truncated or empty, or repeats an id; names the message.
     """
     try:
         reports = decode_all(message, decode_one)
@@ -305,7 +371,11 @@ Failed = Mapping[bytes, ReportError]
 
 
 def parse_upload_errors(message: bytes) -> dict[bytes, ReportError]:
-    """Parse the output of `encode_upload_errors`. Raises `ValueError`: it is invalid."""
+    """Return why reports were rejected, by report id, from the leader's answer to an upload.
+
+    Raises:
+        ValueError: the message is invalid.
+    """
     return dict(
         decode_all(message, lambda item: (item.read_bytes(report_set.ID_SIZE), ReportError(item.read_integer(1))))
     )
@@ -317,8 +387,11 @@ def encode_upload_errors(failed: Failed, report_ids: Sequence[bytes]) -> bytes:
 
 
 # Aggregation jobs: the leader forwards the helper's parts of reports, with its proof messages.
-INITIALIZE, FINISH = 0, 2
-"""Types of the messages of a one-round verification (ping-pong topology of the VDAF draft)."""
+class PingPongType(IntEnum):
+    """Types of the messages of a one-round verification (ping-pong topology of the VDAF draft)."""
+
+    INITIALIZE = 0
+    FINISH = 2
 
 
 def encode_ping_pong_message(kind: int, content: bytes) -> bytes:
@@ -327,7 +400,15 @@ def encode_ping_pong_message(kind: int, content: bytes) -> bytes:
 
 
 def parse_ping_pong_message(message: bytes, kind: int) -> bytes:
-    """Return the content of a message of this type. Raises `ValueError`: it has another type."""
+    """Return the content of a message of the VDAF ping-pong topology.
+
+    Args:
+        message: The message.
+        kind: Type that it must have.
+
+    Raises:
+        ValueError: it has another type, or something follows.
+    """
     reader = Reader(message)
     message_type = reader.read_integer(1)
     content = reader.read_vector(4)
@@ -349,7 +430,11 @@ class VerifyInit(NamedTuple):
 
     @classmethod
     def from_reader(cls, reader: Reader) -> VerifyInit:
-        """Read a report for the helper with the leader's proof message. Raises `ValueError` if it is truncated."""
+        """Read a report for the helper with the leader's proof message.
+
+        Raises:
+            ValueError: it is truncated.
+        """
         return cls(ReportShare.from_reader(reader), reader.read_vector(4))
 
     def to_bytes(self) -> bytes:
@@ -367,7 +452,15 @@ def encode_aggregation_job(task: str, verify_inits: Iterable[VerifyInit]) -> byt
 
 
 def parse_aggregation_job(message: bytes, task: str) -> list[VerifyInit]:
-    """Parse the output of `encode_aggregation_job`. Raises `ProtocolError`: it is invalid."""
+    """Return the reports of an aggregation job request, in order, each with the leader's first message.
+
+    Args:
+        message: The request.
+        task: Hash of the task.
+
+    Raises:
+        ProtocolError: the request is invalid, or of another task.
+    """
     start = encode_aggregation_job(task, ())
     if not message.startswith(start):
         raise InvalidMessage("aggregation job of this task")
@@ -380,6 +473,13 @@ def derive_job_id(message: bytes) -> str:
     return urlsafe_b64encode(digest[: report_set.ID_SIZE]).decode().rstrip("=")
 
 
+class VerifyRespType(IntEnum):
+    """Types of the helper's answer about a report: a proof message, or a reason of rejection."""
+
+    CONTINUE = 0
+    REJECT = 2
+
+
 class VerifyResp(NamedTuple):
     """The helper's answer about a report, a proof message or the reason of rejection: `VerifyResp`."""
 
@@ -388,22 +488,24 @@ class VerifyResp(NamedTuple):
 
     @classmethod
     def from_reader(cls, reader: Reader) -> VerifyResp:
-        """Read the helper's answer about one report. Raises `ValueError` if it is truncated or of another type."""
+        """Return the helper's answer about one report: a message, or the error for which the report is rejected.
+
+        Raises:
+            ValueError: it is truncated or of another type.
+        """
         report_id = reader.read_bytes(report_set.ID_SIZE)
         kind = reader.read_integer(1)
-        if kind not in (CONTINUE, REJECT):
+        if kind not in set(VerifyRespType):
             raise ValueError("another kind of answer")
-        return cls(report_id, reader.read_vector(4) if kind == CONTINUE else ReportError(reader.read_integer(1)))
+        return cls(
+            report_id, reader.read_vector(4) if kind == VerifyRespType.CONTINUE else ReportError(reader.read_integer(1))
+        )
 
     def to_bytes(self) -> bytes:
         """Return the helper's answer as bytes of the draft's `VerifyResp`."""
         if isinstance(self.result, ReportError):
-            return self.report_id + encode_integer(REJECT, 1) + encode_integer(self.result, 1)
-        return self.report_id + encode_integer(CONTINUE, 1) + encode_vector(self.result, 4)
-
-
-CONTINUE, REJECT = 0, 2
-"""Types of the helper's answer about a report (`VerifyRespType`): a proof message, or a reason of rejection."""
+            return self.report_id + encode_integer(VerifyRespType.REJECT, 1) + encode_integer(self.result, 1)
+        return self.report_id + encode_integer(VerifyRespType.CONTINUE, 1) + encode_vector(self.result, 4)
 
 
 def parse_aggregation_job_response(message: bytes, report_ids: Sequence[bytes]) -> list[VerifyResp]:
@@ -449,7 +551,14 @@ class CollectionJobRequest:
 
     @classmethod
     def from_bytes(cls, message: bytes) -> CollectionJobRequest:
-        """Parse a collection job request. Raises `ProtocolError` for invalid messages and unsupported jobs."""
+        """Return the collection job that an analyst asks for.
+
+        Args:
+            message: The encoded request.
+
+        Raises:
+            ProtocolError: the message is invalid, or asks for a kind of job that is not supported.
+        """
         reader = Reader(message)
         try:
             mode = reader.read_integer(1)
@@ -536,7 +645,14 @@ def encode_collection_job_response(reports: int, end_time: int, shares: Sequence
 
 
 def parse_aggregate_share(message: bytes) -> bytes:
-    """Return the sealed share in an `AggregateShare`. Raises `ProtocolError`: it is invalid."""
+    """Return the encrypted share in an `AggregateShare` message of the helper.
+
+    Args:
+        message: The message.
+
+    Raises:
+        ProtocolError: the message is invalid (status 502).
+    """
     reader = Reader(message)
     try:
         ciphertext = HpkeCiphertext.from_reader(reader).to_bytes()
@@ -567,13 +683,17 @@ def hpke_seal(plaintext: bytes, key: bytes, info: bytes, aad: bytes) -> tuple[by
 
 @lru_cache(64)
 def _load_public_key(key: bytes) -> KEMKeyInterface:
-    """Return a pyhpke key from 32 bytes of an X25519 public key, cached. Raises `ValueError` if they are none."""
+    """Return a pyhpke key from 32 bytes of an X25519 public key, cached.
+
+    Raises:
+        ValueError: the bytes are no public key.
+    """
     return KEMKey.from_pyca_cryptography_key(X25519PublicKey.from_public_bytes(key))
 
 
 def _encode_hpke_suite() -> bytes:
     """Return the identifiers of KEM, KDF and AEAD of the only suite used here, 2 bytes each."""
-    return encode_integer(KEM, 2) + encode_integer(KDF, 2) + encode_integer(AEAD, 2)
+    return b"".join(encode_integer(each.value, 2) for each in (_KEM, _KDF, _AEAD))
 
 
 class Vdaf(Enum):
@@ -627,7 +747,7 @@ class TaskConfiguration:
         return bytes.fromhex(self.task) + self.to_bytes() + metadata.to_bytes() + encode_vector(public, 4)
 
     def seal_aggregate_share(self, job: CollectionJobRequest, party: int, share: bytes) -> bytes:
-        """Return a server's aggregate share, sealed to the analyst as `HpkeCiphertext`.
+        """Return a server's aggregate share, encrypted to the analyst by HPKE, as an encoded `HpkeCiphertext`.
 
         Args:
             job: The analyst's collection job.
@@ -637,7 +757,7 @@ class TaskConfiguration:
         Raises:
             ProtocolError: the analyst's key is invalid.
         """
-        info = VERSION + b" aggregate share" + bytes([AGGREGATORS[party], COLLECTOR])
+        info = VERSION + b" aggregate share" + bytes([AGGREGATORS[party], Role.COLLECTOR])
         try:
             sealed = hpke_seal(share, job.collector_key, info, bytes.fromhex(self.task) + self.to_bytes() + job.message)
         except ValueError:
@@ -649,13 +769,13 @@ class TaskConfiguration:
         return bytes.fromhex(self.task) + self.to_bytes() + job.hpke_config
 
 
-LETTER_INFO = b"dpcurves collection 1" + bytes([COLLECTOR, AGGREGATORS[1]])
+LETTER_INFO = b"dpcurves collection 1" + bytes([Role.COLLECTOR, Role.HELPER])
 """HPKE info of the letter of a collection job."""
 
 
 def encode_input_share_info(party: int) -> bytes:
     """Return the HPKE info of an owner's message to a server."""
-    return VERSION + b" input share" + bytes([CLIENT, AGGREGATORS[party]])
+    return VERSION + b" input share" + bytes([Role.CLIENT, AGGREGATORS[party]])
 
 
 class PlaintextInputShare(NamedTuple):
@@ -666,7 +786,11 @@ class PlaintextInputShare(NamedTuple):
 
     @classmethod
     def from_bytes(cls, message: bytes) -> PlaintextInputShare:
-        """Parse a plaintext input share. Raises `ValueError` for invalid messages."""
+        """Return a decrypted input share: private extensions and payload.
+
+        Raises:
+            ValueError: the message is invalid.
+        """
         reader = Reader(message)
         input_share = cls(tuple(decode_all(reader.read_vector(2), Extension.from_reader)), reader.read_vector(4))
         if not reader.is_done or not input_share.payload:
@@ -769,7 +893,12 @@ def derive_config_id(key: bytes) -> int:
 
 
 def parse_config_ids(message: bytes) -> dict[bytes, int]:
-    """Parse the configuration ids of keys of our suite in an `HpkeConfigList`. Raises `ValueError`: it is invalid."""
+    """Return the configuration ids of the public keys in an `HpkeConfigList`, by key; keys of other cipher suites are
+    left out.
+
+    Raises:
+        ValueError: the list is invalid.
+    """
     configs = decode_all(
         Reader(message).read_vector(2),
         lambda config: (config.read_integer(1), config.read_bytes(6), config.read_vector(2)),

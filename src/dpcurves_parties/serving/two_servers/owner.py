@@ -1,12 +1,14 @@
-"""SECRET. Clients of two servers: the owner who sends shares, and the coordinator who closes a task.
+"""SECRET. Upload of secret shares to two servers (the owner's client), and closing of a task (the coordinator's).
 
-    Contribution     the reports of one owner; a repetition yields the same reports, so nothing counts twice
+    Contribution     records of one owner -> sealed reports; `send` uploads them, and a repetition counts nothing twice
+    enrol_owner      a ticket or an invitation -> the ticket that authorises the owner's reports
     close_task       both servers agree on the accepted reports
-    AgreedReports    report set and noise commitments, in a file beside the ticket
+    AgreedReports    accepted report set and noise commitments, in a file beside the ticket
 
 A client that keeps this file notices if both servers later answer from another set, or with other noise.
 
-Formal guarantees: each server gets sealed shares that alone reveal nothing about a record.
+Formal guarantees: each server gets one share of each record, encrypted to it. Without the other one, a share is
+computationally indistinguishable from a share of any other record, so it reveals nothing.
 """
 
 from __future__ import annotations
@@ -49,11 +51,11 @@ from .task_types import SharedTask
 
 @dataclass(frozen=True, slots=True)
 class UploadOutcome:
-    """The outcome of a contribution.
+    """Outcome of an upload, as numbers of reports.
 
     Attributes:
-        reports: Number of reports that the servers have stored.
-        new: Number of these that were new to a server.
+        reports: Reports that the servers have stored.
+        new: Reports among these that were new to a server.
     """
 
     reports: int
@@ -69,24 +71,6 @@ class UploadOutcome:
             return self
         batch_outcome = coming.result()
         return UploadOutcome(self.reports + batch_outcome.reports, self.new + batch_outcome.new)
-
-
-def _post_batch(path: str, token: str, server: Channel, message: bytes) -> UploadOutcome:
-    """Send one batch to a server; return how many reports it holds, and how many were new.
-
-    Raises `ProtocolError` if the server refuses.
-    """
-    reply = parse_fields(server.post(path, message, token), "server", new=int, known=int)
-    return UploadOutcome(reply["new"] + reply["known"], reply["new"])
-
-
-def _post_to_second(first_outcome: Future[UploadOutcome], post: Callable[[], UploadOutcome]) -> UploadOutcome:
-    """Wait for the first server's outcome, then send the batch to the second server.
-
-    Returns the number of reports, and the larger of both numbers of new ones.
-    """
-    outcome = first_outcome.result()
-    return UploadOutcome(outcome.reports, max(outcome.new, post().new))
 
 
 @dataclass(repr=False)
@@ -143,9 +127,10 @@ class Contribution:
             yield self._encode_batch(0, name, first), self._encode_batch(1, name, second)
 
     def iterate_shared_reports(self) -> Iterator[tuple[bytes, Sequence[tuple[bytes, tuple[bytes, bytes]]]]]:
-        """SECRET: yield batches of reports before they are sealed.
+        """SECRET: yield batches of reports before they are sealed, in random order.
 
-        Each batch has the contribution id, and for each report its id and the shares for server 0 and server 1.
+        Yields:
+            The contribution id, and for each report of the batch its id with the shares for server 0 and server 1.
         """
         places = self.slots[np.lexsort(np.atleast_2d(self.slots.T))]
         digest = sha256(places.astype("<i8").tobytes()).hexdigest()
@@ -160,7 +145,13 @@ class Contribution:
             yield name, encoding.share_records_with_ids(places[start : start + batch_size], stream)
 
     def _encode_batch(self, party: int, name: bytes, reports: Sequence[ReportShare]) -> bytes:
-        """Return the bytes of a batch of sealed reports for one server."""
+        """Return the bytes of a batch of sealed reports for one server.
+
+        Args:
+            party: Number of the server, 0 or 1.
+            name: Id of the contribution.
+            reports: Sealed reports.
+        """
         return encode_batch(self.task.hash, party, Batch(name, self.earlier_policy, reports))
 
     def send(self, ticket: Ticket, progress: Callable[[int], object], timeout: float = ANSWER_SECONDS) -> UploadOutcome:
@@ -198,6 +189,39 @@ class Contribution:
             for server in servers:
                 server.close()
         return outcome
+
+
+def _post_batch(path: str, token: str, server: Channel, message: bytes) -> UploadOutcome:
+    """Send one batch to a server; return how many reports it holds, and how many were new.
+
+    Args:
+        path: Path of the task's reports on the server.
+        token: The owner's bearer token for this server.
+        server: Connection to the server.
+        message: The batch as bytes.
+
+    Raises:
+        ProtocolError: the server refuses or is unreachable.
+    """
+    reply = parse_fields(server.post(path, message, token), "server", new=int, known=int)
+    return UploadOutcome(reply["new"] + reply["known"], reply["new"])
+
+
+def _post_to_second(first_outcome: Future[UploadOutcome], post: Callable[[], UploadOutcome]) -> UploadOutcome:
+    """Wait for the first server's outcome, then send the batch to the second server.
+
+    Args:
+        first_outcome: Pending outcome of the first server.
+        post: Sends the batch to the second server.
+
+    Returns:
+        The number of reports, and the larger of both servers' numbers of new ones.
+
+    Raises:
+        ProtocolError: the first server refused, so that nothing is sent to the second; or the second refuses.
+    """
+    outcome = first_outcome.result()
+    return UploadOutcome(outcome.reports, max(outcome.new, post().new))
 
 
 def seal_reports(task: SharedTask, party: int, name: bytes, shares: Iterable[tuple[bytes, bytes]]) -> list[ReportShare]:
@@ -261,7 +285,15 @@ def enrol_owner(task: SharedTask, ticket: Path, timeout: float = ANSWER_SECONDS)
 
 
 def require_ticket_for(ticket: Ticket, task: SharedTask) -> None:
-    """Refuse a ticket of another task. Raises `ProtocolError`."""
+    """Refuse a ticket of another task.
+
+    Args:
+        ticket: The ticket.
+        task: The expected task.
+
+    Raises:
+        ProtocolError: the ticket belongs to another task.
+    """
     if ticket.task != task.hash:
         raise ProtocolError("ticket", "belongs to another task; name the ticket that was made with this document")
 
@@ -286,7 +318,7 @@ class AgreedReports:
     commitments: tuple[str, ...]
 
     def to_json(self) -> str:
-        """Return the text of the file; equal facts have equal texts."""
+        """Return the content of the file as JSON; equal objects have equal texts."""
         return json.dumps({"dpcurves": CLOSED_TASK, **asdict(self)}, indent=1, sort_keys=True) + "\n"
 
     def write_or_verify(self, file: Path) -> None:
@@ -322,7 +354,7 @@ def path_of_agreed_reports(ticket: Path) -> Path:
 
 
 class ClosedTask(NamedTuple):
-    """The accepted reports.
+    """Size of the accepted report set of a closed task.
 
     Attributes:
         report_set: Hash of the set.
@@ -344,12 +376,22 @@ def close_task(
     *,
     agreed_file: Path | None = None,
 ) -> ClosedTask:
-    """Let both servers agree on the accepted reports, and send them the seed of pairs for a task of pairs.
+    """Close a task: both servers agree on the accepted reports, and for a task of pairs receive the seed of pairs.
 
-    The agreement is written to `agreed_file`, or must equal its content if it exists.
+    Args:
+        task: The task.
+        ticket: The coordinator's ticket.
+        party: Number of the server that is asked, 0 or 1; it asks the other one.
+        timeout: Seconds that an answer may take.
+        seed: Seed from which pairs are drawn; None: the task is not about pairs.
+        agreed_file: File to which the agreement is written; if it exists, its content must be equal. None: no file.
+
+    Returns:
+        Hash and size of the accepted report set.
 
     Raises:
-        ProtocolError: the servers do not agree, or are unreachable. Repeating the call gives the same result.
+        ProtocolError: the ticket is of another task, the servers do not agree or are unreachable, or the file differs.
+            Repeating the call gives the same result.
     """
     require_ticket_for(ticket, task)
     seed_message = b"" if seed is None else json.dumps({"seed": seed.hex()}).encode()

@@ -1,17 +1,25 @@
-"""Questions that reach both servers through one of them, and answer shares that only the analyst can open.
+"""End-to-end encryption of answers of two servers (HPKE): questions with a letter, and answer shares for the analyst.
 
-An analyst generates a key pair for each question. The server that is asked receives the public key over TLS; the other
-receives it in a letter that is sealed to it and forwarded, together with the analyst's bearer token for that server.
-Each server seals its answer share to the key that it received, and the analyst adds both shares.
+Two servers hold secret shares of the records; an answer is the sum of both servers' *answer shares*. *Sealed* means
+encrypted with HPKE to a public key and bound to a context.
 
-Formal guarantees: assume that HPKE is IND-CCA secure, and that a ticket cannot be forged (`Ticket`). *No server sees a
-result*: a server with any behaviour sees, of the other's answer share, a message sealed to the analyst's key. It cannot
-substitute its own key: the letter is sealed as a whole, and without a token for the other server, which only the
-analyst can derive, the other server seals nothing. A letter is bound to the task, the thresholds, the question and the
-server, so it is valid for this question alone; if it is sent again, the same answer share is sealed to the same
-analyst. *No server can impersonate the other*: the context of a sealed share includes a nonce that only the analyst and
-the receiving server know. *Sizes reveal nothing*: sealed shares with equal numbers of values have equal lengths. *Not
-guaranteed*: correct counts if a server lies about its own answer share.
+    1. `SealedQuestion.create` generates a key pair for one question; `to_json` encodes the message to one server. It
+       holds the public key, and a letter for the other server that is sealed to that server.
+    2. `Envelope.open_envelope`: the other server opens the letter, which the first one forwards.
+    3. `AnswerKey.seal_answer_share`: each server seals its answer share to the key that it received.
+    4. `SealedQuestion.open_answer_shares`: the analyst opens both, and adds them.
+
+Formal guarantees: assume that HPKE is IND-CCA secure, and that a ticket cannot be forged (`Ticket`).
+
+- *No server sees a result*: a server with any behaviour sees, of the other's answer share, a message sealed to the
+  analyst's key. It cannot substitute its own key: the letter is sealed as a whole, and without a token for the other
+  server, which only the analyst can derive, the other server seals nothing. A letter is bound to the task, the
+  thresholds, the question and the server, so it is valid for this question alone; if it is sent again, the same answer
+  share is sealed to the same analyst.
+- *No server can impersonate the other*: the context of a sealed share includes a nonce that only the analyst and the
+  receiving server know.
+- *Sizes reveal nothing*: sealed shares with equal numbers of values have equal lengths.
+- *Not guaranteed*: correct counts if a server lies about its own answer share.
 """
 
 from __future__ import annotations
@@ -56,7 +64,15 @@ class AnswerKey:
 
     @classmethod
     def from_fields(cls, question: QuestionMessage, stored: Mapping[str, Any]) -> Self:
-        """Parse the key in a message or letter. Raises `ProtocolError`: it is missing."""
+        """Parse the key from the fields of a message or letter.
+
+        Args:
+            question: The analyst's message.
+            stored: Parsed fields, with ``key`` and ``word`` (the nonce).
+
+        Raises:
+            ProtocolError: the key or the nonce is missing.
+        """
         key = stored.get("key")
         nonce = stored.get("word")
         if not isinstance(key, str) or not isinstance(nonce, str) or len(nonce) != 2 * NONCE_SIZE:
@@ -73,7 +89,14 @@ class AnswerKey:
         return {"key": self.key, "word": self.nonce}
 
     def seal_answer_share(self, party: int, answer_share: Answer) -> str:
-        """Seal an answer share, as text that only the analyst can open.
+        """Seal an answer share, so that only the analyst can open it.
+
+        Args:
+            party: Number of this server, 0 or 1.
+            answer_share: Its answer share.
+
+        Returns:
+            The sealed bytes as Base64 text.
 
         Raises:
             ProtocolError: the key is invalid.
@@ -88,8 +111,15 @@ class AnswerKey:
             raise ProtocolError("question", "holds no valid key to which the answer can be sealed; ask again") from None
 
     def open_answer_share(self, party: int, message: object, key: X25519PrivateKey) -> Answer:
-        """SECRET: open a sealed answer share. Raises `ProtocolError`: it is invalid, or changed, or another
-        server's.
+        """SECRET: open a sealed answer share.
+
+        Args:
+            party: Number of the server that must have sealed it.
+            message: Base64 text of the sealed share.
+            key: Private key of the analyst.
+
+        Raises:
+            ProtocolError: the share is invalid, was changed, or was sealed by another server.
         """
         plaintext = report_set.open_share(_decode_base64(message), key, self._encode_info(party))
         fields, parted, numbers = (plaintext or b"").partition(b"\n")
@@ -98,10 +128,11 @@ class AnswerKey:
         return _parse_answer_share(party, fields, struct.unpack(f"<{self.question.answer_size}Q", numbers))
 
     def _encode_info(self, party: int) -> bytes:
-        """Return the HPKE context of a server's sealed answer share: party, question and nonce."""
+        """Return the HPKE context of the sealed answer share of one server (0 or 1): its number, question and nonce."""
         return _encode_hpke_info(b"half", party, {**self.question.fields, "word": self.nonce})
 
 
+# Rules of errors.
 NONE = "the answer share is missing or was changed; ask again"
 OTHERS = (
     "the answer shares are of different report sets or noise, and nothing is read; ask "
@@ -110,8 +141,15 @@ OTHERS = (
 
 
 def _parse_answer_share(party: int, message: bytes, numbers: Sequence[int]) -> Answer:
-    """SECRET: return a server's answer share from its fields, in JSON, and its numbers. Raises `ProtocolError` if a
-    field is missing or of another type.
+    """SECRET: return a server's answer share.
+
+    Args:
+        party: Number of the server, for errors.
+        message: JSON of the fields other than the numbers.
+        numbers: The server's shares of the values, modulo 2**64.
+
+    Raises:
+        ProtocolError: a field is missing or of another type.
     """
     try:
         fields = json.loads(message)
@@ -145,14 +183,24 @@ class SealedQuestion:
 
     @classmethod
     def create(cls, question: QuestionMessage, party: int) -> Self:
-        """Create a sealed question with a new key pair, used for this question alone."""
+        """Create a sealed question with a new key pair, used for this question alone.
+
+        Args:
+            question: The message.
+            party: Number of the server that is asked, 0 or 1.
+        """
         key = X25519PrivateKey.generate()
         digits = key.public_key().public_bytes_raw().hex()
         first, second = (AnswerKey(question, digits, secrets.token_hex(NONCE_SIZE)) for _ in range(ANSWER_SHARES))
         return cls(question, party, key, (first, second))
 
     def to_json(self, ticket: Ticket, servers: Sequence[Server]) -> bytes:
-        """Encode the message, with a letter for the other server."""
+        """Encode the message for the server that is asked, with a letter for the other server.
+
+        Args:
+            ticket: The analyst's ticket, from which the token for the other server is derived.
+            servers: Public identities of both servers.
+        """
         peer_party = 1 - self.party
         envelope_facts = {
             **self.answer_keys[peer_party].fields,
@@ -185,15 +233,27 @@ class SealedQuestion:
 
 
 def encode_sealed_answer(answer_key: AnswerKey, party: int, own: Answer, other: object) -> bytes:
-    """Encode the response of the server that was asked: its answer share, sealed now, and the other server's, as
-    received.
+    """Encode the response of the server that was asked, with both sealed answer shares.
+
+    Args:
+        answer_key: Key to which this server's share is sealed.
+        party: Number of this server.
+        own: Its answer share, which is sealed now.
+        other: The other server's sealed share, as received.
     """
     sealed_share = answer_key.seal_answer_share(party, own)
     return answer_key.question.to_json(halves=[sealed_share, other] if party == 0 else [other, sealed_share])
 
 
 def parse_envelope(stored: Mapping[str, Any]) -> str:
-    """Return the letter in an analyst's message, which the server forwards. Raises `ProtocolError`: it is missing."""
+    """Return the sealed letter in an analyst's message, which the server forwards.
+
+    Args:
+        stored: Parsed fields of the message.
+
+    Raises:
+        ProtocolError: the letter is missing.
+    """
     letter = stored.get("letter")
     if not isinstance(letter, str):
         raise ProtocolError(
@@ -220,6 +280,12 @@ class Envelope:
     ) -> Self:
         """Open the letter that the other server forwards with a question.
 
+        Args:
+            stored: Parsed fields of the forwarded message.
+            question: The analyst's question.
+            party: Number of this server.
+            identity: Keys of this server.
+
         Raises:
             ProtocolError: the letter is missing, or about another question, or for another server.
         """
@@ -240,13 +306,22 @@ class Envelope:
 
 
 def _encode_envelope_info(question: QuestionMessage, party: int) -> bytes:
-    """Return the context of a letter: all fields of the message except the nonce, which differs between servers."""
+    """Return the HPKE context of a letter: all fields of the message except the nonce, which differs between servers.
+
+    Args:
+        question: The analyst's message.
+        party: Number of the server that may open the letter.
+    """
     return _encode_hpke_info(b"letter", party, replace(question, nonce="").fields)
 
 
 def _encode_hpke_info(purpose: bytes, party: int, fields: Mapping[str, object]) -> bytes:
-    """Return the HPKE context for one purpose and server: a label and a hash of the fields to which a
-    message is bound.
+    """Return an HPKE context: a label for the purpose and the server, and a hash of some fields.
+
+    Args:
+        purpose: ``half`` for answer shares, ``letter`` for letters.
+        party: Number of the server.
+        fields: Fields to which the sealed message is bound.
     """
     digest = sha256(json.dumps(fields, sort_keys=True).encode()).digest()
     return b"dpcurves " + purpose + b" 1\n" + bytes([party]) + digest

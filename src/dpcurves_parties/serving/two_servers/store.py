@@ -396,7 +396,13 @@ class Store:
 
     @write_transaction
     def cancel_attempt(self, connection: Connection, task: str, attempt: str) -> TaskState:
-        """Cancel an attempt to close the task, unless it has ended in a decision; return the task's state."""
+        """Cancel an attempt to close the task, unless it has ended in a decision; return the task's state.
+
+        Args:
+            connection: Connection in a transaction.
+            task: Hash of the task.
+            attempt: Name of the attempt.
+        """
         lock_task(connection, task)
         status = select_status(connection, task)
         if status.attempt == attempt:
@@ -454,7 +460,13 @@ class Store:
 
     @write_transaction
     def thaw(self, connection: Connection, task: str, attempt: str | None) -> None:
-        """Accept reports again, if this attempt froze the task and no later one did."""
+        """Accept reports again, if this attempt froze the task and no later one did.
+
+        Args:
+            connection: Connection in a transaction.
+            task: Hash of the task.
+            attempt: Name of the attempt; None: it has no name.
+        """
         lock_task(connection, task)
         status = select_status(connection, task)
         if (status.state, status.attempt) == (TaskState.FROZEN, attempt):
@@ -555,6 +567,10 @@ class Store:
         """Store the peer server's noise hash, unless one is stored; return the stored one.
 
         A known hash is only read. So a server whose disk is full repeats its answers.
+
+        Args:
+            task: Hash of the task.
+            noise_hash: Hash by which the peer server commits to its noise.
         """
         query = select(BOUND.c.bound).where(BOUND.c.task == task)
 
@@ -612,6 +628,14 @@ def _insert_uploads(connection: Connection, task: str, uploads: Sequence[Upload]
     """Insert uploads to a task that is locked and open; return the outcome of each.
 
     The number of statements does not depend on the number of uploads.
+
+    Args:
+        connection: Connection in a transaction.
+        task: Hash of the task.
+        uploads: The uploads, decided in this order.
+
+    Returns:
+        For each upload the number of its new reports, or why it was refused.
     """
     owners = {upload.offer.owner for upload in uploads}
     ids = {one.id for upload in uploads for one in upload.offer.reports}
@@ -676,6 +700,13 @@ def _write_contributions(
     """Insert reports, and store to which contribution each ticket is bound.
 
     Only bindings that changed from `before` to `after` are written.
+
+    Args:
+        connection: Connection in a transaction.
+        task: Hash of the task.
+        rows: Rows of the new reports.
+        before: Use of each ticket before, by owner.
+        after: Use of each ticket now, by owner.
     """
     if rows:
         connection.execute(_INSERT_REPORTS, rows)
@@ -694,7 +725,17 @@ def _write_contributions(
 
 
 def _select_page(connection: Connection, task: str, last: bytes, size: int) -> Sequence[Any]:
-    """Select a page of shares of a task whose ids follow the `last` one."""
+    """Select a page of shares of a task whose ids follow the `last` one.
+
+    Args:
+        connection: Connection to the database.
+        task: Hash of the task.
+        last: Last id of the page before.
+        size: Largest number of shares.
+
+    Returns:
+        Rows of id, share and hash of the whole share, in the order of ids.
+    """
     columns = REPORTS.c.id, REPORTS.c.share, REPORTS.c.whole
     query = select(*columns).where(REPORTS.c.task == task, REPORTS.c.id > last)
     return connection.execute(query.order_by(REPORTS.c.id).limit(size)).all()
@@ -703,7 +744,17 @@ def _select_page(connection: Connection, task: str, last: bytes, size: int) -> S
 def _iterate_digests(
     connection: Connection, task: str, first: bytes = b"", page_size: int = DIGESTS_PER_PAGE
 ) -> Iterator[tuple[bytes, bytes]]:
-    """Iterate over the ids and digests of all reports from the `first` id, in rising order, in pages."""
+    """Iterate over the ids and digests of all reports from the `first` id, in rising order, in pages.
+
+    Args:
+        connection: Open transaction of the database.
+        task: Hash of the task.
+        first: Smallest id; empty: all reports.
+        page_size: Reports per query.
+
+    Yields:
+        Pairs of an id and a digest.
+    """
     columns = (REPORTS.c.id, REPORTS.c.digest)
     from_first = REPORTS.c.id >= first
     while True:
@@ -722,8 +773,15 @@ def _select_listing(connection: Connection, task: str) -> Listing:
 
 
 def _read_dropped_bits(connection: Connection, task: str, size: int) -> bytes | None:
-    """Return the `size` bytes of flags of reports that failed the check; None before the check. Raises `ProtocolError`
-    if they were damaged.
+    """Return the stored flags of reports that failed the check; None before the check.
+
+    Args:
+        connection: Open transaction of the database.
+        task: Hash of the task.
+        size: Number of bytes of the flags.
+
+    Raises:
+        ProtocolError: the flags were damaged (status 500).
     """
     stored = connection.execute(select(TASKS.c.dropped).where(TASKS.c.task == task)).scalar_one()
     if stored is None:

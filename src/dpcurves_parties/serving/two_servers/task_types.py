@@ -1,11 +1,17 @@
-"""Task types of two servers: the interface of a task, the registry, and messages of questions and responses.
+"""Tasks of two servers that count secret-shared records: interface of a task, its registry, and the messages.
 
-    SharedTask        a task whose records are shared between two servers: query, encoding, account
+Each record is split into two shares, one for each server; a share alone is random and reveals nothing. A *task*
+document states what the servers count. An analyst asks for counts of records at some *thresholds* (numbers of cells of
+the task's grid); each server answers with a share of the noisy counts, and the shares add up to them.
+
+    SharedTask        base class of tasks: query, encoding of records, account in a server's ledger
     ShareEncoding     how a record is split into a share for each server
     QuestionMessage   a question at thresholds of one task, with a nonce that its answer must repeat
     Answer            noisy counts of one report set; or one server's share of them, which is SECRET
+    load_task_type    name of a task type -> its classes, which other packages register by entry points
+    read_task         file of a task document -> the task
 
-Other packages register task types by entry points (`load_task_type`).
+This module computes nothing on shares; subclasses of `SharedTask` state the guarantees.
 """
 
 from __future__ import annotations
@@ -15,12 +21,11 @@ import secrets
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
-from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Any, Protocol
 
 from dpcurves.arrays import IntArray
+from dpcurves.extensions import find_entry_points
 from dpcurves.ledger import Account
 from dpcurves.noise.randomness import Randomness
 from dpcurves.privacy import EACH_RECORD, Neighbours, PrivacyLoss
@@ -46,10 +51,10 @@ class Askable(Protocol):
         """Return the thresholds in a message.
 
         Args:
-            value: What the message has, as JSON values.
+            value: Field ``thresholds`` of the message, a JSON value.
 
         Raises:
-            ProtocolError: the thresholds are invalid.
+            ProtocolError: The thresholds are invalid.
         """
 
     def answer_size(self, thresholds: Sequence[int]) -> int:
@@ -63,7 +68,7 @@ class QuestionMessage:
     Attributes:
         task: Hash of the task.
         question_id: Id that is equal if the question is repeated.
-        thresholds: Numbers of slots whose records are counted.
+        thresholds: Numbers of the thresholds at which records are counted; empty: all cells.
         nonce: Random for each message, so that replayed answers are detected.
         answer_size: Number of values in the response.
         version: Version of the protocol.
@@ -90,20 +95,23 @@ class QuestionMessage:
         )
 
     def to_json(self, **more: object) -> bytes:
-        """Return the message's fields, and further ones, as JSON."""
+        """Return the message as JSON.
+
+        Args:
+            **more: Further fields, with values that JSON can hold.
+        """
         return json.dumps({**self.fields, **more}).encode()
 
     @classmethod
     def from_json(cls, message: bytes, task: Askable) -> QuestionMessage:
-        """Return the question in a message of an analyst or a server, after checking version, task, thresholds and
-        nonce.
+        """Parse a question of an analyst or of the other server, and check version, task, thresholds and nonce.
 
         Args:
-            message: The message.
+            message: The message, as JSON.
             task: The task of this server.
 
         Raises:
-            ProtocolError: the message is invalid, or of another task or version, or its thresholds are not allowed.
+            ProtocolError: The message is invalid, or of another task or version, or its thresholds are not allowed.
         """
         stored = parse_object(message, "question")
         if stored.get("version") != VERSION:
@@ -130,17 +138,21 @@ class QuestionMessage:
         """Return the answer to this question as JSON.
 
         Args:
-            numbers: The values.
-            provenance: Report set and noise commitments.
-            more: Further fields.
+            numbers: Noisy counts, or this server's shares of them, in the order of the thresholds.
+            provenance: Report set and noise commitments, as `Answer.provenance`.
+            **more: Further fields, with values that JSON can hold.
         """
         return json.dumps({**self.fields, **provenance, "numbers": numbers, **more}).encode()
 
     def parse_answer(self, message: bytes, who: str) -> Answer:
-        """Return the numbers in the answer of `who` to this question, and the report set and noise that they come from.
+        """Parse an answer to this question: its numbers and the report set that they come from.
+
+        Args:
+            message: The answer, as JSON.
+            who: Name of its sender, for errors.
 
         Raises:
-            ProtocolError: the answer does not match the question. The error contains nothing of the answer.
+            ProtocolError: The answer does not match the question. The error contains nothing of the answer.
         """
         stored = self.parse_reply(message, who)
         numbers = stored.get("numbers")
@@ -156,14 +168,14 @@ class QuestionMessage:
         return Answer(tuple(numbers or ()), name, reports)
 
     def parse_reply(self, message: bytes, who: str) -> Mapping[str, Any]:
-        """Return the fields of a reply to this question.
+        """Return the fields of a reply to this question, whose values are not checked further.
 
         Args:
-            message: The reply.
+            message: The reply, as JSON.
             who: Name of its sender, for errors.
 
         Raises:
-            ProtocolError: the reply is invalid, or names another question or nonce.
+            ProtocolError: The reply is not a JSON object, or does not repeat this question and its nonce.
         """
         stored = parse_object(message, who)
         if any(stored.get(name) != value for name, value in self.fields.items()):
@@ -180,7 +192,19 @@ class QuestionMessage:
 
 
 def parse_closed_status(task: SharedTask, message: bytes) -> Mapping[str, Any]:
-    """Return a server's statement about a closed task. Raises `ProtocolError`: it is open, or of another version."""
+    """Parse a server's statement about a closed task, which accepts no more reports.
+
+    Args:
+        task: The task.
+        message: The statement, as JSON.
+
+    Returns:
+        The fields ``task``, ``version``, ``state`` and ``reports`` (number of accepted reports).
+
+    Raises:
+        TaskStillOpen: The task still accepts reports.
+        ProtocolError: The statement is malformed, or of another task or version.
+    """
     status = parse_fields(message, "server", task=str, version=int, state=str, reports=int)
     if (status["task"], status["version"]) != (task.hash, VERSION):
         raise ProtocolError(
@@ -194,14 +218,14 @@ def parse_closed_status(task: SharedTask, message: bytes) -> Mapping[str, Any]:
 
 
 class TaskStillOpen(ProtocolError):
-    """The task still accepts reports."""
+    """Error: the task still accepts reports, so that no question can be answered yet."""
 
     def __init__(self) -> None:
         super().__init__("task", "is not closed yet: run dpcurves task close", 409)
 
 
 def require_report_set(message: Mapping[str, Any], provenance: Mapping[str, object], rule: str) -> None:
-    """Refuse a message from another report set, or with other noise, than this server's.
+    """Require that a message is about the report set and the noise of this server.
 
     Args:
         message: Fields of the message.
@@ -209,7 +233,7 @@ def require_report_set(message: Mapping[str, Any], provenance: Mapping[str, obje
         rule: Message of the error.
 
     Raises:
-        ProtocolError: report set or noise differ.
+        ProtocolError: Report set or noise differ.
     """
     if {name: message.get(name) for name in provenance} != provenance:
         raise ProtocolError("reports", rule, 409)
@@ -217,11 +241,10 @@ def require_report_set(message: Mapping[str, Any], provenance: Mapping[str, obje
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Answer:
-    """The answer to a question: a noisy count per threshold, from one report set; or a server's share of it, which is
-    SECRET.
+    """The answer to a question: noisy counts of one report set; or a server's share of them, which is SECRET.
 
     Attributes:
-        values: The counts; or the share of each, modulo 2**64.
+        values: The count of each threshold; or the share of each, modulo 2**64.
         report_set: Hash of the accepted reports.
         reports: Number of accepted reports.
         dropped_count: Number of reports that failed the servers' check.
@@ -276,12 +299,18 @@ class ShareEncoding(Protocol):
         return self.size
 
     def require_shares(self, party: int, shares: Sequence[bytes]) -> None:
-        """Refuse invalid shares. Raises `ValueError`: a share is not of this task."""
+        """Require that shares are valid; here nothing is checked.
+
+        Args:
+            party: Server 0 or server 1.
+            shares: A share of each record for this server, as bytes.
+
+        Raises:
+            ValueError: A share is not of this task.
+        """
 
     def warm(self) -> None:
-        """Compile code in advance, so that the first answer does not wait for it. Some encodings have nothing to
-        compile.
-        """
+        """Compile code in advance, so that the first answer does not wait for it; here there is nothing to compile."""
 
 
 class SharedTask(TaskDocument, ABC):
@@ -326,8 +355,11 @@ class SharedTask(TaskDocument, ABC):
     def make_owner_encoding(self, proof_key: str) -> ShareEncoding:
         """Return the encoding of an owner whose ticket has this key for proofs of answers.
 
+        Args:
+            proof_key: Key in the ticket; not used if the task proves no answers.
+
         Raises:
-            ProtocolError: the task proves answers, and the key does not match the task document.
+            ProtocolError: The task proves answers, and the key does not match the task document.
         """
         return self.encoding
 
@@ -335,7 +367,7 @@ class SharedTask(TaskDocument, ABC):
         """Return the records of one owner, after checking their number.
 
         Raises:
-            ProtocolError: the owner has no records, or more than the task accepts.
+            ProtocolError: The owner has no records, or more than the task accepts.
         """
         if not 1 <= len(records) <= self.reports_per_owner:
             rule = f"must have 1 to {self.reports_per_owner} records, as the task says, got {len(records)}"
@@ -345,7 +377,7 @@ class SharedTask(TaskDocument, ABC):
 
 @dataclass(frozen=True, slots=True)
 class TaskType:
-    """Task type of two servers.
+    """Registration of a task type: the classes that parse and serve its tasks.
 
     Attributes:
         document_class: Class of its documents.
@@ -357,24 +389,26 @@ class TaskType:
     create_service: Callable[[Any, Any], Any]
 
 
-@lru_cache  # reading the entry points of all installed packages takes 5 ms
 def load_task_type(name: str) -> TaskType:
     """Return the registered task type whose documents have this name in their first field.
 
     Raises:
         ProtocolError: no task type of this name is installed.
     """
-    for entry_point in entry_points(group=GROUP, name=name.replace(" ", "-")):
+    for entry_point in find_entry_points(GROUP, name.replace(" ", "-")):
         kind: TaskType = entry_point.load()
         return kind
     raise ProtocolError("task", "the file is not a task document; name the one that you received")
 
 
 def read_task(path: str | Path) -> SharedTask:
-    """Read the task of two servers in a file.
+    """Read the task document in a file.
+
+    Args:
+        path: Path of the file.
 
     Raises:
-        ValueError: the file cannot be read, or is another document, or a task of people without servers.
+        ValueError: The file cannot be read, or is no task document, or is of a task of people without servers.
     """
     text = read_document_text(path)
     task = load_task_type(parse_task_type(text)).document_class.from_json(text)
