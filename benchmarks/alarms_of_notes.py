@@ -39,6 +39,7 @@ from dpcurves.curves import (
     ScoresQuestion,
 )
 from dpcurves.data import Categories, Grid
+from dpcurves.histograms import CellEstimator
 from dpcurves.noise.randomness import Randomness
 from dpcurves.privacy import PrivacyLoss
 from dpcurves_survival import SurvivalQuestion
@@ -218,6 +219,15 @@ def by_categories(seed: int, question: Any, records: tuple[int, ...] = RECORDS, 
     size = records[seed // 2 % len(records)]
     first = generator.choice(5, size, p=(0.4, 0.3, 0.15, 0.1, 0.05))
     return notes_of(question, {"g": first, "h": generator.choice(3, size, p=(0.5, 0.3, 0.2))}, seed, epsilon)
+
+
+def on_plane(seed: int, records: tuple[int, ...] = RECORDS, epsilon: str = "1") -> tuple[str, ...]:
+    """Notes of counts of two columns, by turns of the default estimator and of one that counts each cell."""
+    x, y = values_of(seed, records), np.random.default_rng([seed, 12])
+    columns = {"x": x, "y": (x + y.normal(0, 20, len(x))).clip(0, 99.9)}
+    estimator = CellEstimator() if seed // 2 % 2 else None
+    grid = Grid(0, 100, cells=(10, 20)[seed // 4 % 2])
+    return notes_of(dp.Histogram2DQuestion("x", "y", grid, grid, estimator=estimator), columns, seed, epsilon)
 
 
 def scored(seed: int, change: Callable[[dict[str, FloatArray]], Mapping[str, Any]], kind: Any, **options: Any) -> Any:
@@ -400,6 +410,9 @@ CHECKS: Mapping[str, Check] = {
         "no category has more records", partial(by_categories, question=TABLE),
         partial(by_categories, question=TABLE, records=(8,), epsilon="0.1"),
     ),
+    "plane of noise alone": Check(
+        "no cells hold more records", on_plane, partial(on_plane, records=(8,), epsilon="0.1")
+    ),
     "no range found": Check(
         "no range was significant", partial(without_range, records=RECORDS, epsilon="1"),
         partial(without_range, records=FEW, epsilon="0.01"),
@@ -414,6 +427,8 @@ NUMBER = "states a released number, or how it was found, whatever it is"
 SITES: Mapping[str, str | tuple[str, ...]] = {
     "dpcurves.conversation.release:PrivacyStatement.with_notes": PASSED,
     "dpcurves.curves.bar_chart:BarChart.from_counts": ("bars of noise alone",),
+    "dpcurves.curves.bounds:BoundsQuestion.steps": FACT,
+    "dpcurves.curves.bounds:PlaneBoundsQuestion.steps": FACT,
     "dpcurves.curves.by_category:ByCategory.privacy": PASSED,
     "dpcurves.curves.calibration:Calibration.from_counts": ("intervals of a calibration",),
     "dpcurves.curves.calibration:HosmerLemeshow.from_counts": PASSED,
@@ -460,7 +475,7 @@ SITES: Mapping[str, str | tuple[str, ...]] = {
     "dpcurves.curves.outside:note_on_outside": ("scores outside",),
     "dpcurves.curves.outside:note_on_order": TWO_SERVERS,
     "dpcurves.curves.outside:notes_on_outside": ("scores outside",),
-    "dpcurves.curves.histogram:notes_on_plane": PASSED,
+    "dpcurves.curves.histogram:notes_on_plane": ("plane of noise alone",),
     "dpcurves.curves.result:notes_on_crowded_ends": ("clipped values",),
     "dpcurves.curves.result:notes_on_reasons": NUMBER,
     "dpcurves_streams.feed.follow:FollowedStream._read_steps": PASSED,

@@ -7,6 +7,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 import dpcurves as dp
+from dpcurves.display.layout import FittedLayout
 
 rng = np.random.default_rng(38)
 score = rng.beta(2, 5, size=4_000)
@@ -14,7 +15,7 @@ table = {"risk": score, "ill": (rng.random(4_000) < score).astype(int)}
 loss = dp.PrivacyLoss.pure("0.5")
 
 # %%
-figure, axes = plt.subplots(1, 2, figsize=(12, 6), layout="constrained")
+figure, axes = plt.subplots(2, 1, figsize=(4.8, 10.8), layout=FittedLayout())
 for ax, question in zip(axes, (dp.SmoothAucQuestion("ill", "risk"), dp.RocQuestion("ill", "risk")), strict=True):
     with dp.Session(table, budget=loss, adjacency=dp.REPLACE_ONE) as session:
         found = session.ask(question, loss)
@@ -22,7 +23,7 @@ for ax, question in zip(axes, (dp.SmoothAucQuestion("ill", "risk"), dp.RocQuesti
     print(found)
 
 # %% [markdown]
-# The curve on the left has an assumed shape: the symmetric binormal one that has this area. The curve on the right is
+# The upper curve has an assumed shape: the symmetric binormal one that has this area. The lower curve is
 # estimated from noisy counts.
 
 # %%

@@ -7,6 +7,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 import dpcurves as dp
+from dpcurves.display.layout import FittedLayout
 
 rng = np.random.default_rng(15)
 patients = np.repeat(np.arange(8_000), rng.poisson(3, size=8_000))
@@ -17,7 +18,7 @@ question, loss = dp.CdfQuestion("days", dp.Grid(0, 40, cells=320)), dp.PrivacyLo
 # With more rows of each person the curve covers more visits, with more noise. A plan says how much, without data.
 
 # %%
-figure, axes = plt.subplots(1, 3, figsize=(11, 4.4), layout="constrained", sharey=True)
+figure, axes = plt.subplots(3, 1, figsize=(5.6, 10), layout=FittedLayout(), sharex=True)
 for ax, rows in zip(axes, (1, 3, 9), strict=True):
     with dp.Session(table, budget=loss, adjacency=dp.ADD_REMOVE, unit="patient", rows_per_unit=rows) as session:
         curve = session.ask(question, loss)

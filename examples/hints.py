@@ -7,13 +7,14 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 import dpcurves as dp
+from dpcurves.display.layout import FittedLayout
 
 rng = np.random.default_rng(19)
 heaped = 5 * rng.integers(0, 21, size=10_000)  # answers that people round to fives
 grid = dp.Grid(-5, 105, cells=1100)
 
 # %%
-figure, axes = plt.subplots(1, 2, figsize=(8, 4.4), layout="constrained", sharey=True)
+figure, axes = plt.subplots(2, 1, figsize=(5.6, 8), layout=FittedLayout(), sharex=True)
 for ax, hint in zip(axes, (None, "atoms"), strict=True):
     curve = dp.cdf(heaped, grid=grid, epsilon=0.3, adjacency=dp.REPLACE_ONE, hint=hint)
     curve.plot(ax=ax)

@@ -7,6 +7,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 import dpcurves as dp
+from dpcurves.display.layout import FittedLayout
 
 rng = np.random.default_rng(11)
 chance = rng.beta(2, 3, size=10_000)
@@ -18,6 +19,6 @@ wrong = dp.hosmer_lemeshow(came, chance**1.4, epsilon=1, adjacency=dp.REPLACE_ON
 print(f"the model that is right: p = {right.p_value:.3f}; one that is too low: p = {wrong.p_value:.3f}")
 
 # %%
-figure, axes = plt.subplots(1, 2, figsize=(12, 5), layout="constrained")
+figure, axes = plt.subplots(2, 1, figsize=(5.6, 9), layout=FittedLayout())
 for ax, test, words in zip(axes, (right, wrong), ("a right model", "a model that is too low"), strict=True):
     test.plot(ax=ax).set_title(f"Hosmer-Lemeshow test of {words}")

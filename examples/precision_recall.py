@@ -7,6 +7,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 import dpcurves as dp
+from dpcurves.display.layout import FittedLayout
 
 rng = np.random.default_rng(9)
 score = rng.beta(1, 4, size=20_000)
@@ -14,7 +15,7 @@ ill = (rng.random(20_000) < score).astype(int)
 
 # %%
 read = dp.scores(ill, score, epsilon=1, adjacency=dp.REPLACE_ONE)
-figure, axes = plt.subplots(2, 2, figsize=(10.5, 10.5), layout="constrained")
+figure, axes = plt.subplots(2, 2, figsize=(10.5, 10.5), layout=FittedLayout())
 curves = read.roc(), read.precision_recall(), read.cumulative_gain(), read.decision_curve()
 names = "ROC curve", "Precision-recall curve", "Cumulative gain", "Decision curve"
 for ax, curve, name in zip(axes.flat, curves, names, strict=True):

@@ -12,6 +12,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 import dpcurves as dp
+from dpcurves.display.layout import FittedLayout
 
 numbers, categories = ["distance", "hour"], ["carrier", "origin"]
 landed = flights.dropna(subset=["arr_delay", "tailnum"]).iloc[::4]
@@ -36,6 +37,6 @@ with dp.Session(
 ) as session:
     roc = session.ask(dp.RocQuestion("late", "score"), dp.PrivacyLoss.pure(1))
     calibration = session.ask(dp.CalibrationQuestion("late", "score", groups=5), dp.PrivacyLoss.pure(1))
-figure, axes = plt.subplots(1, 2, figsize=(12, 5.5), layout="constrained")
+figure, axes = plt.subplots(2, 1, figsize=(4.8, 10.8), layout=FittedLayout())
 roc.plot(ax=axes[0]).set_title("ROC curve of late arrivals")
 calibration.plot(ax=axes[1]).set_title("Calibration of the same scores")

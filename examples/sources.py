@@ -13,6 +13,7 @@ import pandas as pd
 import polars as pl
 
 import dpcurves as dp
+from dpcurves.display.layout import FittedLayout
 
 columns = {"age": np.random.default_rng(22).gamma(9, 5, size=5_000)}
 folder = Path(mkdtemp())
@@ -27,11 +28,11 @@ sources = {
     "Parquet": folder / "ages.parquet",
     "CSV": folder / "ages.csv",
 }
-figure, axes = plt.subplots(2, 3, figsize=(11, 7.6), layout="constrained", sharex=True, sharey=True)
+figure, axes = plt.subplots(3, 2, figsize=(8, 9), layout=FittedLayout(), sharex=True, sharey=True)
 for ax, (name, table) in zip(axes.flat, sources.items(), strict=False):
     with dp.Session(table, budget=dp.PrivacyLoss.pure(1), adjacency=dp.REPLACE_ONE) as session:
         found = session.ask(dp.HistogramQuestion("age", dp.Grid(0, 120, cells=24)), dp.PrivacyLoss.pure(1))
     found.plot(ax=ax).get_legend().remove()
     ax.set_title(name)
-axes[1, 2].set_axis_off()
-axes[1, 2].legend(*axes[0, 0].get_legend_handles_labels(), loc="center", frameon=False)
+axes[2, 1].set_axis_off()
+axes[2, 1].legend(*axes[0, 0].get_legend_handles_labels(), loc="center", frameon=False)

@@ -24,6 +24,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
 from importlib.metadata import version
 from itertools import groupby
+from math import ceil, exp, isfinite
 from pathlib import Path
 from typing import NamedTuple
 
@@ -50,6 +51,15 @@ SOURCES = (
     "2026."
 )
 """Markdown list of the guides. Titles are not translated, so that readers can find the documents."""
+
+CHECKS = (
+    "Each person has one record, or the rule for a person names the column that identifies people.",
+    "The same people are in no other release that this ledger does not count.",
+    "The loss in all is acceptable for the most sensitive column of the table.",
+    "Each published file belongs to a line of the table of releases, and none says that it is not private.",
+    "All lines marked “To fill in” are answered.",
+)
+"""What a reviewer checks before signing."""
 
 
 class ReviewQuestion(NamedTuple):
@@ -160,7 +170,10 @@ def describe_review(
     parts = [
         f"# {translate('Review of releases under differential privacy')}",
         f"{translate('This sheet names people, requests and purposes.')} **{translate('Do not publish it.')}** "
-        + translate("It was written from the ledger and from the facts of the office; what neither says is open."),
+        + translate(
+            "It was written from the ledger and from the facts of the office; what neither says is to be filled in by "
+            "hand."
+        ),
         f"- {translate('Software')}: dpcurves {version('dpcurves')}\n"
         f"- {translate('Ledger')}: {translate(entries)}\n"
         f"- {translate('Published by')}: {_state(', '.join(about.curators))}\n"
@@ -169,13 +182,16 @@ def describe_review(
     for dataset in names:
         statement = ledger.statement(dataset)
         parts.append(f"## {translate('Dataset')} {_escape(dataset)}")
+        parts.append(_describe_in_short(statement, results_by_request))
         parts += _describe_releases(statement, about, results_by_request)
         parts += _describe_events(list(_read_events(ledger, dataset)))
         parts += _format_questions(_answer_questions(statement, about, results_by_request))
     wording = translate("The questions follow the topics of these guides; their wording is that of dpcurves.")
     parts.append(f"## {translate('Sources')}\n\n{SOURCES}\n\n{wording}")
     parts.append(
-        f"## {translate('Decision')}\n\n- [ ] {translate('approved')}\n"
+        f"## {translate('Decision')}\n\n{translate('Check before you sign')}:\n\n"
+        + "\n".join(f"- [ ] {translate(check)}" for check in CHECKS)
+        + f"\n\n{translate('Decision')}:\n\n- [ ] {translate('approved')}\n"
         f"- [ ] {translate('approved after changes')}: {BLANK}\n- [ ] {translate('refused')}\n\n"
         f"{translate('Reviewer')}: {BLANK}\n\n{translate('Date')}: {BLANK}\n\n{translate('Signature')}: {BLANK}"
     )
@@ -196,7 +212,7 @@ def _state(text: str) -> str:
 
 def mark_open() -> str:
     """Return the mark of an open answer, with space to fill it in, in the reader's language."""
-    return f"**{translate('Open')}:** {BLANK}"
+    return f"**{translate('To fill in')}:** {BLANK}"
 
 
 def _read_events(ledger: Ledger, dataset: str) -> Iterator[EventEntry]:
@@ -249,6 +265,68 @@ def _describe_releases(
         sum_columns = ("project", "analyst", "releases", "price in all")
         parts.append(_table([*map(translate, sum_columns)], sums))
     return parts
+
+
+def _describe_in_short(statement: Statement, results_by_request: Mapping[str, tuple[str, ReleasedResult]]) -> str:
+    """Return a list of what was asked, the size of the table, the rule for a person, and what the total loss means."""
+    questions = dict.fromkeys(_escape(translate(line.purpose)) for line in statement.grants)
+    rows = (
+        ("Asked of this table", "; ".join(questions) or translate("Nothing was charged to this dataset.")),
+        ("Records in the table", _describe_table_size(statement, results_by_request)),
+        ("Rule for a person", _describe_unit(statement.account)),
+        ("Loss in all, in plain words", _explain_total(statement)),
+    )
+    return "\n".join([f"### {translate('In short')}\n", *(f"- {translate(name)}: {text}" for name, text in rows)])
+
+
+def _describe_table_size(statement: Statement, results_by_request: Mapping[str, tuple[str, ReleasedResult]]) -> str:
+    """Return the public number of units, else a number of records that a result without a filter released."""
+    units = sorted({line.units for line in statement.grants if line.units is not None})
+    if units:
+        return f"{', '.join(translate(f'{number:,}') for number in units)} ({translate('public')})"
+    for line in statement.grants:
+        name, result = results_by_request.get(line.request, ("", None))
+        total = None if result is None or result.privacy.where else getattr(result, "total", None)
+        if isinstance(total, float) and isfinite(total):
+            return f"{translate(f'{round(total):,}')} ({translate('released, with noise')}: {_escape(name)})"
+    return translate("not released")
+
+
+def _explain_total(statement: Statement) -> str:
+    """Return what the loss of all releases together means for what somebody may learn about one unit.
+
+    The factor of the odds is at most exp(epsilon), the largest ratio of the probabilities of any releases from two
+    neighbouring tables. A sum of rho is converted to an epsilon and a delta.
+    """
+    account = statement.account
+    if not statement.grants:
+        return translate("Nothing was released.")
+    delta = sum((line.loss.delta for line in statement.grants), start=Fraction(0))
+    if account.cap.epsilon is None:
+        chosen = 1e-6 + float(delta)  # a usual delta, far below one over the number of units
+        total = sum((line.loss for line in statement.grants[1:]), statement.grants[0].loss)
+        epsilon = ceil(100 * total.epsilon_at(chosen)) / 100
+        return translate(f"This is at most epsilon {epsilon:g}, with a delta of {chosen:g}.")
+    exponent = sum((line.loss.epsilon or Fraction(0) for line in statement.grants), start=Fraction(0))
+    if exponent > 14:  # a factor above a million
+        return translate("The factor by which the odds of a guess may change is above a million: no protection.")
+    factor = exp(float(exponent))
+    number = f"{ceil(10 * factor) / 10:,.1f}" if factor < 10 else f"{ceil(factor):,}"
+    plain = translate(f"{_describe_guess(account)}, by a factor of at most {number}.")
+    if not delta:
+        return plain
+    more = translate(f"With a probability of at most {float(delta):g} they reveal more.")
+    return f"{plain} {more}"
+
+
+def _describe_guess(account: Account) -> str:
+    """Return whose odds the loss bounds: under add-remove those that one unit is in the table, because tables that
+    differ in values differ by two units; under replace-one those of its values."""
+    column = _escape(account.unit.column)
+    if account.neighbours.has_public_units:
+        values = f"all records of one {column}" if column else "one record"
+        return f"Who sees all releases can change the odds of a guess about the values of {values}"
+    return f"Who sees all releases can change the odds that {f'a {column}' if column else 'a record'} is in the table"
 
 
 def _name_asker(line: StatementLine) -> tuple[str, str]:

@@ -158,10 +158,13 @@ class Workers:
         url: The database.
         roles: The role of each worker; see `choose_roles`.
         interval: Seconds between publication times.
+        patience: Seconds that workers have to end their current question when the server stops. One that is killed
+            then loses nothing: the next start answers a charged question under the same grant.
     """
 
-    def __init__(self, url: str, roles: Sequence[WorkerRole], interval: float) -> None:
+    def __init__(self, url: str, roles: Sequence[WorkerRole], interval: float, patience: float = 10.0) -> None:
         self._url = url
+        self._patience = patience
         self._roles = roles
         self._every = interval
         self._queue = Queue(Archive(url))
@@ -188,17 +191,19 @@ class Workers:
             _send_line(process, "\n")
 
     def stop(self) -> None:
-        """Stop publication and all workers, each after its current question; after 10 seconds a worker is killed."""
+        """Stop publication and all workers, each after its current question; kill them after the patience of all."""
+        deadline = time.monotonic() + self._patience
         self._ended.set()
-        for thread in self._threads:
-            thread.join()
-        for _, process in self._running.values():
+        for thread in self._threads:  # each may wait for a lock of the database that a worker has
+            thread.join(max(deadline - time.monotonic(), 0.0))
+        running = list(self._running.values())
+        for _, process in running:
             with suppress(OSError):
                 if process.stdin is not None:
                     process.stdin.close()
-        for _, process in self._running.values():
+        for _, process in running:
             with suppress(subprocess.TimeoutExpired):
-                process.wait(10)
+                process.wait(max(deadline - time.monotonic(), 0.0))
             process.kill()
 
     def _start_worker(self, role: WorkerRole) -> None:

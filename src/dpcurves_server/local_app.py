@@ -266,14 +266,15 @@ def _serve_locked(
     """
     # seconds between publication times. One local user owns the table, so they reveal counting times to nobody else.
     publish_seconds = 0.2
-    workers = Workers(table.ledger_url, (WorkerRole.ALL,), publish_seconds)
+    patience = 0.5  # seconds: on a busy machine the worker, of low priority, needs long for a picture
+    workers = Workers(table.ledger_url, (WorkerRole.ALL,), publish_seconds, patience)
     services = Services(table.ledger_url, workers.notify)
     listening = _open_socket(port)
     access = LocalAccess(listening.getsockname()[1])
     config = uvicorn.Config(
         create_local_app(services, table, forms, access, language), ws="none", lifespan="off", log_level="critical",
         access_log=False, server_header=False, date_header=False, proxy_headers=False,
-        timeout_graceful_shutdown=2,  # seconds for open requests after Ctrl-C
+        timeout_graceful_shutdown=1,  # second for open requests after Ctrl-C
     )  # fmt: skip
     disable_core_dumps()
     preload()

@@ -11,6 +11,7 @@ import pytest
 
 import dpcurves as dp
 from dpcurves.curves.result import Result, notes_on_width
+from dpcurves.histograms import CellEstimator, DawaEstimator
 from dpcurves.noise.randomness import Randomness
 
 mpl.use("Agg")
@@ -232,3 +233,44 @@ def test_five_records_have_a_note_and_a_picture_of_unknown_numbers_and_many_reco
             texts = " ".join(text.get_text() for axes in figure.axes for text in axes.texts).replace("\n", " ")
             assert texts.count("next to nothing") == 1
             assert type(result).from_json(result.to_json()).notes == result.notes
+
+
+@pytest.mark.parametrize("adjacency", [dp.REPLACE_ONE, dp.ADD_REMOVE], ids=["replace-one", "add-remove"])
+@pytest.mark.parametrize("estimator", [None, CellEstimator(), DawaEstimator()], ids=["default", "cells", "DAWA"])
+def test_a_plane_of_five_records_says_so_in_its_notes_and_its_picture_and_one_of_many_does_not(
+    estimator: Any, adjacency: dp.Neighbours
+) -> None:
+    question = dp.Histogram2DQuestion("x", "y", UNIT, UNIT, estimator=estimator)
+    for size, loss in ((5, dp.PrivacyLoss.pure("0.3")), (600, dp.PrivacyLoss.pure(1))):
+        generator = np.random.default_rng(size)
+        x, y = generator.random((2, size))
+        with (
+            warnings.catch_warnings(action="ignore"),
+            dp.Session(
+                {"x": x, "y": y}, budget=loss, adjacency=adjacency, randomness=Randomness.from_seed(7)
+            ) as session,
+        ):
+            result = session.ask(question, loss)
+        texts = " ".join(text.get_text() for text in result.plot_headless(level=0.95, population=False).texts)
+        for words in (" ".join(result.notes), texts.replace("\n", " ")):
+            assert words.count("next to nothing") == (size == 5)
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        dp.BoundsQuestion("x", 1, "0.9"),
+        dp.PlaneBoundsQuestion(dp.BoundsQuestion("x", 1, "0.9"), dp.BoundsQuestion("y", 1, "0.9")),
+    ],
+    ids=["one column", "two columns"],
+)
+@pytest.mark.parametrize("adjacency", [dp.REPLACE_ONE, dp.ADD_REMOVE], ids=["replace-one", "add-remove"])
+def test_bounds_that_may_hold_no_record_of_a_public_number_say_so(question: Any, adjacency: dp.Neighbours) -> None:
+    for size, loss in ((5, dp.PrivacyLoss.pure("0.3")), (600, dp.PrivacyLoss.pure(1))):
+        table = {name: np.random.default_rng(size).normal(0, 4, size) for name in ("x", "y")}
+        terms: dict[str, Any] = {"adjacency": adjacency, "randomness": Randomness.from_seed(7)}
+        with warnings.catch_warnings(action="ignore"), dp.Session(table, budget=loss, **terms) as session:
+            result = session.ask(question, loss)
+        texts = " ".join(text.get_text() for text in result.plot_headless(level=0.95, population=False).texts)
+        for words in (" ".join(result.notes), texts.replace("\n", " ")):
+            assert words.count("next to nothing") == (size == 5 and adjacency is dp.REPLACE_ONE)

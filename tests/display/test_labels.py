@@ -18,6 +18,7 @@ from matplotlib.figure import Figure
 from matplotlib.text import Text
 from matplotlib.transforms import Bbox
 
+import dpcurves as dp
 from dpcurves.conversation import PrivacyStatement
 from dpcurves.display import (
     Shade,
@@ -36,7 +37,7 @@ from dpcurves.display import (
 )
 from dpcurves.display.artists import Footnote
 from dpcurves.display.groups import ForestPanel, draw_forest
-from dpcurves.display.layout import TUNING, covers_data
+from dpcurves.display.layout import TUNING, FittedLayout, covers_data
 from dpcurves_survival.pictures import AtRiskRow, FigureGroup, draw_figure, draw_survival
 
 mpl.use("Agg")
@@ -349,3 +350,20 @@ def test_narrow_small_multiples_keep_the_size_of_their_texts() -> None:
     assert figure.get_size_inches()[0] < 4.5
     panels = [ax for ax in figure.axes if ax.get_title()]
     assert len({round(ax.get_position().x0, 3) for ax in panels}) == 1
+
+
+def test_statements_and_legends_of_plots_side_by_side_stay_in_their_columns() -> None:
+    """Statements as wide as the figure would make it grow, and leave its plots small."""
+    result = dp.roc_curve([0, 1] * 500, np.linspace(0, 1, 1000), epsilon=1, adjacency=dp.REPLACE_ONE)
+    figure = Figure(figsize=(10, 5), layout=FittedLayout())
+    panels = figure.subplots(1, 2)
+    for ax in panels:
+        result.plot(ax=ax)
+    figure.draw_without_rendering()
+    assert figure.get_size_inches()[0] < 12
+    renderer = figure._get_renderer()  # type: ignore[attr-defined]
+    second = panels[1].get_tightbbox(renderer).x0
+    note = Footnote.from_axes(panels[0])
+    assert note is not None
+    for part in (note, panels[0].get_legend()):
+        assert part.get_window_extent(renderer).x1 < second

@@ -63,7 +63,9 @@ def test_all_is_told_and_names_survive() -> None:
     assert sums.count("<tr>") == 2
     assert "approved" in events
     assert "Loss in all: epsilon 1.55 of epsilon 2; epsilon 0.45 remains" in text
-    assert "at most 3 records of each are used" in text
+    assert text.count("at most 3 records of each are used") == 2  # in short, and in the answer
+    assert "Records in the table: 1,000 (public)" in text
+    assert f"guess about the values of all records of one {NAMES[4]}, by a factor of at most 4.8." in text
     assert "number of units is public: 1,000" in text
 
 
@@ -93,6 +95,32 @@ def test_what_nobody_knows_is_open_and_what_is_known_is_not() -> None:
         assert words not in alone
     for words in ("Signature", "Reviewer", "10.6028/NIST.SP.800-226", "12 February 2026"):
         assert words in alone
+
+
+@pytest.mark.parametrize(
+    ("neighbours", "loss", "words"),
+    [
+        (
+            Neighbours.ADD_REMOVE,
+            PrivacyLoss.pure("0.5"),
+            "odds that a record is in the table, by a factor of at most 1.7.",
+        ),
+        (Neighbours.REPLACE_ONE, PrivacyLoss.pure(3), "the values of one record, by a factor of at most 21."),
+        (Neighbours.ADD_REMOVE, PrivacyLoss.pure(1, "1e-6"), "With a probability of at most 1e-06 they reveal more."),
+        (Neighbours.ADD_REMOVE, PrivacyLoss.zcdp("0.1"), "at most epsilon 2.15, with a delta of 1e-06."),
+        (Neighbours.ADD_REMOVE, PrivacyLoss.pure(20), "above a million: no protection"),
+    ],
+)
+def test_the_loss_in_all_is_said_in_plain_words(neighbours: Neighbours, loss: PrivacyLoss, words: str) -> None:
+    ledger = Ledger.open("sqlite://")
+    ledger.create(Account("flights", neighbours, EACH_RECORD, loss + loss))
+    assert "Nothing was released." in describe_review(ledger, (), parse_about(""), {})
+    units = 1000 if neighbours is Neighbours.REPLACE_ONE else None
+    ledger.charge("flights", loss, purpose="q", request="r", binding="a" * 64, units=units)
+    sheet = describe_review(ledger, (), parse_about(""), {})
+    assert words in sheet
+    size = "1,000 (public)" if units else "not released"
+    assert f"Asked of this table: q\n- Records in the table: {size}\n" in sheet
 
 
 def test_a_review_is_never_in_a_published_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -82,17 +82,32 @@ def browser() -> Iterator[Any]:
 
 
 @contextmanager
-def open_table(path: Path, *, stop_by: signal.Signals = signal.SIGTERM) -> Iterator[str]:
-    """Run the command on a table, yield the address that it prints, and end it by a signal (SIGINT is Ctrl-C)."""
+def run_try(path: Path) -> Iterator[tuple[Any, str]]:
+    """Run the command on a table, and yield its process and the address that it prints."""
     command = [sys.executable, "-m", "dpcurves.cli", "try", str(path), "--no-browser"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         found = re.search(r"http://127\.0\.0\.1:\d+/\?token=\S+", process.stdout.readline())
         assert found is not None
+        yield process, found[0]
+
+
+@contextmanager
+def open_table(path: Path, *, stop_by: signal.Signals = signal.SIGTERM) -> Iterator[str]:
+    """Run the command on a table, yield the address that it prints, and end it by a signal (SIGINT is Ctrl-C)."""
+    with run_try(path) as (process, address):
         try:
-            yield found[0]
+            yield address
         finally:
             process.send_signal(stop_by)
+
+
+def find_worker(process: Any) -> int:
+    """Return the process id of the worker of a command."""
+    children = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text(encoding="ascii").split()
+    commands = {int(child): Path(f"/proc/{child}/cmdline").read_bytes() for child in children}
+    (worker,) = (child for child, command in commands.items() if b"dpcurves_server.worker" in command)
+    return worker
 
 
 @pytest.mark.parametrize(("scheme", "width"), [("light", 1200), ("dark", 360)])
@@ -178,6 +193,38 @@ def test_an_answer_of_an_earlier_start_is_copied_and_published_after_the_next_st
     refused = subprocess.run(["bash", "-c", copied[1]], check=False, capture_output=True, text=True, env=environment)
     assert "costs epsilon 0.5; 0 of 1 is left" in refused.stderr
     assert "AutoRangeCdfQuestion" in "".join("".join(cell["source"]) for cell in notebook["cells"])
+
+
+def test_ctrl_c_ends_the_command_while_its_worker_gets_no_time_and_the_next_start_answers(
+    browser: Any, tmp_path: Path
+) -> None:
+    """The worker is halted, as on a machine that is busy with other work, wherever it is in its first answer."""
+    path = tmp_path / "people.csv"
+    path.write_text("age,sex\n" + "".join(f"{n % 90},{'fm'[n % 2]}\n" for n in range(3000)))
+    with run_try(path) as (process, address), browser.new_context() as context:
+        newcomer = Principal(context.new_page(), address)
+        page = newcomer.page
+        page.fill("#amount", "1")
+        newcomer.click("text=Continue")
+        newcomer.click("text=Distribution >> nth=0")
+        newcomer.choose("#f-column", "age")
+        page.fill("#f-amount", "0.5")
+        page.wait_for_selector("#plan >> text=epsilon 0.5")
+        newcomer.click("button[value=ask]")
+        page.wait_for_url("**/releases/*")
+        os.kill(find_worker(process), signal.SIGSTOP)
+        started = time.monotonic()
+        process.send_signal(signal.SIGINT)
+        assert process.wait(60) == 0
+        print(f"\nmark: Ctrl-C with a halted worker: ended after {time.monotonic() - started:.1f} s")
+        ending = "ended; what was spent stands in people.csv.dpcurves-ledger, for the next start"
+        assert process.stdout.read().splitlines() == ["Ctrl-C ends this.", ending]
+    with open_table(path) as address, browser.new_context() as context:
+        newcomer = Principal(context.new_page(), address)
+        newcomer.page.wait_for_load_state("networkidle")
+        newcomer.click("table a >> nth=0")
+        newcomer.page.wait_for_selector("figure img.picture")
+        assert newcomer.wrong == []
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])

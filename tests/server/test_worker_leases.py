@@ -5,6 +5,7 @@ from __future__ import annotations
 import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 from threading import Thread
 from typing import Any
@@ -137,3 +138,30 @@ def test_who_charges_counts_nothing_and_who_counts_charges_nothing(scene: Scene)
     assert not charges.work_once()
     assert counts.work_once()
     assert scene.gate.releases.get(scene.ann, asked.id).is_drawn
+
+
+def test_workers_that_do_not_end_are_killed_when_the_patience_of_all_together_is_over(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Endless:
+        """A process that ends by nothing but being killed, after it waited as long as it was given."""
+
+        stdin = None
+
+        def wait(self, seconds: float) -> None:
+            waited.append(seconds)
+            clock[0] += seconds
+            raise subprocess.TimeoutExpired("worker", seconds)
+
+        def kill(self) -> None:
+            killed.append(self)
+
+    waited, clock, killed = list[float](), [100.0], list[Endless]()
+    halted = Workers(scene.url, (), 1.0, patience=3.0)
+    halted.start()
+    halted._running = {name: (WorkerRole.ALL, Endless()) for name in "abc"}  # type: ignore[misc]
+    halted._ended.set()
+    monkeypatch.setattr(time, "monotonic", lambda: clock[0])
+    halted.stop()
+    assert waited == [3.0, 0.0, 0.0]
+    assert len(killed) == 3

@@ -26,7 +26,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from math import ceil, isnan, nan
 from typing import Any, Unpack
@@ -51,12 +51,14 @@ from ..conversation.notes import add_advice
 from ..data import DOUBLINGS, Axis, Predictor, doubling_grid
 from ..queries import CoverageQuery
 from .question import TableQuestion, build_privacy_statement
-from .result import PlotArguments, ReleasedResult
+from .result import NEXT_TO_NOTHING, PlotArguments, ReleasedResult
 
 COVERAGE_CONFIDENCE = 0.95
 """Probability with which released bounds contain at least the stated share of the records."""
 CAPPED = add_advice("no interval seemed wide enough: this is the widest that was tried", "ask again with a larger unit")
 """Note if the search ended at the largest interval."""
+NONE_COVERED = f"the interval may hold none of the records: {NEXT_TO_NOTHING} of them"
+"""Note if the public number of records is so small that the interval need not hold any, for all that is known."""
 SMALLEST_UNIT = 2.0**-30
 """Unit of the bounds if the magnitude of values is unknown, about a billionth. Bounds are then powers of two from
 there. Further intervals with few records cost no budget: they only add a small probability that noise ends the search
@@ -196,11 +198,21 @@ class BoundsQuestion(TableQuestion):
     def steps(self, setting: Setting) -> Needs[Bounds]:
         """Ask one query that searches the bounds, with the whole budget; return the bounds. `setting` is not used."""
         bounds, _ = yield from ask_for_bounds(self.query, ALL)
-        return bounds
+        return replace(bounds, privacy=bounds.privacy.with_notes(*_list_notes(bounds)))
 
     def __str__(self) -> str:
         """Return the question in words, such as "bounds of income"."""
         return f"bounds of {self.column}"
+
+
+def _list_notes(bounds: Bounds) -> tuple[str, ...]:
+    """Return a note if the interval need hold none of a public number of records, with probability 0.95.
+
+    Where the number is private, no release says whether they are few.
+    """
+    most = bounds.privacy.most_records
+    is_known = most is None or bounds.is_capped or bounds.coverage * most > bounds.alpha
+    return () if is_known else (NONE_COVERED,)
 
 
 def describe_coverage(coverage: float, alpha: float) -> str:
@@ -397,7 +409,9 @@ class PlaneBoundsQuestion(TableQuestion):
         """Ask for the bounds of each column with half of the budget; return both intervals. `setting` is not used."""
         width, first = yield from ask_for_bounds(self.x.query, COLUMN_FRACTION)
         height, second = yield from ask_for_bounds(self.y.query, COLUMN_FRACTION)
-        return PlaneBounds(width, height, build_privacy_statement((first.release, second.release)))
+        privacy = build_privacy_statement((first.release, second.release))
+        notes = dict.fromkeys((*_list_notes(width), *_list_notes(height)))
+        return PlaneBounds(width, height, privacy.with_notes(*notes))
 
     def __str__(self) -> str:
         """Return the question in words, such as "bounds of income and age"."""

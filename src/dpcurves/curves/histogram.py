@@ -24,7 +24,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from math import sqrt
+from math import log, sqrt
 from types import MappingProxyType
 from typing import Any, Unpack
 
@@ -79,6 +79,10 @@ from .result import (
 
 Places = NDArray[np.int64] | None
 """Indices of edges between which counts are summed; None: each cell singly."""
+
+
+NO_CELLS = f"no cells hold more records than noise alone may give: {NEXT_TO_NOTHING} of them"
+"""Note on counts of which neither single ones nor sums stand out from the noise."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -146,7 +150,7 @@ class Histogram(IntervalResult):
         below = np.append(0.0, np.cumsum(cells))
         noted = privacy.with_notes(*notes_on_end_cells(grid, np.arange(grid.cells + 1), below, evidence))
         if is_noise_alone(unbiased, error):
-            noted = noted.with_notes(f"no cells hold more records than noise alone may give: {NEXT_TO_NOTHING} of them")
+            noted = noted.with_notes(NO_CELLS)
         histogram = cls(grid.edges, unbiased, unbiased, error, float(missing), label, noted, evidence, grid)
         return replace(histogram, count=histogram.count_between(np.arange(grid.cells + 1)))
 
@@ -390,6 +394,24 @@ def is_noise_alone(counts: FloatArray, error: float) -> bool:
     return True
 
 
+def is_plane_of_noise(estimated: EstimatedTable, error: float) -> bool:
+    """Return whether neither the number of records of a plane nor a cell exceeds what noise alone may give.
+
+    If each cell is counted by itself, errors of independent cells add up. Estimators that share counts between cells
+    measure the sum by some blocks, with a standard deviation of 4 to 12 direct counts on an empty plane.
+
+    Args:
+        estimated: The estimated counts of all cells, and of records outside.
+        error: Standard deviation of a direct count at the whole privacy loss.
+    """
+    cells = estimated.cells
+    total = float(cells.sum()) + estimated.outside
+    if estimated.has_shared_estimates:
+        return total <= 20.0 * error
+    largest = error * sqrt(0.5) * log(cells.size / 0.1)  # as in `is_noise_alone`, of single cells
+    return total <= 3.0 * error * sqrt(cells.size) and float(cells.max()) <= largest
+
+
 def require_edge_indices(edges: Any, cells: int) -> NDArray[np.int64]:
     """Return indices of edges as an array.
 
@@ -535,7 +557,8 @@ def require_estimator(estimator: object) -> None:
 
 
 def notes_on_plane(estimated: EstimatedTable, axes: tuple[Axis, Axis], setting: Setting) -> tuple[str, ...]:
-    """Return notes on crowded end cells of each column, and on records outside a plane that counts them apart.
+    """Return notes on a plane of noise alone, on crowded end cells of each column, and on records outside a plane that
+    counts them apart.
 
     Args:
         estimated: The estimated counts; a rehearsal has no notes.
@@ -554,6 +577,8 @@ def notes_on_plane(estimated: EstimatedTable, axes: tuple[Axis, Axis], setting: 
         end_notes = notes_on_crowded_ends(axis.grid, np.arange(axis.grid.cells + 1), below, (deviation, deviation))
         notes += [f"{axis.column}: {note}" for note in end_notes]
     within = float(estimated.cells.sum())
+    if is_plane_of_noise(estimated, noise / 2.0):
+        notes.insert(0, NO_CELLS)
     return (*notes, *note_on_order(estimated.outside, within + estimated.outside, noise, OUTSIDE_OF_PLANE))
 
 

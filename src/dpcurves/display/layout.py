@@ -432,8 +432,14 @@ class FittedLayout(ConstrainedLayoutEngine):
         return ends if np.diff(heights).min() >= least else []
 
     def _room_right_of(self, ax: Axes, fig: Figure) -> float:
-        """Return the pixels from the left edge of a plot to the right edge of the figure, as wide as requested."""
+        """Return the pixels from the left edge of a plot to the right edge of the figure, as wide as requested, or of
+        its column if plots that are the user's stand side by side."""
         width = min(fig.bbox.width, self._requested_size[0] * fig.dpi)
+        grid = ax.get_subplotspec()
+        if grid is not None and Footnote.from_axes(ax) is not None:
+            columns = grid.get_gridspec().ncols / len(grid.colspan)
+            if columns > 1:
+                return float(0.85 * width / columns)  # the remainder is for the labels left of the plot
         # a margin at the right; names beside the plot do not leave less than two thirds
         return float(max(width - max(ax.get_window_extent().x0, 0.0), 0.66 * width) - 0.02 * width)
 
