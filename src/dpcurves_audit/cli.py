@@ -568,7 +568,7 @@ by the part of the target's name before the colon."""
 def audit_target(target: AuditTarget, confidence: float, effort: float, *, quick: bool) -> Report:
     """Return the report on one release of this package. `effort` multiplies the usual samples and seconds."""
     from .confidence_limits import Claim
-    from .exact_losses import has_noisy_sums
+    from .exact_losses import has_exact_loss
     from .search import Search, read_processor_clock
 
     # three pairs in a quick audit
@@ -580,7 +580,7 @@ def audit_target(target: AuditTarget, confidence: float, effort: float, *, quick
     search = Search(
         target.sampler, family, claim, confidence, max_samples, confirm_twice=True, clock=read_processor_clock
     )
-    fraction = QUICK_EXACT_FRACTION if quick and has_noisy_sums(target) else 1.0
+    fraction = QUICK_EXACT_FRACTION if quick and has_exact_loss(target) else 1.0
     return search.run(limits[target.kind] * effort * fraction)
 
 
