@@ -353,13 +353,21 @@ def walk_choices(mechanism: Any, table: Table, plan: Plan) -> dict[Any, float]:
     return distribution
 
 
+def _record_noise(mechanism: Any, table: Table, plan: Plan) -> list[Noise]:
+    """Return the distributions of the noise that a run draws, in order."""
+    draws = ReplacedDraws(ChoicePath())
+    with draws.replace():
+        mechanism.run(table, plan, UNUSED)
+    return draws.noises
+
+
 def sum_over_common_noise(mechanism: Any, table: Table, plan: Plan) -> dict[Any, float]:
     """Return the probability of each answer of the sparse vector technique with one positive answer.
 
     Given the common noise, comparisons are independent. The sum ends where the rest has a probability below 1e-17.
 
     Args:
-        mechanism: Without effect: the plan has the distributions of the noise.
+        mechanism: The mechanism, whose run shows the distributions of the noise.
         table: Exact numbers of a query.
         plan: The plan of the query, with one positive answer.
     """
@@ -368,12 +376,15 @@ def sum_over_common_noise(mechanism: Any, table: Table, plan: Plan) -> dict[Any,
         raise ValueError(f"distribution must have one positive answer, got {distribution.size}")
     query: Any = plan.query
     differences = thresholds.compute_differences(table, query.comparison_matrix)
-    scale = float(distribution.threshold_noise.parameter)
+    noises = _record_noise(mechanism, table, plan)
+    if len(noises) != 1 + len(differences) or len(set(noises[1:])) > 1:
+        return {table.tobytes(): 1.0}  # without independent noise in each comparison, nothing protects the table
+    scale = float(noises[0].parameter)
     common = np.arange(-ceil(40 * scale), ceil(40 * scale) + 1)
     weights = np.exp(-abs(common) / scale) * np.tanh(0.5 / scale)
     distribution_of_answers: dict[Any, float] = {}
     for index, difference in enumerate(differences):
-        reached = find_tails(distribution.sum_noise, common - difference)
+        reached = find_tails(noises[1], common - difference)
         distribution_of_answers[index] = float(weights @ reached)
         weights = weights * (1 - reached)
     distribution_of_answers[len(differences)] = float(weights.sum())
@@ -386,7 +397,10 @@ def sum_over_minimums(mechanism: Any, table: Table, plan: Plan) -> dict[Any, flo
     In an interval, counts are compared with one noisy minimum, over which the probabilities are summed.
     """
     query: Any = plan.query
-    noise = thresholds.calibrate_merge_noise(plan.loss, plan.adjacency)
+    noises = _record_noise(mechanism, table, plan)
+    if len(noises) != 2 * query.cells or len(set(noises)) > 1:
+        return {table.tobytes(): 1.0}  # a minimum or a count would share its noise
+    noise = noises[0]
     scale = float(noise.parameter)
     common = np.arange(-ceil(40 * scale), ceil(40 * scale) + 1)
     minimum_distribution = np.exp(-abs(common) / scale) * np.tanh(0.5 / scale)

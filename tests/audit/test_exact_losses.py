@@ -3,11 +3,13 @@ distributions agree with draws."""
 
 from __future__ import annotations
 
+import ast
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
 from fractions import Fraction
 from math import inf, sqrt
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -73,6 +75,74 @@ def test_all_noisy_sums_of_the_quick_audit_have_exact_losses() -> None:
     assert {"flat histogram: epsilon 1, add-remove", "square root: rho 0.5, replace-one"} <= names
 
 
+DRAWING = {
+    "dpcurves/mechanisms/exponential.py ExponentialPartition": "buckets",
+    "dpcurves/mechanisms/exponential.py ExponentialQuantiles": "quantile cuts, 4 pieces",
+    "dpcurves/mechanisms/exponential.py ExponentialWorstBox": "worst box",
+    "dpcurves/mechanisms/lazy_tree.py LazyTree": "blocks of a tree on demand",
+    "dpcurves/mechanisms/linear.py LinearMechanism": "flat histogram",
+    "dpcurves/mechanisms/missing_reasons.py add_noise_to_reasons": "reasons of missing records",
+    "dpcurves/mechanisms/partition_selection.py BoundedNoise": "name search",
+    "dpcurves/mechanisms/partition_selection.py ThresholdedCategories": "name search",
+    "dpcurves/mechanisms/partition_selection.py UniverseCategories": "names of a universe",
+    "dpcurves/mechanisms/smooth_sensitivity.py NoisyAuc": "noisy area",
+    "dpcurves/mechanisms/smooth_sensitivity.py NoisyMedians": "noisy medians",
+    "dpcurves/mechanisms/thresholds.py MergedCells": "merged cells",
+    "dpcurves/mechanisms/thresholds.py PrivTree": "PrivTree",
+    "dpcurves/mechanisms/thresholds.py SparseVector": "sparse vector",
+    "dpcurves/mechanisms/thresholds.py is_noisily_above_zero": "PrivTree",
+    "dpcurves/mechanisms/wavelets.py Privelet": "wavelets of boxes",
+    "dpcurves/mechanisms/wavelets.py sample_value_noise": "wavelets of boxes",
+    "dpcurves_parties/serving/noise_key.py NoiseKey": "two servers, all cells",
+    "dpcurves_sites/shares.py sample_gaussian_share": "sites, cells",
+    "dpcurves_sites/trust.py SecureSum": "sites, cells",
+    "dpcurves_streams/mechanisms/counters.py BufferedCounter": "stream, totals by buffers",
+    "dpcurves_streams/mechanisms/counters.py TreeCounter": "stream, totals by a tree",
+    "dpcurves_streams/mechanisms/counters.py sample_block_noise": "stream, totals by a tree",
+    "dpcurves_streams/mechanisms/hierarchy.py Perturber": "stream, each step",
+    "dpcurves_streams/mechanisms/hierarchy.py PrunedHierarchy": "stream, pruned hierarchy",
+    "dpcurves_streams/mechanisms/hierarchy.py _sample_node_noise": "stream, hierarchy",
+    "dpcurves_streams/mechanisms/p_identity.py PIdentityCounter": "stream, weighted totals",
+    "dpcurves_streams/mechanisms/p_identity.py sample_prefix_noise": "stream, weighted totals",
+    "dpcurves_streams/mechanisms/pegasus.py Pegasus": "stream, groups",
+}
+"""Each place that draws noise or makes a choice, and the exact loss that covers it. Bits of randomised responses, of
+shares of sites and of circuits of pairs are left to samples."""
+SAMPLERS = {
+    "is_noisily_above_zero", "noise_sampler", "sample_block_noise", "sample_by_inversion", "sample_cauchy_floor",
+    "sample_exponential_mechanism", "sample_gaussian_share", "sample_noise", "sample_noise_share", "sample_partition",
+    "sample_prefix_noise", "sample_value_noise",
+}  # fmt: skip
+"""Functions whose calls draw noise or make a choice; `sample` of a module or of a distribution of noise does, too."""
+PUBLIC_SIMULATIONS = ("dpcurves/noise/", "dpcurves_audit/", "dpcurves_sim/", "dpcurves_survival/")
+"""Samplers themselves, audits, simulations, and readings that simulate from public numbers."""
+
+
+def list_drawing_functions() -> set[str]:
+    """Return the file and the outermost class or function of each call of a sampler in the package."""
+    source = Path(dp.__file__).parents[1]
+    found = set()
+    for file in source.glob("dpcurves*/**/*.py"):
+        name = file.relative_to(source).as_posix()
+        if name.startswith(PUBLIC_SIMULATIONS):
+            continue
+        for definition in ast.parse(file.read_text("utf-8")).body:
+            for call in ast.walk(definition):
+                if not isinstance(call, ast.Call):
+                    continue
+                called = ast.unparse(call.func)
+                is_noise = called in ("discrete_laplace.sample", "discrete_gaussian.sample", "noise.sample")
+                if called.rpartition(".")[2] in SAMPLERS or is_noise:
+                    found.add(f"{name} {getattr(definition, 'name', '')}")
+    return found
+
+
+def test_every_place_that_draws_noise_has_an_exact_loss() -> None:
+    assert list_drawing_functions() == set(DRAWING)
+    names = {item.name.partition(": ")[0] for item in list_exact_losses(list_targets(), quick=True)}
+    assert set(DRAWING.values()) <= names
+
+
 def double(function: Callable[..., Any]) -> Callable[..., Any]:
     """Return the function with twice its value."""
     return lambda *arguments: 2 * function(*arguments)
@@ -110,6 +180,9 @@ def halve_noise(function: Callable[..., Noise]) -> Callable[..., Noise]:
         (partition_selection, "calibrate_universe_noise",
          lambda function: lambda *arguments: replace(function(*arguments), rate=2 * function(*arguments).rate),
          ["names of a universe"]),
+        (thresholds, "sample_noise", lambda function: lambda noise, *rest: function(
+            Noise(noise.family, noise.parameter / 2), *rest
+        ), ["sparse vector: epsilon", "merged cells: epsilon"]),
         (thresholds, "pure_epsilon", double, ["sparse vector: epsilon", "merged cells: epsilon"]),
         (exponential, "bounded_range", double, ["quantile cuts, 2 pieces", "worst box"]),
         (thresholds, "calibrate_noise_and_decay",
