@@ -25,7 +25,7 @@ def test_the_threat_model_is_of_this_version_and_each_promise_names_tests_that_a
     for part, fields in FIELDS.items():
         assert model[part]
         assert all(fields <= entry.keys() for entry in model[part])
-    adversaries = {entry["name"] for entry in model["adversaries"]} | {"administrator by mistake"}
+    adversaries = {entry["name"] for entry in model["adversaries"]}
     for promise in model["promises"]:
         assert set(promise["against"]) <= adversaries
         assert all((ROOT / path).exists() for path in promise["tests"])

@@ -255,9 +255,27 @@ def _json_fields(kind: Any) -> Mapping[str, tuple[Field[Any], Any]]:
     return {name: (members[member], hints[member]) for name, member in names.items()}
 
 
+EXACT_NUMBER = "-?[0-9]{1,4000}(/[1-9][0-9]{0,3999}|[.][0-9]{1,4000})?"
+"""Pattern of exact numbers in documents. An exponent, as in 1e999999999, would be multiplied out for hours."""
+
+
+def parse_exact_number(stored: Any) -> Fraction:
+    """Parse an exact number of a document, which another machine may have written.
+
+    Raises:
+        ValueError: the text is neither an integer, a ratio of two, nor a decimal number without exponent.
+
+    >>> parse_exact_number("1/3"), parse_exact_number("0.5")
+    (Fraction(1, 3), Fraction(1, 2))
+    """
+    if isinstance(stored, str) and not re.fullmatch(EXACT_NUMBER, stored):
+        raise ValueError("an exact number must be an integer or a ratio of two, as in 1/3, without an exponent")
+    return Fraction(stored)
+
+
 STORED = Codec(
     writers={Fraction: str, bytes: bytes.hex, np.integer: int, Enum: lambda member: member.value},
-    readers={kind: kind for kind in (bool, int, float, str, Fraction)} | {bytes: bytes.fromhex},
+    readers={kind: kind for kind in (bool, int, float, str)} | {Fraction: parse_exact_number, bytes: bytes.fromhex},
     schemas={
         bool: {"type": "boolean"}, int: {"type": "integer"}, float: {"type": "number"}, str: {"type": "string"},
         Fraction: {"type": "string", "pattern": "^-?[0-9]+(/[1-9][0-9]*)?$"}, bytes: {"type": "string"},

@@ -226,7 +226,8 @@ def _subtract_outcomes(a: Sample, b: Sample) -> Floats | None:
     """Return the difference of two outcomes' numbers, if both have the same kind and some numbers, else None."""
     if a.kinds[0] != b.kinds[0] or a.numbers.shape != b.numbers.shape or not a.numbers.shape[1]:
         return None
-    return np.asarray(np.round(b.numbers[0] - a.numbers[0], 9))
+    with np.errstate(over="ignore"):  # numbers that stand for infinite ones
+        return np.asarray(np.round(b.numbers[0] - a.numbers[0], 9))
 
 
 def _is_same_step(x: Floats | None, y: Floats | None) -> bool:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import re
 import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from math import isfinite
 from pathlib import Path
 from types import MappingProxyType
@@ -510,15 +512,37 @@ def _print_exact_losses(console: Console, settings: EverythingOptions) -> list[d
 
 
 def _matches_only(name: str, kind: str, settings: EverythingOptions) -> bool:
-    """Return whether `--only` selects a release: by a word in its name, or by its sampler.
+    """Return whether `--only` selects a release: by a word in its name in any case, or by its sampler.
 
     Args:
         name: Name of the release.
         kind: Kind of its sampler.
         settings: Options, with the words of `--only`.
     """
-    words = [""] if settings.only is None else settings.only.split(",")
-    return any(word in name or word == kind for word in words)
+    words = ("",) if settings.only is None else split_words(settings.only)
+    return any(word.lower() in name.lower() or word == kind for word in words)
+
+
+@lru_cache(maxsize=1)
+def split_words(text: str) -> tuple[str, ...]:
+    """Return the words of a list with commas. A comma before a space is part of a word if a release has it in its name.
+
+    >>> split_words("buckets,stream, each step,k-ary, unary")
+    ('buckets', 'stream, each step', 'k-ary', 'unary')
+    """
+    from .exact_losses import list_exact_losses
+    from .targets import list_targets
+
+    if ", " not in text:
+        return tuple(text.split(","))
+    targets = list(list_targets())
+    names = [target.name.lower() for target in targets]
+    names += [item.name.lower() for item in list_exact_losses(targets, quick=True)]
+    words: list[str] = []
+    for part in re.split(r",(?! )", text):
+        is_name = any(part.lower() in name for name in names)
+        words += [part] if is_name else [word.strip() for word in part.split(",")]
+    return tuple(words)
 
 
 class StoredReports:
@@ -631,7 +655,7 @@ def audit_target(target: AuditTarget, confidence: float, effort: float, *, quick
         quick: If True, fewer pairs, samples and seconds are used.
     """
     from .confidence_limits import Claim
-    from .exact_losses import has_noisy_sums
+    from .exact_losses import has_exact_loss
     from .search import Search, read_processor_clock
 
     # three pairs in a quick audit
@@ -643,7 +667,7 @@ def audit_target(target: AuditTarget, confidence: float, effort: float, *, quick
     search = Search(
         target.sampler, family, claim, confidence, max_samples, confirm_twice=True, clock=read_processor_clock
     )
-    fraction = QUICK_EXACT_FRACTION if quick and has_noisy_sums(target) else 1.0
+    fraction = QUICK_EXACT_FRACTION if quick and has_exact_loss(target) else 1.0
     return search.run(limits[target.kind] * effort * fraction)
 
 

@@ -3,12 +3,13 @@
 A search by samples needs events that are frequent and neighbours that reach the loss; a scale or a sensitivity that is
 wrong by a factor of two can stay below both. Here the loss of each pair of neighbours is a number:
 
-- *Noisy sums*: the exact sums of both data sets, and the noise that the plan adds to each. Discrete Laplace noise of
-  scale b loses ``|shift| / b``, discrete Gaussian noise with parameter v loses rho ``shift**2 / (2 * v)``, and
-  independent noises add up.
+- *Noisy sums*: what the mechanism releases with its draws replaced by zeros (`traced_draws`), and the noise that it
+  drew for each sum. Discrete Laplace noise of scale b loses ``|shift| / b``, discrete Gaussian noise with parameter v
+  loses rho ``shift**2 / (2 * v)``, and independent noises add up.
 - *Sums of sites*: the distribution of the sum of the Gaussian shares that the honest sites draw.
 - *Choices*: the probability of each outcome of `run`, for all tables of up to three records. Draws are replaced by a
   walk through all choices, or, for the sparse vector technique, by a sum over the common noise.
+- *Medians, areas, streams, partition selection, two servers*: see `traced_losses`.
 """
 
 from __future__ import annotations
@@ -17,8 +18,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache, partial
-from itertools import accumulate, combinations_with_replacement
-from math import ceil, exp, inf, sqrt
+from itertools import accumulate
+from math import ceil, inf, sqrt
 from typing import Any
 from unittest.mock import patch
 
@@ -32,26 +33,28 @@ from dpcurves.data import Axis, Grid, doubling_grid
 from dpcurves.distributions import Family, Noise, ThresholdAnswers
 from dpcurves.mechanisms import thresholds
 from dpcurves.mechanisms.linear import compute_exact_sums
-from dpcurves.noise import discrete_gaussian, exponential
+from dpcurves.noise import discrete_gaussian
 from dpcurves.noise.randomness import InProcessMemory, Randomness
-from dpcurves.privacy import EACH_RECORD, Adjacency, Neighbours, PrivacyLoss
+from dpcurves.privacy import Neighbours, PrivacyLoss
 from dpcurves.queries import ThresholdComparison
 
 from . import neighbouring_datasets as families
-from .deployments import ADD_REMOVE, HALF_RHO, ONE, REPLACE_ONE, AuditTarget
+from .deployments import ADD_REMOVE, HALF_RHO, ONE, REPLACE_ONE, AuditTarget, StreamSampler, TwoServersSampler
 from .neighbouring_datasets import NeighbouringDatasets
 from .questions import COLUMN, UNIT
-from .targets import EDGES, GRID_CELLS, NoiseSampler, SitesSampler
+from .targets import EDGES, GRID_CELLS, LazyTreeSampler, MechanismSampler, NoiseSampler, SitesSampler
+from .traced_draws import ORDERS, UNUSED, ChoicePath, ReplacedDraws, Table, TracedRelease, compare_releases, find_tails
+from .traced_losses import (
+    find_two_servers_loss,
+    list_other_losses,
+    list_stream_losses,
+    list_tables,
+    list_traced_losses,
+    make_adjacency,
+)
 
-Table = NDArray[np.int64]
 NoisyBlock = tuple[Sequence[int], Noise]
 """Exact sums, and the noise that each of them gets."""
-UNUSED = Randomness.from_seed(0)
-"""An argument of functions whose draws are replaced."""
-RECORDS = 3
-"""Largest number of records in the tables of choices."""
-ORDERS = (1.01, 1.2, 1.5, 2.0, 3.0, 4.5, 8.0, 16.0, 64.0)
-"""Orders of the Renyi divergences that a zero-concentrated loss bounds."""
 TOLERANCE = 1e-9
 """Relative rounding error of a loss in floating point."""
 
@@ -97,6 +100,10 @@ def list_exact_losses(targets: Iterable[AuditTarget], *, quick: bool) -> Iterato
         elif isinstance(target.sampler, SitesSampler) and target.loss.epsilon is None:
             family = target.family.take_first(QUICK_PAIRS) if quick else target.family
             yield ExactLoss(target.name, target.loss, partial(_find_sites_loss, target.sampler, family))
+        elif isinstance(target.sampler, TwoServersSampler):
+            family = target.family.take_first(QUICK_PAIRS) if quick else target.family
+            find = partial(find_two_servers_loss, target.sampler, family, target.loss)
+            yield ExactLoss(target.name, target.loss, find)
     for loss in (ONE, HALF_RHO):
         for neighbours in (ADD_REMOVE, REPLACE_ONE):
             setting = f"{loss}, {neighbours.value}"
@@ -112,7 +119,10 @@ def list_exact_losses(targets: Iterable[AuditTarget], *, quick: bool) -> Iterato
                     loss,
                     partial(_find_choice_loss, mechanism, query, find_distribution, loss, neighbours),
                 )
-        yield ExactLoss(f"nodes of a stream's totals by a tree: {loss}", loss, partial(_find_nodes_loss, loss))
+            for named in (list_traced_losses(loss, neighbours), list_stream_losses(loss, neighbours)):
+                yield from (ExactLoss(*item) for item in named)
+    for neighbours in (ADD_REMOVE, REPLACE_ONE):
+        yield from (ExactLoss(*item) for item in list_other_losses(neighbours))
 
 
 def has_noisy_sums(target: AuditTarget) -> bool:
@@ -121,6 +131,13 @@ def has_noisy_sums(target: AuditTarget) -> bool:
     Subclasses of its sampler run mechanisms or protocols instead.
     """
     return type(target.sampler) is NoiseSampler
+
+
+def has_exact_loss(target: AuditTarget) -> bool:
+    """Return whether an exact loss covers the mechanism of a target: samples then show faults of samplers alone."""
+    return has_noisy_sums(target) or isinstance(
+        target.sampler, (MechanismSampler, LazyTreeSampler, StreamSampler, TwoServersSampler)
+    )
 
 
 QUICK_PAIRS = 8
@@ -181,7 +198,7 @@ def add_losses(left: Sequence[NoisyBlock], right: Sequence[NoisyBlock], claim: P
 
 
 def _find_sums_loss(sampler: Any, family: NeighbouringDatasets, claim: PrivacyLoss) -> float:
-    """Return the largest exact loss of noisy sums over the pairs of a family.
+    """Return the largest exact loss of noisy sums over the pairs of a family, by runs of the mechanism.
 
     Args:
         sampler: Sampler of the mechanism, which plans and tabulates.
@@ -193,9 +210,8 @@ def _find_sums_loss(sampler: Any, family: NeighbouringDatasets, claim: PrivacyLo
         sides = []
         for data in (pair.left, pair.right):
             plan, table = sampler.plan_and_tabulate(data)
-            blocks = compute_exact_sums(sampler.query.reorder_table(table), plan.distribution)
-            sides.append([(sums.tolist(), noise) for sums, noise in blocks])
-        losses.append(add_losses(sides[0], sides[1], claim))
+            sides.append(TracedRelease(partial(sampler.mechanism.run, table, plan, UNUSED)))
+        losses.append(compare_releases(sides[0], sides[1], claim))
     return max(losses)
 
 
@@ -269,37 +285,6 @@ def convolve_gaussians(variances: Sequence[float], reach: int) -> NDArray[np.flo
     return distribution
 
 
-def _list_tables(cells: int, neighbours: Neighbours) -> Iterator[tuple[Table, Table]]:
-    """Yield all neighbouring pairs of tables of up to `RECORDS` records, each pair in both orders.
-
-    Args:
-        cells: Number of cells of the grid.
-        neighbours: Adjacency: add-remove or replace-one.
-
-    Yields:
-        Pairs of tables, (cells + 1,) each: records in each cell, then missing records.
-    """
-
-    def count(places: Sequence[int]) -> Table:
-        """Return how many records each cell has."""
-        return np.bincount(places, minlength=cells + 1).astype(np.int64)
-
-    for size in range(RECORDS):
-        for places in combinations_with_replacement(range(cells + 1), size):
-            larger = [count([*places, place]) for place in range(cells + 1)]
-            if neighbours is ADD_REMOVE:
-                for table in larger:
-                    yield count(places), table
-                    yield table, count(places)
-            elif size == RECORDS - 1:
-                yield from ((one, other) for one in larger for other in larger if one is not other)
-
-
-def _make_adjacency(neighbours: Neighbours) -> Adjacency:
-    """Return the adjacency of records, with a public number of them under replace-one."""
-    return neighbours.to_adjacency(EACH_RECORD, RECORDS if neighbours.has_public_units else None)
-
-
 def _find_blocks_loss(claim: PrivacyLoss, neighbours: Neighbours) -> float:
     """Return the largest loss of the stored blocks of a tree on demand, of which all its answers are sums.
 
@@ -319,7 +304,7 @@ def _find_blocks_loss(claim: PrivacyLoss, neighbours: Neighbours) -> float:
 
     tree = mechanisms.LazyTree(noise_sampler=draw_zeros)
     query = queries.PrefixQuery(axes, tuple(range(1, GRID_CELLS + 1)))
-    plan = tree.plan(query, claim, _make_adjacency(neighbours))
+    plan = tree.plan(query, claim, make_adjacency(neighbours))
 
     def find_blocks(table: Table) -> list[NoisyBlock]:
         """Return the exact sums of all stored blocks, and the noise of each."""
@@ -338,40 +323,8 @@ def _find_blocks_loss(claim: PrivacyLoss, neighbours: Neighbours) -> float:
         tree.answer(lambda edges: [*(below[edge] for edge in edges), int(table[-1])], plan, Memory(), UNUSED)
         return [([value], noise) for value, noise in zip(stored, noises, strict=True)]
 
-    pairs = _list_tables(GRID_CELLS, neighbours)
+    pairs = list_tables(GRID_CELLS, neighbours)
     return max(add_losses(find_blocks(left), find_blocks(right), claim) for left, right in pairs)
-
-
-def _find_nodes_loss(claim: PrivacyLoss) -> float:
-    """Return the largest loss of the nodes of a stream's tree, of which all its running totals are a function."""
-    from dpcurves_streams.distributions import TreeCounts
-    from dpcurves_streams.mechanisms import TreeCounter
-    from dpcurves_streams.queries import TimeStepQuery
-
-    steps = 32  # enough for several levels under both kinds of losses
-    query = TimeStepQuery((dp.Categories("state", ("a",)),), steps)
-    distribution = (
-        TreeCounter()
-        .plan(query, claim, ADD_REMOVE.to_adjacency(EACH_RECORD, None))
-        .distribution.require_type(TreeCounts)
-    )
-
-    def sum_nodes(counts: Table) -> list[NoisyBlock]:
-        """Return the exact sums of the nodes of all levels and blocks, and the noise of each level."""
-        blocks: list[NoisyBlock] = []
-        start = 0
-        while start < steps:
-            tree = distribution.block(start + 1).tree
-            inside = np.zeros(tree.widths[0], dtype=np.int64)
-            part = counts[start : start + tree.widths[0]]
-            inside[: len(part)] = part
-            for width, noise in zip(tree.widths, tree.noises, strict=True):
-                blocks.append((inside.reshape(-1, width).sum(axis=1).tolist(), noise))
-            start += tree.widths[0]
-        return blocks
-
-    empty = sum_nodes(np.zeros(steps, dtype=np.int64))
-    return max(add_losses(empty, sum_nodes(tuple_of_step), claim) for tuple_of_step in np.eye(steps, dtype=np.int64))
 
 
 # Choices: probabilities of all outcomes.
@@ -396,66 +349,13 @@ def _list_choices() -> Iterator[tuple[str, Any, Any, FindDistribution]]:
         cuts = queries.QuantileCutsQuery(axis, pieces)
         yield f"quantile cuts, {pieces} pieces", mechanisms.ExponentialQuantiles(), cuts, walk_choices
     yield "worst box", mechanisms.ExponentialWorstBox(), boxes, walk_choices
+    buckets = queries.IntervalPartitionQuery(axis, range(GRID_CELLS))
+    yield "buckets", mechanisms.ExponentialPartition(), buckets, walk_choices
     yield "PrivTree", mechanisms.PrivTree(), tree, walk_choices
     merged = queries.MergePartitionQuery(axis, 1)
     yield "merged cells", mechanisms.MergedCells(), merged, sum_over_minimums
     yield "sparse vector", mechanisms.SparseVector(), compared, sum_over_common_noise
     yield "private bounds", mechanisms.SparseVector(), bounds, sum_over_common_noise
-
-
-class ChoicePath:
-    """Choices that stand in the place of draws; the next path takes another one.
-
-    Attributes:
-        taken: The index of the taken outcome of each choice.
-        offered: The number of outcomes of each choice.
-        probability: The probability of this path.
-    """
-
-    def __init__(self, taken: Sequence[int] = ()) -> None:
-        self.taken = list(taken)
-        self.offered: list[int] = []
-        self.probability = 1.0
-
-    def choose(self, probabilities: Sequence[float]) -> int:
-        """Return the outcome of the next choice."""
-        step = len(self.offered)
-        if step == len(self.taken):
-            self.taken.append(0)
-        self.offered.append(len(probabilities))
-        self.probability *= probabilities[self.taken[step]]
-        return self.taken[step]
-
-    def sample_exponential_mechanism(self, penalties: Any, rate: Fraction, randomness: Randomness) -> int:
-        """Return a choice with the probabilities of the exponential mechanism.
-
-        Args:
-            penalties: Penalty of each choice.
-            rate: Factor of the penalties in the exponent.
-            randomness: Without effect.
-        """
-        return self.choose(exponential.selection_probabilities(np.asarray(penalties), rate).tolist())
-
-    def is_noisily_above_zero(self, scores: Any, noise: Noise, randomness: Randomness) -> NDArray[np.bool_]:
-        """Return for each score whether it is above zero with discrete Laplace noise.
-
-        Args:
-            scores: Integers, one for each decision.
-            noise: Distribution of the noise of a score.
-            randomness: Without effect.
-        """
-        decisions = []
-        for score in np.asarray(scores).tolist():
-            above = float(find_tails(noise, np.array([1 - score]))[0])
-            decisions.append(bool(self.choose((1 - above, above))))
-        return np.array(decisions, dtype=np.bool_)
-
-    def find_next(self) -> ChoicePath | None:
-        """Return the next path in the order of a search in depth; None after the last."""
-        taken = self.taken[: len(self.offered)]
-        while taken and taken[-1] + 1 == self.offered[len(taken) - 1]:
-            taken.pop()
-        return ChoicePath([*taken[:-1], taken[-1] + 1]) if taken else None
 
 
 def walk_choices(mechanism: Any, table: Table, plan: Plan) -> dict[Any, float]:
@@ -469,24 +369,19 @@ def walk_choices(mechanism: Any, table: Table, plan: Plan) -> dict[Any, float]:
     distribution: dict[Any, float] = {}
     path: ChoicePath | None = ChoicePath()
     while path is not None:
-        with (
-            patch.object(exponential, "sample_exponential_mechanism", path.sample_exponential_mechanism),
-            patch.object(thresholds, "is_noisily_above_zero", path.is_noisily_above_zero),
-        ):
+        with ReplacedDraws(path).replace():
             outcome = mechanism.run(table, plan, UNUSED)
         distribution[outcome] = distribution.get(outcome, 0.0) + path.probability
         path = path.find_next()
     return distribution
 
 
-def find_tails(noise: Noise, least: Table) -> NDArray[np.float64]:
-    """Return the probabilities that discrete Laplace noise is at least `least`.
-
-    They are ``r**m / (1 + r)`` for m above 0, with ``r = exp(-1 / scale)``, and follow by symmetry below.
-    """
-    rate = 1 / float(noise.parameter)
-    tails = np.exp(-rate * np.where(least > 0, least, 1 - least)) / (1 + exp(-rate))
-    return np.asarray(np.where(least > 0, tails, 1 - tails), dtype=np.float64)
+def _record_noise(mechanism: Any, table: Table, plan: Plan) -> list[Noise]:
+    """Return the distributions of the noise that a run draws, in order."""
+    draws = ReplacedDraws(ChoicePath())
+    with draws.replace():
+        mechanism.run(table, plan, UNUSED)
+    return draws.noises
 
 
 def sum_over_common_noise(mechanism: Any, table: Table, plan: Plan) -> dict[Any, float]:
@@ -495,7 +390,7 @@ def sum_over_common_noise(mechanism: Any, table: Table, plan: Plan) -> dict[Any,
     Given the common noise, comparisons are independent. The sum ends where the rest has a probability below 1e-17.
 
     Args:
-        mechanism: Without effect: the plan has the distributions of the noise.
+        mechanism: The mechanism, whose run shows the distributions of the noise.
         table: Exact numbers of a query.
         plan: The plan of the query, with one positive answer.
 
@@ -511,12 +406,15 @@ def sum_over_common_noise(mechanism: Any, table: Table, plan: Plan) -> dict[Any,
         raise ValueError(f"distribution must have one positive answer, got {distribution.size}")
     query: Any = plan.query
     differences = thresholds.compute_differences(table, query.comparison_matrix)
-    scale = float(distribution.threshold_noise.parameter)
+    noises = _record_noise(mechanism, table, plan)
+    if len(noises) != 1 + len(differences) or len(set(noises[1:])) > 1:
+        return {table.tobytes(): 1.0}  # without independent noise in each comparison, nothing protects the table
+    scale = float(noises[0].parameter)
     common = np.arange(-ceil(40 * scale), ceil(40 * scale) + 1)
     weights = np.exp(-abs(common) / scale) * np.tanh(0.5 / scale)
     distribution_of_answers: dict[Any, float] = {}
     for index, difference in enumerate(differences):
-        reached = find_tails(distribution.sum_noise, common - difference)
+        reached = find_tails(noises[1], common - difference)
         distribution_of_answers[index] = float(weights @ reached)
         weights = weights * (1 - reached)
     distribution_of_answers[len(differences)] = float(weights.sum())
@@ -537,7 +435,10 @@ def sum_over_minimums(mechanism: Any, table: Table, plan: Plan) -> dict[Any, flo
         Probability by answer; an answer has one bit per cell, 1 where an interval of merged cells ends.
     """
     query: Any = plan.query
-    noise = thresholds.calibrate_merge_noise(plan.loss, plan.adjacency)
+    noises = _record_noise(mechanism, table, plan)
+    if len(noises) != 2 * query.cells or len(set(noises)) > 1:
+        return {table.tobytes(): 1.0}  # a minimum or a count would share its noise
+    noise = noises[0]
     scale = float(noise.parameter)
     common = np.arange(-ceil(40 * scale), ceil(40 * scale) + 1)
     minimum_distribution = np.exp(-abs(common) / scale) * np.tanh(0.5 / scale)
@@ -575,7 +476,7 @@ def _find_choice_loss(
         claim: Claimed loss.
         neighbours: Add-remove or replace-one.
     """
-    plan = mechanism.plan(query, claim, _make_adjacency(neighbours))
+    plan = mechanism.plan(query, claim, make_adjacency(neighbours))
     distributions: dict[bytes, dict[Any, float]] = {}
 
     def find_once(table: Table) -> dict[Any, float]:
@@ -585,7 +486,7 @@ def _find_choice_loss(
             distributions[key] = find_distribution(mechanism, table, plan)
         return distributions[key]
 
-    pairs = _list_tables(query.cells, neighbours)
+    pairs = list_tables(query.cells, neighbours)
     return max(compare_distributions(find_once(left), find_once(right), claim) for left, right in pairs)
 
 

@@ -310,16 +310,18 @@ def _reduce_numbers(sample: Sample, by: Callable[..., Any]) -> Floats:
 
 
 def find_lowest_bits(values: Floats) -> Floats:
-    """Return the exponent of the lowest set bit of each number; NaN for zeros and absent numbers.
+    """Return the exponent of the lowest set bit of each number; NaN for zeros, infinite and absent numbers.
 
     Noise computed in floating point leaves traces in the lowest bits (Mironov 2012).
 
     Args:
         values: Doubles, of any shape.
 
-    >>> find_lowest_bits(np.array([0.75, 8.0, 0.0])).tolist()
-    [-2.0, 3.0, nan]
+    >>> find_lowest_bits(np.array([0.75, 8.0, 0.0, LARGEST_SCORE])).tolist()
+    [-2.0, 3.0, nan, nan]
     """
+    # the numbers that stand for infinite ones and NaN have bits that no release drew
+    values = np.where(np.abs(values) >= LARGEST_SCORE, np.nan, values)
     mantissa, exponent = np.frexp(np.where(np.isfinite(values), values, 0.0))
     significand = np.abs(mantissa * 2.0**53).astype(np.int64)  # 53: bits of a double's significand
     lowest = np.log2(np.maximum(significand & -significand, 1).astype(np.float64))

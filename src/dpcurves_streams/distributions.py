@@ -29,7 +29,7 @@ import numpy as np
 
 from dpcurves.arguments import InvalidArgument
 from dpcurves.arrays import BoolArray, FloatArray
-from dpcurves.codec import STORED
+from dpcurves.codec import STORED, parse_exact_number
 from dpcurves.distributions.interval_sums import IntervalSums
 from dpcurves.distributions.output_distribution import (
     LEAST_VARIANCE,
@@ -372,7 +372,7 @@ class CountsAndUncountedTotals(TimeStepDistribution):
         beyond = stored["beyond"]
         return cls(
             distribution_from_json(stored["counts"]), TreeCounts.from_json(stored[cls.KEY]),
-            None if beyond is None else TreeCounts.from_json(beyond), Fraction(stored["beyond_fraction"]),
+            None if beyond is None else TreeCounts.from_json(beyond), parse_exact_number(stored["beyond_fraction"]),
         )  # fmt: skip
 
 
@@ -503,7 +503,7 @@ class BufferedPrefixes(PrefixDistribution):
         Raises:
             InvalidArgument: its weights of steps are not positive, or do not cover its horizon.
         """
-        decays = tuple(Fraction(decay) for decay, _ in stored[cls.KEY])
+        decays = tuple(parse_exact_number(decay) for decay, _ in stored[cls.KEY])
         weights = tuple(int(weight) for _, weight in stored[cls.KEY])
         time_steps = int(stored["time_steps"])
         runs = tuple(

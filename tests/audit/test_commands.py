@@ -20,6 +20,7 @@ import dpcurves as dp
 from dpcurves.cli.app import Commands, build
 from dpcurves.cli.status import ExitStatus
 from dpcurves_audit import targets
+from dpcurves_audit.cli import split_words
 from dpcurves_audit.deployments import AuditTarget
 from dpcurves_audit.outcome_scores import Failure, OutcomeParser
 from dpcurves_audit.report import Report
@@ -243,6 +244,14 @@ def test_an_audit_of_itself_names_what_it_saw_and_what_gave_no_answer(monkeypatc
     monkeypatch.setattr(targets, "list_targets", lambda: iter(made))
     found = run("audit", "self", "--quick", "--only", "no sampler")
     assert (found.exit_code, found.output.count("NO ANSWER")) == (ExitStatus.NO_VERDICT, 1), found.output
+
+
+def test_a_comma_inside_a_release_name_does_not_split_it() -> None:
+    assert split_words("stream, each step") == ("stream, each step",)
+    assert split_words("Stream, hierarchy: epsilon 1,k-ary") == ("Stream, hierarchy: epsilon 1", "k-ary")
+    assert split_words("k-ary, buckets,noise") == ("k-ary", "buckets", "noise")
+    found = run("audit", "self", "--quick", "--effort", "0.1", "--only", "Stream, Each Step: epsilon 1")
+    assert "1 releases and 2 exact losses, 0 flagged" in found.output
 
 
 def test_words_of_no_release_are_refused_because_an_empty_audit_passes_for_a_clean_one() -> None:

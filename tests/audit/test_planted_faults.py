@@ -9,7 +9,9 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Sequence
+from math import inf, nan
 from pathlib import Path
+from typing import Any
 
 import exam
 import numpy as np
@@ -18,9 +20,11 @@ from exam import Case
 from numpy.typing import NDArray
 
 import dpcurves as dp
+from dpcurves_audit import neighbouring_datasets as families
 from dpcurves_audit import samplers
-from dpcurves_audit.auditor import check_lattice, check_timing
+from dpcurves_audit.auditor import check_lattice, check_noise_reuse, check_timing
 from dpcurves_audit.neighbouring_datasets import NeighbourPair
+from dpcurves_audit.outcome_scores import OutcomeParser, find_lowest_bits
 from dpcurves_audit.samplers import CallableSampler, KilledSampler, Publish
 
 BROKEN = list(exam.broken())
@@ -105,6 +109,24 @@ def test_doubles_are_told_from_a_lattice() -> None:
     (finding,) = check_lattice(CallableSampler(lambda data: len(data) + chance.laplace()), pair)
     assert (finding.name, finding.is_flagged) == ("floating point", False)
     assert check_lattice(CallableSampler(lambda data: round((len(data) + chance.laplace()) * 64) / 64), pair) == []
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("instead", [inf, -inf, nan])
+def test_infinite_outcomes_of_integers_are_no_trace_of_floating_point(instead: float) -> None:
+    pair = families.values([0.0, 1.0], adjacency=dp.ADD_REMOVE).pairs[0]
+    chance = np.random.default_rng(3)
+
+    def release(data: Any) -> float:
+        noisy = len(data) + int(chance.geometric(0.5)) - int(chance.geometric(0.5))
+        return noisy if noisy > 0 else instead
+
+    assert check_lattice(CallableSampler(release), pair) == []
+    assert check_noise_reuse(CallableSampler(release), pair, 14) == []
+    assert np.isnan(find_lowest_bits(OutcomeParser().parse_outcomes([instead, 3]).numbers)).tolist() == [
+        [True],
+        [False],
+    ]
 
 
 def test_what_shows_in_two_numbers_together_is_found_by_learned_scores() -> None:

@@ -43,7 +43,7 @@ import numpy as np
 
 from ..arguments import InvalidArgument, WrongArgumentType
 from ..arrays import BoolArray, FloatArray, IntArray
-from ..codec import INTEGERS, STORED, Count, JsonSchema
+from ..codec import INTEGERS, STORED, Count, JsonSchema, parse_exact_number
 from ..extensions import find_entry_points
 from ..privacy import PrivacyLoss
 from ..queries.query import Places
@@ -201,7 +201,7 @@ def _parse_parties(stored: Any) -> Parties:
     Raises:
         ValueError: the number is out of range.
     """
-    parties = Fraction(stored)
+    parties = parse_exact_number(stored)
     if not 1 <= parties <= MOST_PARTIES:
         raise InvalidArgument(
             "evidence.parties",

@@ -39,7 +39,7 @@ from ..arguments import (
     parse_positive_fraction,
     require_number,
 )
-from ..codec import STORED
+from ..codec import STORED, parse_exact_number
 from ..object_summary import ObjectSummary
 
 if TYPE_CHECKING:
@@ -487,8 +487,9 @@ class PrivacyLoss:
 
 def _parse_loss(stored: Mapping[str, str]) -> PrivacyLoss:
     """Return the loss that was stored as ``{"epsilon": "1/2"}`` or ``{"rho": "1/8"}``."""
-    pure = "epsilon" in stored
-    return PrivacyLoss.pure(Fraction(stored["epsilon"])) if pure else PrivacyLoss.zcdp(Fraction(stored["rho"]))
+    if "epsilon" in stored:
+        return PrivacyLoss.pure(parse_exact_number(stored["epsilon"]))
+    return PrivacyLoss.zcdp(parse_exact_number(stored["rho"]))
 
 
 STORED.add(

@@ -1,0 +1,586 @@
+"""Exact losses of mechanisms whose code runs with replaced draws (`traced_draws`), on tiny neighbouring tables.
+
+They are of mechanisms that release neither plain noisy sums nor a single choice:
+
+- *Medians and areas*: the hyperbolic distance of centres and scales of their Cauchy noise, added up over the cuts.
+- *Streams*: all time steps together. Noise of trees, buffers and weighted rows reaches many values; the least noise
+  that turns the values of one stream into those of its neighbour is a linear program, or least squares.
+- *Groups of steps*: the probability of each sequence of decisions. The noise at which the code decides otherwise is
+  found by bisection; given the noise of a threshold, decisions are independent.
+- *Categories*: the probability of each set of selected categories and their counts; the epsilon at the claimed delta.
+- *Two servers*: the whole protocol, with the noise of one server alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from fractions import Fraction
+from functools import cache, partial
+from itertools import combinations, combinations_with_replacement, pairwise, product
+from math import ceil, exp, inf, log
+from typing import Any
+from unittest.mock import patch
+
+import numpy as np
+from numpy.typing import NDArray
+
+import dpcurves as dp
+from dpcurves import mechanisms, queries
+from dpcurves.conversation import Plan
+from dpcurves.data import Axis, Grid, UnlistedCategories
+from dpcurves.distributions import Family, Noise
+from dpcurves.mechanisms import missing_reasons, partition_selection
+from dpcurves.mechanisms.partition_selection import ThresholdedCategories, UniverseCategories
+from dpcurves.noise import discrete_laplace
+from dpcurves.noise.randomness import Randomness
+from dpcurves.privacy import EACH_RECORD, Adjacency, Neighbours, PrivacyLoss
+
+from .deployments import ADD_REMOVE, ONE, TwoServersSampler
+from .neighbouring_datasets import NeighbouringDatasets
+from .questions import COLUMN
+from .targets import GRID_CELLS, WITH_DELTA
+from .traced_draws import (
+    ORDERS,
+    UNUSED,
+    ChoicePath,
+    ReplacedDraws,
+    Table,
+    TracedRelease,
+    compare_releases,
+    find_tails,
+)
+
+NamedLoss = tuple[str, PrivacyLoss, Callable[[], float]]
+"""The name of a release, the loss that it claims, and the function that returns its largest loss."""
+RECORDS = 3
+"""Largest number of records in the tables of choices."""
+
+
+def list_traced_losses(loss: PrivacyLoss, neighbours: Neighbours) -> Iterator[NamedLoss]:
+    """Yield the exact losses of mechanisms on tables, for one claim and one relation."""
+    setting = f"{loss}, {neighbours.value}"
+    axis = (Axis(COLUMN, Grid(0, 1, cells=GRID_CELLS)),)
+    find = partial(find_traced_loss, claim=loss, neighbours=neighbours)
+    for name, levels, records in (("one noisy median", 1, 5), ("noisy medians", 2, RECORDS)):
+        pairs = tuple(list_tables(GRID_CELLS, neighbours, records))
+        median = queries.MedianQuery(axis, levels)
+        yield (
+            f"{name}: {setting}",
+            loss,
+            partial(find, mechanisms.NoisyMedians(), median, pairs=pairs, cauchy_outcomes=CUTS),
+        )
+    pairs = tuple(list_class_tables(neighbours))
+    area = queries.AucQuery((dp.Categories("label", (0, 1)), *axis))
+    yield f"noisy area: {setting}", loss, partial(find, mechanisms.NoisyAuc(), area, pairs=pairs)
+    pairs = tuple(list_tables(GRID_CELLS, neighbours))
+    boxes = queries.WaveletQuery(axis, tuple(range(GRID_CELLS)), (2, 2))
+    yield f"wavelets of boxes: {setting}", loss, partial(find, mechanisms.Privelet(), boxes, pairs=pairs)
+    yield f"reasons of missing records: {setting}", loss, partial(_find_reasons_loss, loss, neighbours)
+
+
+def list_tables(cells: int, neighbours: Neighbours, records: int = RECORDS) -> Iterator[tuple[Table, Table]]:
+    """Yield all neighbouring tables of up to `records` records, in both orders; the last cell is missing records."""
+
+    def count(places: Sequence[int]) -> Table:
+        """Return how many records each cell has."""
+        return np.bincount(places, minlength=cells + 1).astype(np.int64)
+
+    for size in range(records):
+        for places in combinations_with_replacement(range(cells + 1), size):
+            larger = [count([*places, place]) for place in range(cells + 1)]
+            if neighbours is ADD_REMOVE:
+                for table in larger:
+                    yield count(places), table
+                    yield table, count(places)
+            elif size == records - 1:
+                yield from ((one, other) for one in larger for other in larger if one is not other)
+
+
+def make_adjacency(neighbours: Neighbours) -> Adjacency:
+    """Return the adjacency of records, with a public number of them under replace-one."""
+    return neighbours.to_adjacency(EACH_RECORD, RECORDS if neighbours.has_public_units else None)
+
+
+CUTS = tuple(range(GRID_CELLS + 1))
+"""All edges of a grid, to which noisy medians are rounded; noise that leads outside gives one of them too."""
+LARGEST_CLASS = 6
+"""Records of a class of the tables of areas: their loss is nearest to the claim where a class has four records."""
+
+
+def list_class_tables(neighbours: Neighbours) -> Iterator[tuple[Table, Table]]:
+    """Yield neighbouring tables of negatives in the lowest cell and positives in the next one, with a further record of
+    either class in any cell, or with such a record replaced."""
+    for negatives, positives in product(range(LARGEST_CLASS + 1), repeat=2):
+        table = np.zeros(2 * GRID_CELLS + 1, dtype=np.int64)
+        table[0], table[GRID_CELLS + 1] = negatives, positives
+        larger = [table + one for one in np.eye(len(table), dtype=np.int64)]
+        if neighbours is ADD_REMOVE:
+            yield from ((table, one) for one in larger)
+        else:
+            yield from ((one, other) for one in larger for other in (larger[0], larger[GRID_CELLS + 1]))
+
+
+def find_traced_loss(
+    mechanism: Any,
+    query: Any,
+    *,
+    claim: PrivacyLoss,
+    neighbours: Neighbours,
+    pairs: Iterable[tuple[Table, Table]],
+    cauchy_outcomes: Sequence[int] = (0,),
+) -> float:
+    """Return the largest loss of a mechanism over pairs of tables.
+
+    Args:
+        mechanism: The mechanism.
+        query: Its query.
+        claim: The claimed loss.
+        neighbours: The neighbouring relation.
+        pairs: Neighbouring tables.
+        cauchy_outcomes: Integers that Cauchy noise may give.
+    """
+    plan = mechanism.plan(query, claim, make_adjacency(neighbours))
+    return find_largest_loss(
+        lambda table: TracedRelease(partial(mechanism.run, table, plan, UNUSED), cauchy_outcomes), pairs, claim
+    )
+
+
+def find_largest_loss(
+    trace: Callable[[Table], TracedRelease], pairs: Iterable[tuple[Table, Table]], claim: PrivacyLoss
+) -> float:
+    """Return the largest loss over pairs of tables; each table is traced once."""
+    traced: dict[bytes, TracedRelease] = {}
+
+    def trace_once(table: Table) -> TracedRelease:
+        """Return the traced release of a table."""
+        key = table.tobytes()
+        if key not in traced:
+            traced[key] = trace(table)
+        return traced[key]
+
+    return max(compare_releases(trace_once(left), trace_once(right), claim) for left, right in pairs)
+
+
+REASONS = 2
+"""Reasons of missing records in the tables."""
+
+
+def _find_reasons_loss(claim: PrivacyLoss, neighbours: Neighbours) -> float:
+    """Return the largest loss of a histogram with the counts of reasons; the last cells of a table are reasons."""
+    axis = (Axis(COLUMN, Grid(0, 1, cells=GRID_CELLS)),)
+    flat = mechanisms.FlatHistogram()
+    query = queries.CountQuery(axis, queries.CountUse.CELLS)
+    plan = missing_reasons.add_reasons(flat.plan(query, claim, make_adjacency(neighbours)))
+
+    def run(table: Table) -> list[int]:
+        """Return the noisy counts of cells and missing records, then of reasons."""
+        reasons = table[GRID_CELLS:]
+        values = flat.run(np.append(table[:GRID_CELLS], reasons.sum()), plan, UNUSED)
+        return [*values, *missing_reasons.add_noise_to_reasons(reasons, plan, UNUSED)]
+
+    pairs = list_tables(GRID_CELLS + REASONS - 1, neighbours)
+    return find_largest_loss(lambda table: TracedRelease(partial(run, table)), pairs, claim)
+
+
+# Streams: all time steps of one stream are one release.
+
+STEPS = 6
+"""Time steps of short streams."""
+LONG_STEPS = 32
+"""Time steps of streams that need several levels of a tree, or a stored strategy."""
+
+
+def list_stream_losses(loss: PrivacyLoss, neighbours: Neighbours) -> Iterator[NamedLoss]:
+    """Yield the exact losses of the mechanisms of streams, for one claim and one relation."""
+    from dpcurves_streams import mechanisms as streams
+    from dpcurves_streams.queries import (
+        TUPLE_REASONS,
+        Forest,
+        GroupedTimeStepQuery,
+        HierarchyQuery,
+        PrunedQuery,
+        TimeStepQuery,
+    )
+
+    one, two = (dp.Categories("state", names) for names in (("a",), ("a", "b")))
+    forest = Forest.from_json({"all": {"left": list("abcdefgh"), "right": list("ijklmnop")}})
+    few = Forest.from_json({"all": {"left": ["a", "b"], "right": ["c"]}})
+    listed: list[tuple[str, Any, Any, int, int]] = [
+        ("stream, each step", streams.Perturber(), TimeStepQuery((two,), STEPS), STEPS, 2),
+        ("stream, hierarchy", streams.Hierarchy(), HierarchyQuery.from_forest("state", forest, 2), 2, 16),
+        ("stream, pruned hierarchy", streams.PrunedHierarchy(), PrunedQuery.from_forest("state", few, 1), 1, 3),
+        ("stream, totals by a tree", streams.TreeCounter(), TimeStepQuery((one,), LONG_STEPS), LONG_STEPS, 1),
+        ("stream, two totals by a tree", streams.TreeCounter(), TimeStepQuery((two,), STEPS), STEPS, 2),
+    ]
+    if loss.is_pure:
+        listed.append(
+            (
+                "stream, weighted totals",
+                streams.PIdentityCounter(),
+                TimeStepQuery((one,), LONG_STEPS),
+                LONG_STEPS,
+                1,
+            )
+        )
+    else:
+        listed.append(
+            ("stream, totals by buffers", streams.BufferedCounter(), TimeStepQuery((two,), STEPS), STEPS, 2),
+        )
+    if neighbours is ADD_REMOVE:
+        listed.append(
+            (
+                "stream, each step and what is not counted",
+                streams.WithUncountedTotals(streams.Perturber()),
+                TimeStepQuery((one,), STEPS),
+                STEPS,
+                1 + len(TUPLE_REASONS),
+            )
+        )
+    setting = f"{loss}, {neighbours.value}"
+    for name, mechanism, query, steps, cells in listed:
+        find = partial(_find_stream_loss, mechanism, query, (steps, cells), loss, neighbours)
+        yield f"{name}: {setting}", loss, find
+    grouped = GroupedTimeStepQuery((one,), GROUP_STEPS, deviation=Fraction(1, 100))
+    find = partial(_find_groups_loss, streams.Pegasus(), grouped, loss, neighbours)
+    yield f"stream, groups: {setting}", loss, find
+
+
+def _find_stream_loss(
+    mechanism: Any, query: Any, shape: tuple[int, int], claim: PrivacyLoss, neighbours: Neighbours
+) -> float:
+    """Return the largest loss of all time steps of a stream together, over neighbours of an empty stream and of one
+    with a tuple in each cell.
+
+    Args:
+        mechanism: Mechanism of the stream.
+        query: Query of each step.
+        shape: Time steps, and cells of each step.
+        claim: The claimed loss.
+        neighbours: The neighbouring relation: a tuple comes, or moves to an end of the stream.
+    """
+    plan = mechanism.plan(query, claim, make_adjacency(neighbours))
+
+    def trace(counts: Table) -> TracedRelease:
+        """Return the traced steps of a stream."""
+        return TracedRelease(lambda: run_stream(mechanism, plan, counts.reshape(shape)))
+
+    tuples = np.eye(shape[0] * shape[1], dtype=np.int64)
+    ends = tuples[:1] if shape[0] == LONG_STEPS else tuples[[0, -1]]
+    pairs = []
+    for base in (0, 1) if shape[0] < LONG_STEPS else (0,):
+        table = np.full(shape[0] * shape[1], base, dtype=np.int64)
+        if neighbours is ADD_REMOVE:
+            pairs += [(table, table + one) for one in tuples]
+        else:
+            pairs += [(table + one, table + other) for one in tuples for other in ends]
+    return find_largest_loss(trace, pairs, claim)
+
+
+def run_stream(mechanism: Any, plan: Plan, tables: Table) -> list[int]:
+    """Return the released values of all time steps.
+
+    Args:
+        mechanism: Mechanism of the stream.
+        plan: Its plan.
+        tables: Exact counts of each step, one step a row.
+    """
+    state = mechanism.begin(plan)
+    values: list[int] = []
+    for time_step, table in enumerate(tables, start=1):
+        step_values, state = mechanism.step(table, time_step, state, plan, UNUSED)
+        values.extend(step_values)
+    return values
+
+
+GROUP_STEPS = 5
+"""Time steps of streams whose groups are enumerated: a tuple changes the deviation of a group by 1.6 at most."""
+WIDEST_NOISE = 40
+"""Scales beyond which noise is not summed over; its probability is below 1e-17."""
+Decisions = tuple[int, ...]
+
+
+def _find_groups_loss(mechanism: Any, query: Any, claim: PrivacyLoss, neighbours: Neighbours) -> float:
+    """Return the largest loss of noisy counts and groups of steps.
+
+    The noise of counts is independent of decisions, so the losses of both add up. A group of a few steps loses less
+    than a long one. So the loss of decisions is at least the loss of the proof: a tuple changes a deviation by
+    `DEVIATION_CHANGE`, a threshold that is larger by as much outweighs it in all steps that join, and twice as much
+    noise of one test outweighs both in the step that does not.
+    """
+    from dpcurves_streams.mechanisms.pegasus import DEVIATION_CHANGE, PARTS_OF_TUPLE
+
+    plan = mechanism.plan(query, claim, make_adjacency(neighbours))
+    find_once = cache(lambda counts: find_group_probabilities(mechanism, plan, counts))
+    bases = [(0,) * GROUP_STEPS, (1,) * GROUP_STEPS, (0,) * (GROUP_STEPS - 1) + (2,)]
+    streams: list[tuple[tuple[int, ...], tuple[int, ...]]] = []
+    for base in bases:
+        larger = [tuple(count + (step == place) for step, count in enumerate(base)) for place in range(GROUP_STEPS)]
+        if neighbours is ADD_REMOVE:
+            streams += [(base, stream) for stream in larger]
+        else:
+            streams += [(stream, other) for stream in larger for other in (larger[0], larger[-1]) if stream != other]
+    if any(find_once(stream)[1] != find_once(bases[0])[1] for pair in streams for stream in pair):
+        return inf
+    ((counted, threshold, tested),) = find_once(bases[0])[1]
+    tuples = 1 if neighbours is ADD_REMOVE else 2
+    change = tuples * PARTS_OF_TUPLE * DEVIATION_CHANGE
+    proven = change / float(threshold.parameter) + 2 * change / float(tested.parameter)
+    if claim.epsilon is not None:
+        if counted.family is not Family.LAPLACE:
+            return inf
+        decided = max(
+            abs(log(find_once(left)[0][key]) - log(find_once(right)[0][key]))
+            for left, right in streams
+            for key in find_once(left)[0]
+        )
+        return max(decided, proven) + tuples / float(counted.parameter)
+    decided = max(
+        log(sum(ours[key] ** order * theirs[key] ** (1 - order) for key in ours)) / (order * (order - 1))
+        for left, right in streams
+        for ours, theirs in ((find_once(left)[0], find_once(right)[0]), (find_once(right)[0], find_once(left)[0]))
+        for order in ORDERS
+    )
+    return max(decided, proven**2 / 2) + tuples / (2 * float(counted.parameter))
+
+
+def find_group_probabilities(
+    mechanism: Any, plan: Plan, counts: Sequence[int]
+) -> tuple[dict[Decisions, float], set[tuple[Noise, ...]]]:
+    """Return the probability of each sequence of decisions of a stream, and the distributions of the noise of a step:
+    of its count, its threshold and its test.
+
+    Args:
+        mechanism: The mechanism of groups.
+        plan: Its plan, of a single count.
+        counts: The exact count of each step.
+    """
+    noises: set[tuple[Noise, ...]] = set()
+    probabilities: dict[Decisions, float] = {}
+
+    def step(number: int, state: bytes, test_noise: int) -> tuple[bool, bytes, list[Noise]]:
+        """Return whether a step joins the open group with this noise of its test, the next state, and all noise."""
+        draws = ReplacedDraws(ChoicePath(), [0, 0, test_noise])
+        with draws.replace():
+            values, after = mechanism.step(
+                np.array([counts[number]]), number + 1, mechanism.restore_state(state, plan), plan, UNUSED
+            )
+        if values[0] != counts[number]:
+            raise AssertionError("counts must be released with one draw each")
+        return bool(values[1]), after.to_bytes(), draws.noises
+
+    def walk(number: int, state: bytes, decisions: Decisions, weights: NDArray[np.float64] | None) -> None:
+        """Follow all decisions from a step on. `weights` is the distribution of the noise of the open group's
+        threshold, times the probability of the decisions; None if no group is open."""
+        if number == len(counts):
+            probabilities[decisions] = 1.0 if weights is None else float(weights.sum())
+            return
+        low, high = -(2**20), 2**20  # test noise that certainly joins, and that certainly does not
+        joins, after, step_noises = step(number, state, low)
+        noises.add(tuple(step_noises))
+        _, threshold_noise, tested = step_noises
+        scale = float(threshold_noise.parameter)
+        common = np.arange(-ceil(WIDEST_NOISE * scale), ceil(WIDEST_NOISE * scale) + 1)
+        if not joins:  # the step begins a group, with a new threshold
+            begun = np.exp(-abs(common) / scale) * np.tanh(0.5 / scale)
+            total = 1.0 if weights is None else float(weights.sum())
+            walk(number + 1, after, (*decisions, 0), begun * total)
+            return
+        while high - low > 1:
+            middle = (low + high) // 2
+            low, high = (middle, high) if step(number, state, middle)[0] else (low, middle)
+        closes = find_tails(tested, high + common)
+        if weights is None:
+            raise AssertionError("a step must not be tested without an open group")
+        walk(number + 1, step(number, state, low)[1], (*decisions, 1), weights * (1 - closes))
+        closed = np.zeros_like(weights)
+        closed[0] = float((weights * closes).sum())
+        walk(number + 1, step(number, state, high)[1], (*decisions, 0), closed)
+
+    walk(0, mechanism.begin(plan).to_bytes(), (), None)
+    return probabilities, noises
+
+
+# Partition selection, randomised responses and two servers.
+
+
+def list_other_losses(neighbours: Neighbours) -> Iterator[NamedLoss]:
+    """Yield the exact losses of partition selection, with a delta and in a universe, for one relation."""
+    name = f"name search: {WITH_DELTA}, {neighbours.value}"
+    yield name, WITH_DELTA, partial(_find_categories_loss, WITH_DELTA, neighbours)
+    yield f"names of a universe: {ONE}, {neighbours.value}", ONE, partial(_find_universe_loss, ONE, neighbours)
+
+
+MANY_UNITS = 10
+"""Units of a category that is often selected, and whose count reveals more than delta allows."""
+
+
+def _find_categories_loss(claim: PrivacyLoss, neighbours: Neighbours) -> float:
+    """Return the least epsilon at the claimed delta, over tables of two categories with few and with many units."""
+    query = queries.PartitionSelectionQuery((UnlistedCategories("name"),))
+    mechanism = ThresholdedCategories()
+    plan = mechanism.plan(query, claim, make_adjacency(neighbours))
+
+    @cache
+    def find_distribution(units: tuple[int, int]) -> dict[Any, float]:
+        """Return the probability of each outcome."""
+        rows = [(name, count) for name, count in zip((b"a", b"b"), units, strict=True) if count]
+        table = np.array(rows, dtype=object).reshape(-1, 2)
+        distribution: dict[Any, float] = {}
+        path: ChoicePath | None = ChoicePath()
+        while path is not None:
+            with ReplacedDraws(path).replace():
+                outcome = mechanism.run(table, plan, UNUSED)
+            distribution[outcome] = distribution.get(outcome, 0.0) + path.probability
+            path = path.find_next()
+        return distribution
+
+    tables = list(product((0, 1, 2, MANY_UNITS, MANY_UNITS + 1), repeat=2))
+    moves = [(1, 0), (0, 1)] if neighbours is ADD_REMOVE else [(1, -1)]
+    pairs = [
+        (table, (table[0] + move[0], table[1] + move[1]))
+        for table in tables
+        for move in moves
+        if (table[0] + move[0], table[1] + move[1]) in tables
+    ]
+    return max(
+        find_epsilon_at_delta(find_distribution(one), find_distribution(other), float(claim.delta))
+        for pair in pairs
+        for one, other in (pair, pair[::-1])
+    )
+
+
+def find_epsilon_at_delta(left: dict[Any, float], right: dict[Any, float], delta: float) -> float:
+    """Return the least epsilon at which the left distribution exceeds the right one by at most delta.
+
+    Args:
+        left: Probability of each outcome with the one data set.
+        right: Probability of each outcome with the other.
+        delta: The claimed delta; rounding errors of a relative 1e-9 are forgiven.
+
+    >>> round(find_epsilon_at_delta({1: 0.75, 2: 0.25}, {1: 0.5, 2: 0.5}, 0.1), 3)  # log(0.65 / 0.5)
+    0.262
+    """
+    low, high = 0.0, 64.0
+
+    def excess(epsilon: float) -> float:
+        """Return the delta at an epsilon."""
+        return sum(max(0.0, chance - exp(epsilon) * right.get(outcome, 0.0)) for outcome, chance in left.items())
+
+    if excess(high) > delta * (1 + 1e-9):
+        return inf
+    for _ in range(60):
+        middle = (low + high) / 2
+        low, high = (low, middle) if excess(middle) <= delta * (1 + 1e-9) else (middle, high)
+    return low
+
+
+WIDEST_COUNT = 12
+"""Units. Larger noise counts as this, and larger released counts as two less, which reveals nothing more."""
+
+
+class UniverseDraws:
+    """Choices in the place of the draws of `UniverseCategories`.
+
+    Attributes:
+        path: The choices of this run.
+    """
+
+    def __init__(self, path: ChoicePath) -> None:
+        self.path = path
+
+    def sample_laplace(self, scale: Fraction, size: int, randomness: Randomness) -> Table:
+        """Return discrete Laplace noise, cut at `WIDEST_COUNT`.
+
+        Args:
+            scale: The scale.
+            size: Number of integers.
+            randomness: Without effect.
+        """
+        noise = Noise(Family.LAPLACE, scale)
+        above = find_tails(noise, np.arange(-WIDEST_COUNT + 1, WIDEST_COUNT + 1))
+        probabilities = (-np.diff(np.concatenate(([1.0], above, [0.0])))).tolist()
+        return np.array([self.path.choose(probabilities) - WIDEST_COUNT for _ in range(size)], dtype=np.int64)
+
+    def sample_by_inversion(self, distribution: Any, randomness: Randomness) -> int:
+        """Return an outcome of a distribution with the weights that it states.
+
+        Args:
+            distribution: The distribution.
+            randomness: Without effect.
+        """
+        brackets, _ = distribution.weights(64)
+        weights = np.array([float(low) for low, _ in brackets])
+        return self.path.choose((weights / weights.sum()).tolist())
+
+    @contextmanager
+    def replace(self) -> Iterator[None]:
+        """Replace the samplers until the end of the block. Several names are chosen in all combinations."""
+
+        def sample_distinct(count: int, bound: int, randomness: Randomness) -> list[int]:
+            """Return different numbers below a bound."""
+            chosen = list(combinations(range(bound), count))
+            return list(chosen[self.path.choose([1 / len(chosen)] * len(chosen))])
+
+        with (
+            patch.object(discrete_laplace, "sample", self.sample_laplace),
+            patch.object(partition_selection, "sample_by_inversion", self.sample_by_inversion),
+            patch.object(partition_selection, "_sample_distinct", sample_distinct),
+        ):
+            yield
+
+
+def _find_universe_loss(claim: PrivacyLoss, neighbours: Neighbours) -> float:
+    """Return the largest loss of the selected names of a universe of one name, with up to four units.
+
+    Names have independent noise; under replace-one, the change of another name loses as much again.
+    """
+    universe = dp.TextUniverse("x", 1)
+    query = queries.UniverseSelectionQuery((UnlistedCategories("name", universe=universe),))
+    mechanism = UniverseCategories()
+    plan = mechanism.plan(query, claim, make_adjacency(neighbours))
+
+    def find_distribution(units: int) -> dict[Any, float]:
+        """Return the probability of each outcome."""
+        table = np.array([(b"x", units)] if units else [], dtype=object).reshape(-1, 2)
+        distribution: dict[Any, float] = {}
+        path: ChoicePath | None = ChoicePath()
+        while path is not None:
+            with UniverseDraws(path).replace():
+                outcome = tuple(min(number, WIDEST_COUNT - 2) for number in mechanism.run(table, plan, UNUSED)[1:])
+            distribution[outcome] = distribution.get(outcome, 0.0) + path.probability
+            path = path.find_next()
+        return distribution
+
+    distributions = [find_distribution(units) for units in range(3)]
+    largest = max(
+        abs(log(left[outcome]) - log(right[outcome])) if outcome in right else inf
+        for left, right in pairwise(distributions)
+        for outcome in left
+    )
+    return largest * (1 if neighbours is ADD_REMOVE else 2)
+
+
+def find_two_servers_loss(sampler: TwoServersSampler, family: NeighbouringDatasets, claim: PrivacyLoss) -> float:
+    """Return the largest loss of the values of two servers against one of them, which knows its own noise.
+
+    Args:
+        sampler: The protocol.
+        family: Neighbouring data sets.
+        claim: The claimed loss.
+    """
+
+    def trace(data: Any, known_half: int) -> TracedRelease:
+        """Return the traced values of both servers, of which one knows its own noise."""
+        return TracedRelease(lambda: _list_integers(sampler.draw(data, 1)[0]), known_half=known_half)
+
+    return max(
+        compare_releases(trace(pair.left, server), trace(pair.right, server), claim)
+        for pair in family.pairs
+        for server in (0, 1)
+    )
+
+
+def _list_integers(values: NDArray[np.float64]) -> list[int]:
+    """Return the values of a release as integers."""
+    return [int(value) for value in values]
