@@ -247,7 +247,8 @@ class Questions:
         )
 
     def ask(self, who: Principal, project: str, question_json: Mapping[str, Any], loss: PrivacyLoss) -> AskedQuestion:
-        """Put a question into the queue, and return it. If the project has asked it at this loss, that one is returned.
+        """Put a question into the queue, and return it. If the project has asked it at this loss, the earlier question
+        is returned.
 
         A new question gets an audit event, and wakes a worker. The worker charges it before any record is read, against
         the allowances of analyst and project and the dataset's cap. A question that was refused before, and so not
@@ -310,7 +311,7 @@ class Questions:
         return question
 
     def all(self, who: Principal, project: str) -> tuple[AskedQuestion, ...]:
-        """Return the newest `MOST_LISTED` questions of a project, newest first; empty if there is none.
+        """Return the newest `MOST_LISTED` questions of a project, newest first; empty without questions.
 
         Raises:
             ProtocolError: The project does not exist, or is hidden from the caller.
@@ -381,7 +382,7 @@ def question_id(request: str, question: Any) -> str:
 
 
 def answer_key(dataset: Dataset, question: Any) -> str:
-    """Return a key that equal questions about the same version of a dataset have in common, whatever loss they pay.
+    """Return a key that equal questions about the same version of a dataset share, at every loss.
 
     By this key, published answers of any project are found that answer a question without a charge.
     """
