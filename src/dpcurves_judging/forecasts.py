@@ -1,8 +1,8 @@
 """Error forecasts (power analysis) for questions about models, before budget is spent.
 
-`FORECASTS` registers one `ForecastKind` per type of question: how synthetic records are made, and what is measured. For
-each type, records are synthesised from a reference distribution (`_SimulatedRecords`) and answered with noise. The
-first number of the result is compared with the same number without noise:
+`FORECASTS` registers one `ForecastKind` per type of question: how synthetic records are made, and which error is
+measured. For each type, records are synthesised from a reference distribution (`_SimulatedRecords`) and answered with
+noise. The first number of the result is compared with the same number without noise:
 
 - the error is the absolute difference, or 1/2 if the released number is unknown;
 - the half width is half the width of the number's interval, or 1 if that is infinite.
@@ -139,7 +139,7 @@ def _make_pair_columns(question: ModelPairQuestion, draw: Any) -> dict[str, Any]
 
 
 def _make_several_model_columns(question: ModelComparisonQuestion, draw: Any) -> dict[str, Any]:
-    """Return synthetic labels, and the scores of all models, each less exact than the one before.
+    """Return synthetic labels, and the scores of all models, each less accurate than the model before.
 
     Args:
         question: The question, whose columns are filled.
@@ -226,7 +226,7 @@ def _make_ordinal_columns(question: OrdinalClassesQuestion, draw: Any) -> dict[s
 def _make_multiclass_columns(question: MulticlassQuestion, draw: Any) -> dict[str, Any]:
     """Return synthetic labels of up to three classes, and a score of each class.
 
-    Predicted classes and their confidence are added if the question names such columns.
+    Predicted classes and their confidence are added if the question names columns for them.
 
     Args:
         question: The question, whose columns are filled.
