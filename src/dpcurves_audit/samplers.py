@@ -2,7 +2,7 @@
 
     CallableSampler    a function in this process
     BatchSampler       a function that returns many independent outcomes at once
-    PackageSampler     a function of an installed package, in processes of its own
+    PackageSampler     a function of an installed package, in separate processes
     CommandSampler     a command that reads a CSV file and writes JSON
     KilledSampler      a service that is killed when it answers, and restarted
 
@@ -360,7 +360,7 @@ class CommandSampler:
         """
         words = [word.replace("{data}", str(source)).replace("{out}", str(target)) for word in self._words]
 
-        # A session of its own lets a timeout end the command together with the processes that it started.
+        # A separate session lets a timeout end the command together with the processes that it started.
         try:
             process = subprocess.Popen(
                 words, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True
@@ -515,7 +515,8 @@ class KilledSampler:
 
 
 def _end_child(child: int, patience: float) -> None:
-    """Wait so many seconds for the end of a child process, then kill it: a service may go on after its answer."""
+    """Wait up to `patience` seconds for the end of a child process, then kill it: a service may go on after its
+    answer."""
     deadline = time.monotonic() + patience
     while time.monotonic() < deadline:
         if os.waitpid(child, os.WNOHANG)[0]:
