@@ -4,7 +4,7 @@ At every time step, noisy counts of the tuples (rows) in each state are released
 from them here:
 
     Groups    counts per step, averaged over a group of successive steps that the mechanism found similar; `Smoother`
-              says how (median, mean, or James-Stein shrinkage)
+              selects the average (median, mean, or James-Stein shrinkage)
     Totals    running totals, with sums over sliding windows
 
 Formal guarantees: all results are functions of released integers (noisy counts and group marks) and public facts, and
@@ -375,7 +375,7 @@ class TotalReading:
             level: Confidence level.
 
         Raises:
-            InvalidArgument: the question has no such window.
+            InvalidArgument: the question has no window of this length.
         """
         if width not in self.windows:
             raise InvalidArgument(
