@@ -260,7 +260,7 @@ def check_lattice(sampler: Sampler, pair: NeighbourPair, calls: int = 400) -> li
 
 
 def _find_lowest_bit(bits: Floats) -> float:
-    """Return the least exponent among known ones; 0 without any."""
+    """Return the lowest of the exponents of two that `find_lowest_bits` returned, without NaN; 0 if all are NaN."""
     known = bits[~np.isnan(bits)]
     return float(known.min()) if len(known) else 0.0
 

@@ -450,7 +450,8 @@ Service = Callable[[Any, Path, Publish], Any]
 
 
 class KilledSampler:
-    """Kills a service as soon as it publishes its answer, and restarts it with the state that it left.
+    """Kills a service as soon as it publishes its answer, and restarts it on the same folder of state. Each run of the
+    service, from start to kill, is a *life*.
 
     The outcome has the outputs of all lives. A correct service charges and stores its answer before it publishes. It
     then repeats the same answer or none, so all lives together lose what one release loses.
@@ -478,7 +479,8 @@ class KilledSampler:
         return [self._run_lives(data) for _ in range(number)]
 
     def _warm_up(self, data: Any) -> None:
-        """Answer once in this process, so that the lives do not load modules again."""
+        """Run the service once in this process and discard its answer, so that forked processes find all modules
+        loaded."""
         with tempfile.TemporaryDirectory() as folder, suppress(Exception):
             self._service(copy.deepcopy(data), Path(folder), lambda shown: None)
         self._is_loaded = True

@@ -123,14 +123,16 @@ class SqlQuestion:
 
     @classmethod
     def from_sql(cls, text: str) -> SqlQuestion:
-        """Parse a statement.
+        """Parse a statement ``SELECT dp_...(column, ...) FROM table [WHERE condition] [GROUP BY column, ...]``.
 
-        Formal guarantees: every word of the text is accounted for; a text of which the parser ignored a part is
-        refused. Names of columns and of the table, single values, and expressions of the closed language
-        (`dpcurves.expressions`) are sent to an engine, in the same way as for questions from files.
+        Nothing is sent to an engine here.
+
+        Formal guarantees of the parser: every word of the text is accounted for; a text of which it would ignore a part
+        is refused. So a question sends an engine only names of columns and of the table, single values, and expressions
+        of the closed language (`dpcurves.expressions`), as for questions from files.
 
         Raises:
-            ValueError: The text does not match the grammar; the message quotes the part.
+            ValueError: The text has another form; the message quotes the part.
             MissingPackage: sqlglot is not installed.
         """
         return _StatementReader(text).read_statement()

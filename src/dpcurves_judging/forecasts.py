@@ -127,7 +127,7 @@ def _make_pair_columns(question: ModelPairQuestion, draw: Any) -> dict[str, Any]
 
     Args:
         question: The question, whose columns are filled.
-        draw: Classes and scores of a reference distribution, each of shape (records,).
+        draw: Pair of arrays from a reference distribution: classes, 0 or 1, and scores, 0 to 1, (records,) each.
     """
     records = _SimulatedRecords.from_draw(draw)
     names = parse_class_labels(question.label, question.pos_label, question.neg_label).values
@@ -143,7 +143,7 @@ def _make_several_model_columns(question: ModelComparisonQuestion, draw: Any) ->
 
     Args:
         question: The question, whose columns are filled.
-        draw: Classes and scores of a reference distribution, each of shape (records,).
+        draw: Pair of arrays from a reference distribution: classes, 0 or 1, and scores, 0 to 1, (records,) each.
     """
     records = _SimulatedRecords.from_draw(draw)
     names = parse_class_labels(question.label, question.pos_label, question.neg_label).values
@@ -160,7 +160,7 @@ def _make_uplift_columns(question: UpliftQuestion, draw: Any) -> dict[str, Any]:
 
     Args:
         question: The question, whose columns are filled.
-        draw: Classes and scores of a reference distribution, each of shape (records,).
+        draw: Pair of arrays from a reference distribution: classes, 0 or 1, and scores, 0 to 1, (records,) each.
     """
     records = _SimulatedRecords.from_draw(draw)
     outcome = parse_class_labels(question.outcome, question.pos_label, question.neg_label, ("neg_label", "pos_label"))
@@ -179,17 +179,17 @@ def _make_quantile_forecast_columns(question: QuantileForecastsQuestion, draw: A
 
     Args:
         question: The question, whose columns are filled.
-        draw: Classes and scores of a reference distribution, each of shape (records,).
+        draw: Pair of arrays from a reference distribution: classes, 0 or 1, and scores, 0 to 1, (records,) each.
     """
     return {name: interpolate_grid(question.grid, _SimulatedRecords.from_draw(draw).score) for name in question.errors}
 
 
 def _make_prediction_columns(question: PredictedObservedQuestion, draw: Any) -> dict[str, Any]:
-    """Return synthetic predictions, and observed values that correlate with them.
+    """Return synthetic predictions, and observed values that correlate with them, each spread over its grid.
 
     Args:
         question: The question, whose columns are filled.
-        draw: Classes and scores of a reference distribution, each of shape (records,).
+        draw: Pair of arrays from a reference distribution: classes, 0 or 1, and scores, 0 to 1, (records,) each.
     """
     records = _SimulatedRecords.from_draw(draw)
     return {
@@ -216,7 +216,7 @@ def _make_ordinal_columns(question: OrdinalClassesQuestion, draw: Any) -> dict[s
 
     Args:
         question: The question, whose columns are filled.
-        draw: Classes and scores of a reference distribution, each of shape (records,).
+        draw: Pair of arrays from a reference distribution: classes, 0 or 1, and scores, 0 to 1, (records,) each.
     """
     records = _SimulatedRecords.from_draw(draw)
     score = {require_column_name(question.score): interpolate_grid(question.grid, records.score)}
@@ -230,7 +230,7 @@ def _make_multiclass_columns(question: MulticlassQuestion, draw: Any) -> dict[st
 
     Args:
         question: The question, whose columns are filled.
-        draw: Classes and scores of a reference distribution, each of shape (records,).
+        draw: Pair of arrays from a reference distribution: classes, 0 or 1, and scores, 0 to 1, (records,) each.
     """
     records = _SimulatedRecords.from_draw(draw)
     label = question.label
@@ -251,7 +251,7 @@ def _make_feature_columns(question: Any, draw: Any) -> dict[str, Any]:
 
     Args:
         question: The question, whose columns are filled.
-        draw: Classes and scores of a reference distribution, each of shape (records,).
+        draw: Pair of arrays from a reference distribution: classes, 0 or 1, and scores, 0 to 1, (records,) each.
     """
     bits = np.asarray(draw[0])
     score = np.asarray(draw[1], dtype=np.float64)

@@ -129,7 +129,8 @@ def loss_to_json(loss: PrivacyLoss) -> dict[str, str | None]:
 
 
 def find_question(connection: Connection, id: str) -> AskedQuestion | None:
-    """Return a question by its identifier, with all names; None if it does not exist. Rights are not checked."""
+    """Return the question with this identifier, with the names of its project and its analyst; None if no question has
+    it. The caller checks rights and hides these names where needed."""
     row = connection.execute(WITH_RELEASES.where(QUESTIONS.c.id == id)).first()
     return None if row is None else question_from_row(row)
 

@@ -41,10 +41,12 @@ DEFAULTS: dict[signal.Signals, Callable[[int, FrameType | None], object] | signa
 
 @contextmanager
 def catch_signals() -> Iterator[Callable[[], int | None]]:
-    """Context manager: signal handlers are installed in the main thread, and removed at the end of the block. It gives
-    a function that returns the number of the last signal caught, or None.
+    """Context manager that catches SIGINT and SIGTERM. It gives a function that returns the number of the last signal
+    caught, or None.
 
-    Each signal raises KeyboardInterrupt in Python code, so that drafts and temporary files are removed on exit.
+    Each signal raises KeyboardInterrupt in Python code, so that drafts and temporary files are removed on exit. At the
+    end of the block Python's default handlers are restored. Handlers that the caller has installed are kept. In other
+    threads than the main thread, where Python allows no handlers, nothing is caught.
     """
     caught: list[int] = []
 
@@ -53,7 +55,7 @@ def catch_signals() -> Iterator[Callable[[], int | None]]:
 
         Args:
             number: Number of the signal.
-            frame: Frame that was interrupted; None: there is none.
+            frame: The interrupted frame, if any.
 
         Raises:
             KeyboardInterrupt: always.

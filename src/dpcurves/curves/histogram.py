@@ -226,8 +226,10 @@ class Histogram(IntervalResult):
     def _find_simultaneous_errors(
         self, level: float, edges: Places, generator: np.random.Generator | None
     ) -> FloatArray:
-        """Return half-widths of simultaneous intervals with confidence `level`, (cells,); cached for single cells,
-        which plots and tables share.
+        """Return half-widths, in records, of simultaneous intervals of counts, one for each single or merged cell.
+
+        Half-widths of single cells by the fixed seed are cached, because plots and tables share them. They are
+        simulated anew for each given `generator`.
 
         Args:
             level: Probability that all intervals hold at once.

@@ -471,9 +471,10 @@ class ResidualPlotQuestion(TableQuestion):
         return ResidualPlot.from_counts(estimated, axes, privacy, evidence, coverage=coverage, alpha=missed_records)
 
     def plan_notes(self, setting: conversation.Setting) -> tuple[str, ...]:
-        """Return a note if the number of records is private.
+        """Return a note if the number of records is private, else ().
 
-        A plan then shows the budget of the bounds for few records; an answer may give them less.
+        The first round then counts the records, and the budget fraction of the queries for bounds depends on this
+        count. A plan shows the largest fraction, which few records need; an answer for many records spends less.
         """
         return () if setting.adjacency.public_record_count is not None else (BOUNDS_OF_FEW,)
 

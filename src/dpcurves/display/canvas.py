@@ -195,10 +195,11 @@ THINNED_POINTS = 1000
 
 
 def select_visible_points(x: FloatArray, y: FloatArray, finest: int = THINNED_POINTS) -> NDArray[np.int64]:
-    """Return the indices of points to draw: all, or those where the line moves by a pixel of a grid of `finest` pixels,
-    and their neighbours.
+    """Return the indices of points to draw: all of up to ``2 * finest`` points; of more, both neighbours of each change
+    of pixel in x or y, and both ends, on a grid of `finest` by `finest` pixels.
 
-    A monotone curve keeps at most ``6 * finest`` points, and moves by less than ``1 / finest`` of its height.
+    Pixels divide the range of finite values. A monotone curve keeps at most ``6 * finest`` points, and moves by less
+    than ``1 / finest`` of its height.
 
     >>> select_visible_points(np.arange(5.0), np.arange(5.0)).tolist()
     [0, 1, 2, 3, 4]

@@ -264,7 +264,7 @@ class FittedLayout(ConstrainedLayoutEngine):
             super().execute(fig)
 
     def _resize(self, fig: Figure, width: float, height: float) -> None:
-        """Set the size of `fig` in inches, at most the largest growth."""
+        """Set the size of `fig` in inches; each side is at most `Tuning.largest_growth` times its requested length."""
         limits = (self._tuning.largest_growth * side for side in self._requested_size)
         widest, highest = limits
         fig.set_size_inches(min(width, widest), min(height, highest))

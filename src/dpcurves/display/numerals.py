@@ -192,7 +192,7 @@ def format_in_cell(value: float, lower: float, upper: float, *, known_to: float 
         value: The number.
         lower: Lower end of the cell; minus infinity: none.
         upper: Upper end of the cell; infinity: none.
-        known_to: Width to which the value is known; 0: to the cell alone.
+        known_to: Accuracy of the value, as the width of an interval, if it is wider than the cell; 0: the cell's width.
 
     >>> inf = float("inf")
     >>> format_in_cell(187.2, 0, 244), format_in_cell(49219, 49219, inf), format_in_cell(976.6, -inf, 976.6)
@@ -385,14 +385,15 @@ def format_in_iso(values: ArrayLike, label: str) -> list[str | float]:
 
 
 def format_axis_value(value: float, lower: float, upper: float, label: str, known_to: float = 0.0) -> str:
-    """Format a value in a cell as `format_in_cell` does, or as a day.
+    """Return the text of a value that is known to lie in a cell: a date on an axis of dates or times, else a number
+    without digits finer than the cell (`format_in_cell`).
 
     Args:
-        value: The number.
+        value: The number; on an axis of dates days, on an axis of times seconds since 1970.
         lower: Lower end of the cell; minus infinity: none.
         upper: Upper end of the cell; infinity: none.
-        label: Label of the axis, which says whether the numbers are days.
-        known_to: Width to which the value is known; 0: to the cell alone.
+        label: Label of the axis, which ends with ``(date)`` or ``(moment)`` on an axis of dates or times.
+        known_to: Accuracy of a number, as the width of an interval, if it is wider than the cell; 0: the cell's width.
     """
     return format_date(value, label) or format_in_cell(value, lower, upper, known_to=known_to)
 
@@ -402,8 +403,8 @@ def format_axis_interval(lower: float, upper: float, label: str, known_to: float
 
     Args:
         lower, upper: Endpoints; either may be infinite.
-        label: Label of the axis, which says whether its numbers are dates.
-        known_to: Width to which a number inside is known; 0: not known.
+        label: Label of the axis, which ends with ``(date)`` or ``(moment)`` on an axis of dates or times.
+        known_to: Accuracy of a number inside, as the width of an interval; 0: not known.
 
     >>> axis = "day (date)"
     >>> format_axis_interval(19_000.4, 19_003.2, axis), format_axis_interval(19_000.4, float("inf"), axis)

@@ -105,6 +105,8 @@ def interval_variances(distribution: NestedSums, total_is_public: bool) -> Float
     """Return the variance of each estimated prefix count of a row, in squared records, of shape ``(cells + 1,)``;
     read-only.
 
+    A row is the histogram of one group of records; a distribution may have several, which have equal tilings and noise,
+    and hence equal variances. The missing count is the noisy number of records without a value, of all rows together.
     Estimates are best linear unbiased (least squares) from all values, the missing count and, if `total_is_public`, the
     exact number of all records. Within an interval of the finest level they are interpolated linearly, and this is the
     variance of the interpolated number. If missing records were not counted, a public total gives no information on

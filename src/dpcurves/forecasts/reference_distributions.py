@@ -338,7 +338,7 @@ def _column_distribution(column: str, weights: FloatArray, grid: Grid) -> Record
     chances = chances if len(chances) == cells else normalise_weights(chances[1 : 1 + cells])
 
     def sample_column(draw: Generator, size: int) -> Table:
-        """Draw the column of `size` records."""
+        """Return `size` independent values of the distribution, under the column's name."""
         return {column: sample_within_cells(edges, values, draw.choice(cells, size, p=chances), draw)}
 
     return sample_column
@@ -361,7 +361,7 @@ def _class_distribution(question: Any, counts: FloatArray, grid: Grid) -> tuple[
     edges = grid.edges
 
     def sample_classes(draw: Generator, size: int) -> Table:
-        """Draw the columns of labels and scores of `size` records."""
+        """Return independent labels and scores of `size` records, under the names of the question's columns."""
         bit, slot = np.divmod(draw.choice(2 * slots, size, p=chances), slots)
         inner = slot - int(grid.outside is Outside.APART)
         score = sample_within_cells(edges, grid.values, np.clip(inner, 0, grid.cells - 1), draw)
@@ -388,7 +388,7 @@ def _pair_distribution(question: curves.ContingencyQuestion, curve: curves.Conti
         )
 
     def sample_pairs(draw: Generator, size: int) -> Table:
-        """Draw both columns of `size` records."""
+        """Return `size` independent pairs of categories, under the names of the question's two columns."""
         cells = np.divmod(draw.choice(len(chances), size, p=chances), shape[1])
         return {side.column: np.array(side.values)[index] for side, index in zip(sides, cells, strict=True)}
 
@@ -412,7 +412,8 @@ def _bar_distribution(question: curves.BarChartQuestion, curve: curves.BarChart)
     chances = normalise_weights(np.array([counts[name] for name in names]))
 
     def sample_bars(draw: Generator, size: int) -> Table:
-        """Draw the column of `size` records."""
+        """Return `size` independent categories, with the bar chart's shares, under the name of the question's
+        column."""
         return {question.by.column: values[draw.choice(len(values), size, p=chances)]}
 
     return sample_bars, curve.total
@@ -432,7 +433,7 @@ def _point_distribution(question: curves.Histogram2DQuestion, curve: curves.Hist
     across = curve.count.shape[1]
 
     def sample_points(draw: Generator, size: int) -> Table:
-        """Draw both columns of `size` records."""
+        """Return `size` independent points, under the names of the question's two columns."""
         x, y = np.divmod(draw.choice(len(chances), size, p=chances), across)
         return {
             question.x: sample_within_cells(curve.x_edges, None, x, draw),

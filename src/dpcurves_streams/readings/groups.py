@@ -503,7 +503,11 @@ class TotalsReader:
         return {width: fitted[width] for width in noisy}
 
     def _totals_before(self, width: int) -> FloatArray:
-        """Return the totals `width` steps ago; before the first step they are exactly zero."""
+        """Return the noisy totals `width` steps ago, (groups + states,); exactly zero before the first step.
+
+        Args:
+            width: Width of one of the question's windows; older totals are not stored.
+        """
         totals: FloatArray = self._ring[(self.time_step - width) % len(self._ring)]
         return totals if self.time_step > width else np.zeros_like(totals)
 
