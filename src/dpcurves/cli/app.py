@@ -203,7 +203,7 @@ class Commands(click.Group):
         instead.
 
         Args:
-            args: Words of the command line; None: those of the process.
+            args: Words of the command line; None: the words in ``sys.argv``.
             prog_name: Without effect.
             extra: Without effect.
         """
@@ -292,7 +292,7 @@ class OneCommand(click.Command):
                     formatter.write_dl(listed)
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Parse the words of a command, after checks whose messages are clearer than those of Click.
+        """Parse the words of a command, after checks whose messages are clearer than Click's messages.
 
         Args:
             ctx: Context of click, which gets the values.

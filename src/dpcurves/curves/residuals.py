@@ -248,7 +248,7 @@ class ResidualPlot(ReleasedResult):
         Args:
             estimated: Estimated counts of all cells of the plane and outside it.
             axes: Column and grid of predictions, then of residuals.
-            privacy: The statement of what was spent; a note is added to it if noise may hide a tenth of the records.
+            privacy: The privacy statement; a note is added to it if noise may hide a tenth of the records.
             evidence: The releases behind the estimate.
             coverage: Share of the records that both bounds together were chosen to cover, between 0 and 1.
             alpha: Number of records by which coverage may fall short, with probability 0.95.

@@ -5,7 +5,7 @@
 - `curve_table` returns a curve as a table: all rows, or rows at round steps.
 - `ledger_table` returns charges, allowances and the remaining budget of an account (`BalanceReport`).
 
-A seeded release can be repeated, noise included, so that it protects nobody. All of these texts warn of it
+A seeded release can be repeated, noise included, and so gives no privacy. All of these texts warn of it
 (`warns_of_seed`), unless the data is made up (`made_up_data`).
 """
 
@@ -68,7 +68,7 @@ def is_made_up() -> bool:
 
 
 def warns_of_seed(privacy: PrivacyStatement) -> bool:
-    """Return whether a result must warn that its noise can be drawn again, so that it protects nobody."""
+    """Return whether a result must warn that its noise can be drawn again, and so gives no privacy."""
     return privacy.seeded and not is_made_up()
 
 

@@ -26,7 +26,7 @@ from .syntax import Call, ColumnName, Literal, Node, find_column_names, find_tex
 
 
 def parse_filter(argument: str, where: object) -> str | None:
-    """Return the canonical text of a filter, that is with standard spaces and capitals; None if there is none.
+    """Return the canonical text of a filter, that is with standard spaces and capitals; None without a filter.
 
     Args:
         argument: Name of the argument, for messages.

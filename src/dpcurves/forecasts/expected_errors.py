@@ -88,7 +88,7 @@ class ForecastKind(NamedTuple):
             at level 0.95. None: the result has no interval.
         interval_label: Label of the interval.
         uninformative_width: Function of the question and the number of records; returns the half width from which an
-            interval says nothing.
+            interval is uninformative.
         rehearsals: Default number of answers per distribution: more for single numbers, whose errors vary more.
         width_rehearsals: Number of these answers whose intervals are computed: widths vary little between answers.
         trace_curve: Function that returns the curve of an answer with its band or intervals at `LEVEL`; None: the
@@ -306,7 +306,7 @@ def _make_number_forecast(question_type: type[Any], uninformative_width: Callabl
     Args:
         question_type: Type of the question; its labels name the statistic.
         uninformative_width: Function of a question and a number of records; returns the half width from which an
-            interval says nothing.
+            interval is uninformative.
     """
     statistic = getattr(question_type, "STATISTIC", "count")
     return ForecastKind(

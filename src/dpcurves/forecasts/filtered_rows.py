@@ -77,7 +77,7 @@ def parse_row_share(question: Any, like: Any, share: float | None) -> float | No
     Args:
         question: The question, with its filter.
         like: Public records, a released curve, or None.
-        share: The share that the analyst states; None if there is none.
+        share: The share that the analyst states; None if no share is stated.
 
     Raises:
         ValueError: the share is missing or not above 0 and at most 1, or is given with public records.

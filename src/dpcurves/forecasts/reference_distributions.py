@@ -234,7 +234,7 @@ def import_forecast_modules() -> Iterator[ModuleType]:
 
 
 def find_entry(kind: type[Any], table: str) -> Any:
-    """Return the entry of a type in a table of forecasts, or of its nearest base class; None if there is none.
+    """Return the entry of a type in a table of forecasts, or of its nearest base class; None without an entry.
 
     Args:
         kind: Type of a question.
