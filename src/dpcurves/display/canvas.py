@@ -448,7 +448,7 @@ class Picture:
             lower: Lower bounds, (cells,).
             upper: Upper bounds, (cells,).
             words: Entry in the legend.
-            alpha: Opacity from 0 to 1; None: that of this kind of band.
+            alpha: Opacity from 0 to 1; None: the default of this kind of band.
         """
         ends = (np.asarray(values, dtype=float) for values in (edges, lower, upper))
         dense = shade_opacity(words, self.ax) if alpha is None else alpha
@@ -465,7 +465,7 @@ class Picture:
             lower: Lower bounds.
             upper: Upper bounds.
             words: Legend entry.
-            alpha: Opacity from 0 to 1; None: that of a band with this legend entry.
+            alpha: Opacity from 0 to 1; None: the default of bands with this legend entry.
         """
         alpha = shade_opacity(words, self.ax) if alpha is None else alpha
         how: Any = {"color": self.style.color, "alpha": alpha, "linewidth": 0}

@@ -1,7 +1,7 @@
 r"""Format numbers and dates, and names from outside, for plots, tables and texts.
 
 - Numbers: `format_number`, `format_numbers` (a column), `format_interval` (rounded outward), `format_in_cell`.
-- Dates, if the label of an axis says days or seconds since 1970: `format_date`, `format_axis_value`.
+- Dates, if the label of an axis ends with ``(date)`` or ``(moment)``: `format_date`, `format_axis_value`.
 - Names: `format_label` (one line), `distinguish_labels` and `wrap_labels` (different names stay different).
 
 Digits follow what is known: a number that is known to within a width has no digit worth less than a hundredth of it.

@@ -1,4 +1,4 @@
-"""Compile checked expressions to DuckDB SQL whose values equal those of the Python `evaluation` to the last bit.
+"""Compile checked expressions to DuckDB SQL whose values equal the Python `evaluation` to the last bit.
 
 `build_duckdb_sql` takes a FROM clause and expressions by column name, and returns a FROM clause with a column for each
 expression. An expression is first lowered to a few operations (`lowering`), then written as nested SELECTs, so that

@@ -11,8 +11,8 @@ no formula. It is simulated by *rehearsals*, whole releases with new noise on re
     expected width      mean half width of the intervals at level 0.95
 
 Distributions are reference distributions from the most to the least favourable, public records (for instance of an
-earlier year), or a released curve. A `ForecastKind` says for each type of question how its columns are filled, and how
-error and width are measured.
+earlier year), or a released curve. A `ForecastKind` defines for each type of question how its columns are filled, and
+how error and width are measured.
 
 Formal guarantees: nothing confidential is read, and no budget is spent.
 
@@ -925,7 +925,7 @@ def _choose_distributions(
     Args:
         question: The question to forecast.
         kind: Its kind, with the default distributions.
-        records: Number of records to simulate; None: that of `like`.
+        records: Number of records to simulate; None: the number of records of `like`.
         like: Public records (columns by name), a released curve, a function that draws records, or None for the default
             distributions.
 

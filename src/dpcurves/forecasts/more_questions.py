@@ -1,7 +1,7 @@
 """Forecasts (power analysis by simulation) of weighted questions, and of questions whose range is not known.
 
 A forecast is the expected error of a question before any budget is spent. It is found by rehearsals, that is by
-simulated releases on made-up records (`forecasts.rehearsals`). A `ForecastKind` says for one type of question
+simulated releases on made-up records (`forecasts.rehearsals`). A `ForecastKind` defines for one type of question
 
 - which public distributions the records are drawn from, and how they fill the columns (`fill_columns`);
 - the error of a result, compared with the made-up records (`measure_error`);

@@ -226,7 +226,7 @@ MORE = "more_questions"
 
 
 def import_forecast_modules() -> Iterator[ModuleType]:
-    """Import and yield the modules that forecast further questions: `more_questions`, and those of installed
+    """Import and yield the modules that forecast further questions: `more_questions`, and modules of installed
     packages.
     """
     yield import_module(f".{MORE}", __package__)
@@ -271,7 +271,7 @@ def distribution_from_curve(question: Any, curve: object, needed: str) -> tuple[
     Args:
         question: The question to forecast.
         curve: A released curve of the question's columns.
-        needed: What is needed, for the message about an object of another type.
+        needed: Description of the expected object, for the message about an object of another type.
 
     Returns:
         Function that samples records, and the (noisy) number of records.

@@ -80,9 +80,9 @@ class LinearChoice(LinearMechanism):
     """Choice among the mechanisms that release noisy sums of cells.
 
     A query that states its own regions or intervals gets `RegionSums` or `PartitionSums`. A query for prefixes gets
-    `FlatHistogram` or `TreeSums`, whichever has the smaller predicted error. Every other query gets `FlatHistogram`.
+    `FlatHistogram` or `TreeSums`, by the smaller predicted error. Every other query gets `FlatHistogram`.
 
-    For prefixes every cell is counted on its own, with one exception: if the hint says that records are spread and the
+    For prefixes every cell is counted separately, with one exception: if the hint says that records are spread and the
     number of units is public, neighbouring cells are counted together. Their number is the power of two with the
     smallest sum of noise variance (exact) and `resolution_error`. Categories, and values counted outside the grid, have
     no neighbours to interpolate to, so they stay single.
@@ -181,7 +181,7 @@ class MechanismChoice:
     def run(self, table: ExactTable, plan: Plan, randomness: Randomness) -> tuple[int, ...]:
         """Return the noisy integers of a plan, from the mechanism that its query belongs to.
 
-        Any plan of noisy sums can be run here, because its noise distribution says which sums to release.
+        Any plan of noisy sums can be run here, because its noise distribution defines the sums to release.
 
         Args:
             table: SECRET. Exact integers of the query, flat; for counts of cells, missing records are the last entry.
