@@ -457,7 +457,13 @@ def _find_tier(deployment: Mapping[str, Mapping[str, Any]]) -> int:
 
 
 def _describe_product(results: Mapping[str, ReleasedResult], about: About, title: str) -> dict[str, str]:
-    """Return the facts of the product that the results have: their list and its title, unless stated."""
+    """Return the facts of the product that the results have: their list and its title, unless stated.
+
+    Args:
+        results: Results by name of their files.
+        about: What the office has stated.
+        title: Title of the product; empty: none.
+    """
     listed = "\n".join(f"- {name}: {escape_for_markdown(result._title())}." for name, result in results.items())
     facts = {} if about.description else {"description": f"Results under differential privacy:\n{listed}"}
     if title and not about.name:
@@ -651,7 +657,13 @@ OUTER: Mapping[str, tuple[Any, ...]] = MappingProxyType({"status": STATUSES, "ti
 
 
 def _is_of(entry: Mapping[str, Any], key: str, choices: tuple[Any, ...]) -> bool:
-    """Return whether an entry has one of these choices, of the same type: True is not 1."""
+    """Return whether an entry has one of these choices, of the same type: True is not 1.
+
+    Args:
+        entry: Entry of the registry's form.
+        key: Name of one of its fields.
+        choices: Accepted values.
+    """
     return any(type(choice) is type(entry.get(key)) and choice == entry[key] for choice in choices)
 
 

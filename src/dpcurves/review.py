@@ -318,7 +318,13 @@ def _name_source(question: ReviewQuestion) -> str:
 def _answer_questions(
     statement: Statement, about: About, results_by_request: Mapping[str, tuple[str, ReleasedResult]]
 ) -> list[ReviewQuestion]:
-    """Return the questions of reviewers about one dataset, answered where the ledger, the results or the office do."""
+    """Return the questions of reviewers about one dataset, answered where the ledger, the results or the office do.
+
+    Args:
+        statement: Account and grants of the dataset.
+        about: What the office has stated.
+        results_by_request: File name and result by request.
+    """
     account = statement.account
     answered = [results_by_request[line.request] for line in statement.grants if line.request in results_by_request]
     units = sorted({line.units for line in statement.grants if line.units is not None})

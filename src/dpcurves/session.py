@@ -935,7 +935,13 @@ class Session:
 
     def _run(self, plan: Plan, grant: Grant, allotment: Allotment) -> Release:
         """Return the release of a plan, run on the records by the trust model. Charged before; the noise is drawn
-        here."""
+        here.
+
+        Args:
+            plan: Plan of a round.
+            grant: Grant that was charged for the question.
+            allotment: Part of it that pays for the round.
+        """
         records = self._open_records(plan.adjacency.unit)
         self._require_same_snapshot(records, grant)
         curator = Curator(records, self._ledger.memory_of(grant, allotment.part))

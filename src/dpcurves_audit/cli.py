@@ -510,7 +510,13 @@ def _print_exact_losses(console: Console, settings: EverythingOptions) -> list[d
 
 
 def _matches_only(name: str, kind: str, settings: EverythingOptions) -> bool:
-    """Return whether `--only` selects a release: by a word in its name, or by its sampler."""
+    """Return whether `--only` selects a release: by a word in its name, or by its sampler.
+
+    Args:
+        name: Name of the release.
+        kind: Kind of its sampler.
+        settings: Options, with the words of `--only`.
+    """
     words = [""] if settings.only is None else settings.only.split(",")
     return any(word in name or word == kind for word in words)
 
@@ -616,7 +622,14 @@ by the part of the target's name before the colon."""
 
 
 def audit_target(target: AuditTarget, confidence: float, effort: float, *, quick: bool) -> Report:
-    """Return the report on one release of this package. `effort` multiplies the usual samples and seconds."""
+    """Return the report on one release of this package. `effort` multiplies the usual samples and seconds.
+
+    Args:
+        target: The release, with its sampler and claimed loss.
+        confidence: Confidence of the reported bound.
+        effort: Factor of samples and seconds.
+        quick: If True, fewer pairs, samples and seconds are used.
+    """
     from .confidence_limits import Claim
     from .exact_losses import has_noisy_sums
     from .search import Search, read_processor_clock

@@ -181,7 +181,13 @@ def add_losses(left: Sequence[NoisyBlock], right: Sequence[NoisyBlock], claim: P
 
 
 def _find_sums_loss(sampler: Any, family: NeighbouringDatasets, claim: PrivacyLoss) -> float:
-    """Return the largest exact loss of noisy sums over the pairs of a family."""
+    """Return the largest exact loss of noisy sums over the pairs of a family.
+
+    Args:
+        sampler: Sampler of the mechanism, which plans and tabulates.
+        family: Pairs of neighbouring data sets.
+        claim: Claimed loss, which tells how losses are measured.
+    """
     losses = []
     for pair in family.pairs:
         sides = []

@@ -377,7 +377,13 @@ def _compute_log_ratios(left: Floats, right: Floats) -> tuple[Floats, Floats]:
 
 
 def _look_up_ratios(values: Floats, distinct: Floats, log_ratios: Floats) -> Floats:
-    """Return the log-ratio of each value by the table of `_compute_log_ratios`; 0 for values that it lacks."""
+    """Return the log-ratio of each value by the table of `_compute_log_ratios`; 0 for values that it lacks.
+
+    Args:
+        values: Values to look up.
+        distinct: Values of the table, increasing.
+        log_ratios: Log-ratio of each of them.
+    """
     indices = np.minimum(np.searchsorted(distinct, values), len(distinct) - 1)
     return np.where(distinct[indices] == values, log_ratios[indices], 0.0)
 
@@ -424,7 +430,13 @@ def _assign_bins(values: Floats, edges: Floats) -> NDArray[np.int64]:
 
 
 def _compute_bin_log_ratios(left: Floats, right: Floats, edges: Floats) -> Floats:
-    """Return the log-ratio of the smoothed frequencies of each bin in both samples."""
+    """Return the log-ratio of the smoothed frequencies of each bin in both samples.
+
+    Args:
+        left: Scores of the first data set.
+        right: Scores of the second data set.
+        edges: Inner edges of the bins, increasing.
+    """
     a = np.bincount(_assign_bins(left, edges), minlength=len(edges) + 2) + PSEUDOCOUNT
     b = np.bincount(_assign_bins(right, edges), minlength=len(edges) + 2) + PSEUDOCOUNT
     return np.asarray(np.log(a / len(left)) - np.log(b / len(right)))
@@ -515,7 +527,13 @@ def hash_outcomes(sample: Sample) -> Floats:
 
 def _fit_boosted_trees(left: Sample, right: Sample, columns: NDArray[np.int64]) -> Iterator[Score]:
     """Yield the score of boosted trees, their log-odds that an outcome is of the left sample; none without
-    scikit-learn."""
+    scikit-learn.
+
+    Args:
+        left: Outcomes of the first data set.
+        right: Outcomes of the second data set.
+        columns: Indices of the numbers of an outcome that are used.
+    """
     try:
         from sklearn.ensemble import HistGradientBoostingClassifier
     except ImportError:

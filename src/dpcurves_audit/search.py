@@ -305,7 +305,13 @@ class SortedScore:
         return hits, np.concatenate([len(b) - other_below, other_up_to, other_up_to - other_below])
 
     def _make_event(self, number: int, reverse: bool, estimated_loss: float) -> Event:
-        """Return the event of a number in the order of `_count_hits`."""
+        """Return the event of a number in the order of `_count_hits`.
+
+        Args:
+            number: Position among the events of all cuts.
+            reverse: If True, the event is likelier on the second data set.
+            estimated_loss: Estimated loss of the event.
+        """
         kind, cut = divmod(number, len(self.cuts))
         threshold = float(self.cuts[cut])
         low, high = ((threshold, inf), (-inf, threshold), (threshold, threshold))[kind]
@@ -580,6 +586,13 @@ class Search:
         """Return the report of a pair from fresh samples: the larger bound of its events, and a histogram.
 
         The samples have Poisson sizes, and the events share the error probability.
+
+        Args:
+            pair: Neighbouring data sets.
+            events: One or two events, chosen on earlier samples.
+            samples: Mean number of fresh samples of each data set.
+            error: Probability that the bound may be wrong.
+            chosen_on: Earlier samples, which decide how each event is bounded.
         """
         left, right = (self._draw_sample(data, sample_poisson(samples)) for data in (pair.left, pair.right))
         shares = (1 - self.tuning.one_sided, self.tuning.one_sided) if len(events) > 1 else (1.0,)
@@ -666,7 +679,13 @@ class Search:
                 return
 
     def _record_pair(self, index: int, samples: int, events: list[Event]) -> None:
-        """Store the number of samples and the best event of a pair."""
+        """Store the number of samples and the best event of a pair.
+
+        Args:
+            index: Index of the pair in the family.
+            samples: Number of samples drawn.
+            events: Events that were found, the best first.
+        """
         name = self.family.pairs[index].name
         best = events[0] if events else None
         estimated_loss = None if best is None or not np.isfinite(best.estimated_loss) else round(best.estimated_loss, 6)
@@ -740,7 +759,13 @@ class Search:
             ) from None
 
     def _save_state(self, file: Path | None, report: Report, done: int) -> None:
-        """Replace the file by the state after a round; do nothing without a file."""
+        """Replace the file by the state after a round; do nothing without a file.
+
+        Args:
+            file: File of the state; None: nothing is stored.
+            report: Report so far.
+            done: Number of finished rounds.
+        """
         if file is None:
             return
         state = {

@@ -350,6 +350,12 @@ def _row_hash_sql(table: Table, countable: Sequence[int], key: bytes, statement:
     key.
 
     (The XOR of independently seeded hashes would select some rows twice as often as others.)
+
+    Args:
+        table: Table of the rows, with the types of its columns.
+        countable: Indices of the columns that are hashed.
+        key: Secret bytes, of which the first 8 are used.
+        statement: Statement that collects the parameters of the SQL.
     """
     hash_sql = statement.add_integer(int.from_bytes(key[:8], "big", signed=True))  # 64 bits
     for index in countable:
@@ -458,7 +464,13 @@ class CheckablePostgres:
         return f"unnest({statement.add_doubles(values)}) WITH ORDINALITY AS sent(n0, at)"
 
     def _evaluate(self, expression: str, rows: str, statement: Statement) -> list[Any]:
-        """Return the values of an SQL expression over rows, in the order of their position."""
+        """Return the values of an SQL expression over rows, in the order of their position.
+
+        Args:
+            expression: SQL of a value.
+            rows: FROM clause of rows with a position ``at``.
+            statement: Statement with the parameters of both.
+        """
         query = f"SELECT array_agg({expression} ORDER BY at) FROM {rows}"
         return list(self._link.fetch_rows(query, statement.parameters)[0][0])
 
@@ -573,7 +585,13 @@ class PostgresEngine(CheckablePostgres):
         return engine
 
     def _require_evaluable(self, table: DerivingTable, places: Sequence[int], argument: str) -> None:
-        """Refuse an expression that the server cannot plan, as with a letter that its encoding lacks. Reads no row."""
+        """Refuse an expression that the server cannot plan, as with a letter that its encoding lacks. No row is read.
+
+        Args:
+            table: Table with derived columns.
+            places: Positions of the columns to check.
+            argument: Name of the argument that is blamed.
+        """
         self._link.fetch_rows(f"SELECT 1 FROM {table.scan_sql(places)} LIMIT 0", (), UNEVALUATED, argument)
 
     def _require_suitable_server(self) -> None:

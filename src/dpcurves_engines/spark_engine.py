@@ -219,7 +219,13 @@ class CheckableSpark:
         return _sort_by_position(answer["slot"], answer["at"]).astype(np.int64)
 
     def find_offsets(self, grid: Grid, values: FloatArray, half: int) -> IntArray:
-        """Return the offset, in steps, that Spark's workers give each public value."""
+        """Return the offset of each public value from the middle of its cell, in steps, as Spark's workers compute it.
+
+        Args:
+            grid: Grid of the cells.
+            values: Public values; NaN is missing.
+            half: Half the number of steps of a cell, and the largest offset.
+        """
         return self._place_values(grid, values, collect_offset_constants(grid, half, squared=False), "added")
 
     def compute_digest(self, key: bytes, message: bytes) -> bytes:
@@ -263,7 +269,16 @@ def fetch_columns(frame: Any) -> dict[str, Any]:
 
 
 def map_batches(frame: Any, function: Callable[[Any], Any], schema: str) -> Any:
-    """Apply a batch function on Spark's workers. It is pickled by value, as workers may lack dpcurves."""
+    """Apply a batch function on Spark's workers. It is pickled by value, as workers may lack dpcurves.
+
+    Args:
+        frame: Spark data frame.
+        function: Function of an iterator of Arrow batches that yields batches.
+        schema: Columns and types that it yields, as Spark's text.
+
+    Returns:
+        Spark data frame of the results, not computed yet.
+    """
     from pyspark import cloudpickle
 
     cloudpickle.register_pickle_by_value(spark_batches)

@@ -132,7 +132,8 @@ class SqlQuestion:
         of the closed language (`dpcurves.expressions`), as for questions from files.
 
         Raises:
-            ValueError: The text has another form; the message quotes the part.
+            ValueError: The text is no statement of the form `FORM`; the message names the rule, and quotes the part
+                that broke it where there is one.
             MissingPackage: sqlglot is not installed.
         """
         return _StatementReader(text).read_statement()

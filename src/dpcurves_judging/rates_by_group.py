@@ -389,7 +389,13 @@ class GroupRates(ScoresByCategory):
 
     def _measure_known(self, number: str, level: float, *, population: bool) -> list[tuple[int, IntervalEstimate]]:
         """Return the index and the estimate of each group whose number is known, with intervals at the level at
-        which the intervals of all pairs hold simultaneously."""
+        which the intervals of all pairs hold simultaneously.
+
+        Args:
+            number: Name of the rate or metric.
+            level: Confidence level of all pairs together.
+            population: If True, the intervals are for the population.
+        """
         adjusted_level = (
             adjust_level_for_pairs(len(self), require_probability("level", level)) if len(self) > 1 else level
         )
@@ -419,7 +425,14 @@ class CurvesByGroup(ByCategory[IntervalResult]):
     DISTINGUISHING_FACT = "at_once"
 
     def _plot_at_level(self, level: float | None, *, population: bool, ax: Axes | None, name: str | None) -> Axes:
-        """Draw the curves with bands that hold simultaneously at `level`, which the legend states; return the axes."""
+        """Draw the curves with bands that hold simultaneously at `level`, which the legend states; return the axes.
+
+        Args:
+            level: Level of all bands together; None: no bands.
+            population: If True, the bands are for the population, too.
+            ax: Axes to draw on; None: a figure is made.
+            name: Name in the legend; None: no name.
+        """
         return super()._plot_at_level(self._adjust_level(level), population=population, ax=ax, name=name)
 
     def _build_table(self, columns: Mapping[str, Any], level: float) -> display.ResultTable:
@@ -522,7 +535,14 @@ def group_curves(scores: ScoresByCategory, reading: str = "roc") -> CurvesByGrou
 
 
 def _make_measured(value: float, low: float, high: float, *open_: float) -> IntervalEstimate:
-    """Return an estimate with its interval, extended to contain the value; NaN if the interval is from 0 to 1."""
+    """Return an estimate with its interval, extended to contain the value; NaN if the interval is from 0 to 1.
+
+    Args:
+        value: The estimate.
+        low: Lower end of its interval.
+        high: Upper end of its interval.
+        open_: Discretization errors below and above, if there are any.
+    """
     if (low, high) == (0.0, 1.0) or not np.isfinite(value):
         return IntervalEstimate(float("nan"), 0.0, 1.0)
     return IntervalEstimate(value, min(low, value), max(high, value), *open_)

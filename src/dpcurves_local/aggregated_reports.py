@@ -275,7 +275,14 @@ def _sample_people_by_level(
 
 
 def _sample_hypergeometric(people: IntArray, size: int, draws: int, generator: np.random.Generator) -> IntArray:
-    """Draw samples of `size` people without replacement; return the number of people in each cell, (draws, cells)."""
+    """Draw samples of `size` people without replacement; return the number of people in each cell, (draws, cells).
+
+    Args:
+        people: Number of people in each cell, (cells,).
+        size: Number of people in a sample.
+        draws: Number of samples.
+        generator: Random numbers of the samples.
+    """
     return np.asarray(generator.multivariate_hypergeometric(people, size, size=draws, method="marginals"))
 
 

@@ -322,7 +322,13 @@ class ReportFormat:
         return count if header == self.header_prefix + encode_count(count) else None
 
     def _view_records(self, view: memoryview, position: int, records: int) -> Octets:
-        """Return the bytes of consecutive records as rows, without a copy."""
+        """Return the bytes of consecutive records as rows, without a copy.
+
+        Args:
+            view: Content of the file.
+            position: Offset of the first record in bytes.
+            records: Number of records.
+        """
         flat = np.frombuffer(view[position : position + records * self.record_size], dtype=np.uint8)
         return flat.reshape(records, self.record_size)
 

@@ -22,7 +22,7 @@ from base64 import b64decode, b64encode
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from decimal import ROUND_CEILING, Context, Decimal
-from enum import StrEnum
+from enum import IntEnum, StrEnum
 from fractions import Fraction
 from functools import cached_property
 from math import prod, sqrt
@@ -56,12 +56,19 @@ from .report_file import PSEUDONYM_SIZE, Numbers, Octets, has_drawn_names, names
 from .task import UNFILTERED, VERSION, Task
 from .trust import Local, find_randomisers
 
-ONE, ZERO = 0, 1
-"""Slots of the answers: a one falls in the only cell of the table, a zero counts as missing from it."""
 KEY = "local_second_round"
 _FIELDS = KEY, "task", "before", "curve", "first", "chances", "names", "earlier"
 _SIX_DIGITS_UP = Context(prec=6, rounding=ROUND_CEILING)
 """Decimal context of a printed epsilon of both rounds: six significant digits, rounded up."""
+
+
+class BitSlot(IntEnum):
+    """Slots of the answers."""
+
+    ONE = 0
+    """The only cell of the table."""
+    ZERO = 1
+    """Counts as missing from the table."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -279,7 +286,7 @@ class SecondRound(Task):
         release = reply(Step(query, Fraction(1)), budget.pay(query.charged_query, Fraction(1)))
         distribution = release.plan.distribution.require_type(AggregatedReports)
         (level,) = distribution.levels
-        bits = BitCounts(distribution.people, int(release.values[ONE]), float(level.gain), float(level.p_other))
+        bits = BitCounts(distribution.people, int(release.values[BitSlot.ONE]), float(level.gain), float(level.p_other))
         curve = CDF.from_json(self.curve)
         refused = repeated_people == 0 and self.names is not None and not has_drawn_names(self._name_rows)
         return self._add_losses(
@@ -289,6 +296,11 @@ class SecondRound(Task):
     def _add_losses(self, statistic: UStatistic, people: tuple[int, int], repeats_refused: bool) -> TwoRoundArea:
         """Return the estimate with the numbers of people, the losses of one and of both rounds, and the privacy
         statement.
+
+        Args:
+            statistic: The estimate.
+            people: Numbers of people of both rounds.
+            repeats_refused: If True, nobody reported in both rounds.
         """
         losses: dict[str, Any] = {"loss_in_one_round": self.loss, "loss_in_both_rounds": self.loss_in_both_rounds}
         losses["is_exact"] = self.earlier is not None and self.loss.is_pure
@@ -305,7 +317,7 @@ class SecondRound(Task):
         )
 
     def _draw_answers(self, slots: IntArray, source: Randomness) -> IntArray:
-        """SECRET: return the slot `ONE` with the published probability of each score's slot, else `ZERO`.
+        """SECRET: return `BitSlot.ONE` with the published probability of each score's slot, else `BitSlot.ZERO`.
 
         Args:
             slots: Slot of each person's score.
@@ -313,7 +325,7 @@ class SecondRound(Task):
         """
         thresholds = np.array([*self.one_probabilities, PROBABILITY_PARTS // 2], dtype=np.uint64)
         words = np.frombuffer(source.random_bytes(4 * len(slots)), dtype="<u4").astype(np.uint64)
-        return np.where(words < thresholds[slots], ONE, ZERO)
+        return np.where(words < thresholds[slots], BitSlot.ONE, BitSlot.ZERO)
 
     @classmethod
     def from_json(cls, text: str) -> SecondRound:
@@ -632,7 +644,15 @@ def simulate_edge_errors(curve: CDF, population: bool) -> FloatArray:
 
 
 def _simulate_sampling_errors(curve: CDF, shares: FloatArray, people: int, draws: int) -> FloatArray:
-    """Simulate sampling errors of sample shares, from a population with `Tuning.unseen_people` further people."""
+    """Return simulated sampling errors of sample shares, (draws, edges), from a population with `Tuning.unseen_people`
+    further people.
+
+    Args:
+        curve: Curve of the first round, whose units must be single records.
+        shares: Shares below the edges, (edges,).
+        people: Number of people in the sample.
+        draws: Number of draws.
+    """
     require_independent(curve.privacy)
     cells = np.diff(shares) * people + TUNING.unseen_people / (len(shares) - 1)
     cells /= cells.sum()

@@ -174,7 +174,16 @@ def find_randomisers(distribution: AggregatedReports, loss: PrivacyLoss) -> tupl
 def _choose_distribution(  # noqa: PLR0917
     rows: int, cells: int, use: CountUse, loss: PrivacyLoss, people: int, coins: Coins
 ) -> AggregatedReports:
-    """Return the levels, their numbers of people and randomisers with the least predicted error, from public facts."""
+    """Return the levels, their numbers of people and randomisers with the least predicted error, from public facts.
+
+    Args:
+        rows: Rows of the table, such as classes.
+        cells: Cells of a row.
+        use: What the counts are for, which defines the error.
+        loss: Privacy loss of a person.
+        people: Number of people.
+        coins: Whether coins are public or private.
+    """
     trees = sorted({_compute_widths(cells, levels) for levels in range(1, _LEVELS[use] + 1)}, key=len)
     table = _LevelTable(rows, cells, people, convert_to_epsilon(loss), _WAYS[coins])
     split = []
@@ -230,7 +239,14 @@ def _build_tree(table: _LevelTable, widths: tuple[int, ...], tilt: Fraction) -> 
 
 
 def _build_level(table: _LevelTable, width: int, reports: int, max_octets: int = LONGEST_REPORT) -> LevelReports:
-    """Return the distribution of one level: the randomiser with the least error whose reports are short enough."""
+    """Return the distribution of one level: the randomiser with the least error whose reports are short enough.
+
+    Args:
+        table: Sizes of the table, and the loss of a report.
+        width: Cells of an interval.
+        reports: Number of reports about the level.
+        max_octets: Longest report that is allowed.
+    """
     starts = range(0, table.cells, width)
     randomiser = choose_randomiser(table.rows * len(starts) + 1, table.epsilon, max_octets, table.randomisers)
     return LevelReports(starts, reports, randomiser.NAME, *randomiser.support)
@@ -257,7 +273,13 @@ def build_all_levels_tree(
 
 
 def _split_people(people: int, levels: int, tilt: Fraction) -> list[int]:
-    """Return the number of people who report about each level, at least one."""
+    """Return the number of people who report about each level, at least one.
+
+    Args:
+        people: Number of people, at least `levels`.
+        levels: Number of levels.
+        tilt: Ratio of the numbers of people of neighbouring levels.
+    """
     weights = [tilt**level for level in range(levels)]
     ends = [round((people - levels) * sum(weights[:level], Fraction(0)) / sum(weights)) for level in range(levels + 1)]
     return [1 + after - before for before, after in pairwise(ends)]

@@ -151,7 +151,8 @@ def dummy_table(columns: Sequence[Declared], rows: int, names: Collection[str] |
 def _sample_column(column: Declared, generator: np.random.Generator, rows: int) -> Any:
     """Return an Arrow array of `rows` independent uniform values of a declared column.
 
-    Declared categories of mixed types become texts, because an Arrow column has one type.
+    Declared categories of mixed types become texts, because an Arrow column has one type. Columns of unknown range or
+    unknown categories get made-up values.
     """
     if isinstance(column, Categories):
         values = ["A", "B", "C"] if has_unknown_categories(column) else list(column.values)
@@ -177,7 +178,9 @@ READING_SECONDS = 60
 REFUSED_STATUS = 3
 """Exit status with an error message on standard output; other non-zero statuses mean an unreadable file."""
 NO_TABLE = "upload a valid CSV or Parquet file"
+"""Error message for a file that cannot be parsed within the limits."""
 _TURN = BoundedSemaphore(1)
+"""Semaphore by which one table is parsed at a time, so that uploads cannot exhaust the memory."""
 
 
 def pack_table(table: bytes, columns: Sequence[Declared]) -> bytes:
@@ -299,9 +302,13 @@ def repack_table(octets: bytes, columns: Sequence[Declared]) -> bytes:
 def _read_parquet(octets: bytes, columns: Sequence[Declared]) -> Any:
     """Return the declared columns of a Parquet file as an Arrow table.
 
+    Args:
+        octets: Bytes of the file.
+        columns: The public schema.
+
     Raises:
         InvalidArgument: A declared column does not occur exactly once, or the number of rows is 0 or too large.
-        OSError: The file is damaged; so may be raised an `ArrowException`.
+        OSError, ArrowException: The file is damaged.
     """
     file = parquet.ParquetFile(BytesIO(octets))
     _require_rows(file.metadata.num_rows)
@@ -313,6 +320,10 @@ def _read_csv(octets: bytes, columns: Sequence[Declared]) -> Any:
     """Return the declared columns of a CSV file as an Arrow table of texts, without inferring types.
 
     Words that Arrow reads as null, such as ``NA``, stay texts if they are declared categories.
+
+    Args:
+        octets: Bytes of the file, with a header line.
+        columns: The public schema.
 
     Raises:
         InvalidArgument: A declared column is not in the header line exactly once.
@@ -333,6 +344,10 @@ def _fit_column(values: Any, declared: Declared) -> Any:
 
     Columns of numbers keep their type if it is numeric; truth values become 0 and 1.
 
+    Args:
+        values: Arrow column of the uploaded table.
+        declared: The declared column.
+
     Raises:
         InvalidArgument: A value cannot be cast to the declared type.
     """
@@ -352,7 +367,7 @@ def has_text_categories(declared: Categories) -> bool:
 
 
 def _number_type(declared: Declared) -> Any:
-    """Return the Arrow type of a column that is declared to hold numbers; None if texts are declared."""
+    """Return the Arrow type for a declared column of numbers or of numeric categories; None if texts are declared."""
     if not isinstance(declared, Categories):
         return pa.float64()
     if has_text_categories(declared):
@@ -388,7 +403,15 @@ def _cast_column(values: Any, declared: Declared, kind: Any) -> Any:
 
 
 def _require_columns(names: Sequence[str], columns: Sequence[Declared]) -> None:
-    """Raise `InvalidArgument` unless each declared column occurs exactly once among a table's column names."""
+    """Require that each declared column occurs exactly once in a table.
+
+    Args:
+        names: Column names of the table.
+        columns: The public schema.
+
+    Raises:
+        InvalidArgument: A declared column is missing or occurs twice; the message names it.
+    """
     for column in columns:
         if list(names).count(str(column.column)) != 1:
             raise InvalidArgument(
@@ -398,7 +421,11 @@ def _require_columns(names: Sequence[str], columns: Sequence[Declared]) -> None:
 
 
 def _require_rows(rows: int) -> None:
-    """Raise `InvalidArgument` unless a table has 1 to `MOST_ROWS` rows."""
+    """Require that a table has 1 to `MOST_ROWS` rows.
+
+    Raises:
+        InvalidArgument: The number of rows is outside this range.
+    """
     if not 1 <= rows <= MOST_ROWS:
         raise InvalidArgument("synthetic", f"a table must have 1 to {MOST_ROWS:,} rows; upload that many")
 

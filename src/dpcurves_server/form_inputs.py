@@ -293,7 +293,14 @@ _ANY_CLASSES = Categories("", ("a", "b"))
 
 
 def _build_input(form: Form, field: Field, columns: Sequence[Declared], models: Collection[str]) -> Input:
-    """Return the input of a field: the columns, values or choices that fit it."""
+    """Return the input of a field: the columns, values or choices that fit it.
+
+    Args:
+        form: Form of the question.
+        field: The field.
+        columns: Declared columns of the data set.
+        models: Names of the models of the project.
+    """
     name = field.name
     named = (name_field(form, field.name), field.is_required)
     if _is_range(field):
@@ -420,7 +427,13 @@ def _find_label_column(form: Form, field: Field) -> str:
 
 
 def _label_columns(form: Form, field: Field, columns: Sequence[Declared]) -> list[Declared]:
-    """Return the declared columns that the form offers for the column of the label."""
+    """Return the declared columns that the form offers for the column of the label.
+
+    Args:
+        form: Form of the question.
+        field: Field of the label's value.
+        columns: Declared columns of the data set.
+    """
     name = _find_label_column(form, field)
     column_field = next((member for member in form.fields if member.name == name), None)
     return [column for column in columns if column_field is not None and _is_allowed(form, column_field, column)]
@@ -445,7 +458,13 @@ def _find_usual_label(column: Declared | None, default: str | None) -> Category 
 
 
 def _is_allowed(form: Form, field: Field, column: Declared) -> bool:
-    """Return True if a declared column has the type that a field needs."""
+    """Return True if a declared column has the type that a field needs.
+
+    Args:
+        form: Form of the question.
+        field: Field for the name of a column.
+        column: The declared column.
+    """
     if has_dates(column):
         return field.name == "column" and form.command in DATED
     if has_unknown_categories(column):
@@ -612,7 +631,17 @@ def _fill_universe(form: Form, values: FieldValues, declared: Mapping[str, Decla
 
 
 def _list_declared(form: Form, field: Field, values: FieldValues, declared: Mapping[str, Declared]) -> list[str]:
-    """Return the declared values of another field's column, as one text, except the value of a third field."""
+    """Return the declared values of another field's column, as one text, except the value of a third field.
+
+    Args:
+        form: Form of the question.
+        field: Field of a list of values.
+        values: Typed texts by name of the field.
+        declared: Declared columns by name.
+
+    Returns:
+        A list of one text; empty if the column declares no categories.
+    """
     source, without = DECLARED.get(field.name, ("column", ""))
     column = declared.get(_field_text(values, source, declared))
     if not isinstance(column, Categories) or has_unknown_categories(column):
@@ -626,6 +655,12 @@ def _complete_label(form: Form, field: Field, values: FieldValues, declared: Map
     """Return the class label of a field as the schema declares it: the typed one, or else the default.
 
     For the second class of a column of two classes, the default is the other label.
+
+    Args:
+        form: Form of the question.
+        field: Field of the class label.
+        values: Typed texts by name of the field.
+        declared: Declared columns by name.
 
     Raises:
         ValueError: the column does not declare this label, or the second class is not clear.
@@ -656,6 +691,12 @@ def _complete_label_of(form: Form, name: str, values: FieldValues, declared: Map
     """Return the class label of another field of the form, as the schema declares it.
 
     It is the typed text, or else the usual or default label.
+
+    Args:
+        form: Form of the question.
+        name: Name of the other field.
+        values: Typed texts by name of the field.
+        declared: Declared columns by name.
     """
     field = next(member for member in form.fields if member.name == name)
     column = declared.get(_field_text(values, _find_label_column(form, field), declared))
@@ -674,7 +715,13 @@ def _format_label(value: Category) -> str:
 
 def _field_text(values: FieldValues, name: str, columns: Container[str] = ()) -> str:
     """Return the typed text of a field, without surrounding spaces unless it is one of the columns; empty if nothing
-    was typed."""
+    was typed.
+
+    Args:
+        values: Typed texts by name of the field.
+        name: Name of the field.
+        columns: Names of columns, which may have spaces at their ends.
+    """
     return strip_text("".join(values.get(name, ())), columns)
 
 

@@ -154,7 +154,11 @@ def _parse_field(field: Field, values: Sequence[str], models: Mapping[str, Predi
 
 
 def _require_printable(field: Field, text: str) -> str:
-    """Return the text unchanged.
+    """Require that a typed text is printable and not too long, and return it unchanged.
+
+    Args:
+        field: The field, for the error.
+        text: The text.
 
     Raises:
         InvalidArgument: The text has more than 2,000 characters, or one that is not printable.
@@ -170,7 +174,12 @@ def _require_printable(field: Field, text: str) -> str:
 
 
 def _find_model(field: Field, name: str, models: Mapping[str, Predictor]) -> Predictor:
-    """Return the project's model of this name.
+    """Return the project's model that was typed into a field.
+
+    Args:
+        field: The field.
+        name: Name of the model.
+        models: The project's models by name.
 
     Raises:
         InvalidArgument: The project has no model of this name, or the field takes no models.

@@ -200,7 +200,16 @@ class Issuer:
         return str(claims["sub"])
 
     def _decode_id_token(self, text: str) -> Any:
-        """Return the claims of an ID token after verifying its signature; refetch keys if it names an unknown one."""
+        """Verify the signature of an ID token, and return its header and claims.
+
+        If the token names an unknown key, the provider's keys are fetched again, once.
+
+        Args:
+            text: The token, a signed JSON Web Token.
+
+        Raises:
+            JoseError: The signature is invalid, or no key of the provider has the named id.
+        """
         registry = JWSRegistry(algorithms=list(ALGORITHMS), strict_check_header=False)
         try:
             return jwt.decode(text, KeySet.import_key_set(self._fetch_keys()), registry=registry)

@@ -85,9 +85,10 @@ def create_app(
 
 
 async def _handle_refusal(request: Request, error: Exception) -> Response:
-    """Return a refusal as JSON: status 409 if the budget is exceeded, the error's own status, or else 400.
+    """Return the response to a request that was refused: the error message as JSON.
 
-    A fault of the server itself is also logged for its operator.
+    The status is that of a `ProtocolError`, 409 if the budget is exceeded, else 400. A fault of the server itself is
+    also logged for its operator.
     """
     status = 400
     if isinstance(error, ProtocolError):
@@ -171,7 +172,10 @@ class Workers:
         ]
 
     def start(self) -> None:
-        """Start all workers, after returning the leases of an earlier server."""
+        """Start all workers and the publication schedule.
+
+        First, questions that workers of an earlier server had leased are returned to the queue.
+        """
         self._queue.return_leases()
         for role in self._roles:
             self._start_worker(role)
@@ -215,7 +219,10 @@ class Workers:
         self._running[name] = (role, process)  # after its first line was sent, so that `notify` cannot come first
 
     def _restart_ended(self) -> None:
-        """Restart workers that end, after returning their leases, until the server stops; runs in a thread."""
+        """Replace workers that end, and return their leased questions to the queue, until the server stops.
+
+        It runs in a thread, and looks every half second.
+        """
         while not self._ended.wait(0.5):  # seconds
             for name, (does, process) in list(self._running.items()):
                 if process.poll() is not None:

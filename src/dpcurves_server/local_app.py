@@ -50,7 +50,9 @@ NO_TOKEN = (
     "This address works in the browser that `dpcurves try` opened. Copy the whole address that it printed, with its "
     "token, into this browser.\n"
 )
+"""Refusal of a request without cookie or token."""
 NOT_HERE = "This address is for pages of `dpcurves try` on this machine alone. Copy the address that it printed.\n"
+"""Refusal of a request with another host name, or from a page of another site."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)

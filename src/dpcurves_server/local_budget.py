@@ -45,7 +45,11 @@ def find_budget(services: Services, dataset: Dataset) -> TableBudget:
 
     Args:
         services: The services of the server.
-        dataset: The latest version of the table's dataset; each version has an account.
+        dataset: The latest version of the table's dataset. All versions have their accounts in the ledger, perhaps the
+            same one.
+
+    Returns:
+        The budget, and the spent part of it.
     """
     balances = _list_balances(services, dataset)
     earlier = sum(_find_spent(services, balance) for balance in balances[:-1])

@@ -467,6 +467,12 @@ def register_table(services: Services, table: LocalTable, facts: TableFacts) -> 
 
 
 def set_allowances(services: Services, name: str, cap: PrivacyLoss) -> None:
-    """Let the only user of a table spend the whole cap of its present account."""
+    """Let the only user of a table spend the whole cap of its present account.
+
+    Args:
+        services: Services of the server.
+        name: Name of the table.
+        cap: Cap of its account.
+    """
     services.projects.set_allowance(MACHINE, name, cap)
     services.projects.set_allowance(MACHINE, name, cap, PERSON)

@@ -47,9 +47,13 @@ HEADERS: Mapping[str, str] = MappingProxyType(
         "Permissions-Policy": "camera=(), geolocation=(), microphone=()",
     }
 )
+"""Security headers of all responses, by name."""
 Scope = Mapping[str, Any]
+"""Facts of an ASGI request: method, path, headers and more."""
 Receive = Callable[[], Awaitable[Mapping[str, Any]]]
+"""ASGI function that returns the next part of the request."""
 Send = Callable[[Any], Awaitable[None]]
+"""ASGI function that sends a part of the response."""
 
 
 class SecurityMiddleware:
@@ -83,6 +87,7 @@ class SecurityMiddleware:
 
 
 SAFE = frozenset({"GET", "HEAD", "OPTIONS"})
+"""HTTP methods without side effects, which pages of other sites may use."""
 
 
 def _find_refusal(scope: Scope) -> tuple[str, int] | None:
@@ -108,6 +113,10 @@ def _is_same_origin(scope: Scope, headers: Headers) -> bool:
 
     Such pages cannot set a bearer token. For other requests, browsers state the origin of the page (``Origin``), or
     that it is the same (``Sec-Fetch-Site``).
+
+    Args:
+        scope: ASGI scope of the request, with its scheme.
+        headers: Headers of the request.
     """
     if headers.get("authorization", "").lower().startswith("bearer "):
         return True

@@ -351,7 +351,14 @@ class People:
         return self._archive.read_snapshot(select_people)
 
     def _set_locked(self, who: Principal, name: str, action: str, changes: Mapping[str, object]) -> None:
-        """Lock or unlock an account, end its sessions and tokens, and log the action."""
+        """Lock or unlock an account, end its sessions and tokens, and log the action.
+
+        Args:
+            who: Caller, who is named in the log.
+            name: Name of the account.
+            action: Word for the log.
+            changes: New values by column.
+        """
 
         def update_lock(connection: Connection) -> None:
             """Store whether the account is locked."""
@@ -399,7 +406,13 @@ def _load_person(connection: Connection, name: str, locked: bool, made_at: str) 
 
 
 def _update_person(connection: Connection, name: str, changes: Mapping[str, object]) -> None:
-    """Change an account, and end all of its sessions and tokens."""
+    """Change an account, and end all of its sessions and tokens.
+
+    Args:
+        connection: Connection in a transaction.
+        name: Name of the account.
+        changes: New values by column.
+    """
     connection.execute(update(PEOPLE).where(PEOPLE.c.name == name).values(**changes))
     _end_sessions(connection, name)
 

@@ -150,7 +150,14 @@ class PlanJob:
     def from_question(
         cls, question: Any, loss: PrivacyLoss, dataset: Dataset, row_share: float | None = None
     ) -> PlanJob:
-        """Return the job of planning a question about a dataset."""
+        """Return the job of planning a question about a dataset.
+
+        Args:
+            question: The question.
+            loss: Its privacy loss.
+            dataset: Dataset with its declared columns and units.
+            row_share: Share of the rows that pass the filter; None: it is not stated.
+        """
         return cls(
             question_to_json(question), loss, dataset.adjacency, dataset.name, dataset.columns, dataset.units, row_share
         )  # fmt: skip
@@ -270,6 +277,11 @@ class Planner:
 
     def _submit(self, person: str, key: Hashable, job: PlanJob) -> Future[None]:
         """Return the future of a plan: of an equal plan which waits already, or of a new plan in the person's queue.
+
+        Args:
+            person: Name of the person who asks.
+            key: Key that is equal for equal plans.
+            job: What to plan.
 
         Raises:
             ProtocolError: too many plans of this person or of all persons wait, or the person sent too many requests.

@@ -151,7 +151,7 @@ class Projects:
         """
 
         def select_projects(connection: Connection) -> list[Project]:
-            """Return all projects by name."""
+            """Return all projects with all their analysts, sorted by name."""
             names = connection.execute(select(PROJECTS.c.name).order_by(PROJECTS.c.name)).scalars().all()
             return [find_project(connection, name) for name in names]
 
@@ -220,6 +220,10 @@ class Projects:
 
         Whether the allowance covers a price is not checked here, but when the question is charged.
 
+        Args:
+            who: The caller, an analyst of the project.
+            project: Name of the project.
+
         Raises:
             ProtocolError: The caller is not an analyst of the project; the project or the caller has no allowance; or
                 `MOST_OPEN` questions of the project wait.
@@ -280,6 +284,10 @@ def find_project_for(archive: Archive, who: Principal, project: str, right: Righ
 
 def find_project(connection: Connection, name: str) -> Project:
     """Return a project with all its analysts, without checking rights.
+
+    Args:
+        connection: A connection in a transaction.
+        name: Name of the project.
 
     Raises:
         ProtocolError: The project does not exist (status 404).

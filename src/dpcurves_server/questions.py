@@ -401,7 +401,13 @@ def _number_to_text(number: object) -> str | None:
 
 
 def _find_earlier(connection: Connection, id: str, same: str) -> tuple[AskedQuestion | None, tuple[AskedQuestion, ...]]:
-    """Return the question of this id, or None, and published questions that the same release answers."""
+    """Return the question of this id, or None, and published questions that the same release answers.
+
+    Args:
+        connection: Connection to the server's database.
+        id: Identifier of the question.
+        same: Text that is equal for questions of one release.
+    """
     published = (QUESTIONS.c.same == same, RELEASES.c.published_at.is_not(None))
     rows = connection.execute(WITH_RELEASES.where(*published).order_by(QUESTIONS.c.number).limit(MOST_LISTED)).all()
     return find_question(connection, id), tuple(map(question_from_row, rows))
@@ -426,7 +432,13 @@ def describe_subject(id: str, question: object) -> str:
 
 
 def redact_person(who: Principal, person: str, subject: Subject) -> str:
-    """Return an author's name if it is the principal's own or the principal may see the project's analysts, else ""."""
+    """Return an author's name if it is the principal's own or the principal may see the project's analysts, else "".
+
+    Args:
+        who: Who reads.
+        person: Name of the author.
+        subject: Dataset and project of what was written.
+    """
     return person if person == who.name or may(who, Right.SEE_PEOPLE_OF_PROJECT, subject) else ""
 
 

@@ -236,7 +236,14 @@ class Queue:
 
     @write_transaction
     def store_drawing(self, connection: Connection, id: str, svg: str, csv: str) -> None:
-        """Store the picture and the table of an answer, and end the lease."""
+        """Store the picture and the table of an answer, and end the lease.
+
+        Args:
+            connection: Connection in a transaction.
+            id: Identifier of the question and its answer.
+            svg: The picture.
+            csv: The table.
+        """
         is_undrawn = (RELEASES.c.id == id, RELEASES.c.svg == "")
         connection.execute(update(RELEASES).where(*is_undrawn).values(svg=svg, csv=csv))
         connection.execute(update(QUESTIONS).where(QUESTIONS.c.id == id).values(worker=None))
@@ -445,5 +452,11 @@ def _is_charged(connection: Connection, question: AskedQuestion) -> bool:
 
 
 def _log_event(who: Principal, action: str, question: AskedQuestion) -> Event:
-    """Return the audit event of a principal's action on a question."""
+    """Return the audit event of a principal's action on a question.
+
+    Args:
+        who: The principal.
+        action: Word for the log.
+        question: The question.
+    """
     return Event(who.name, action, describe_subject(question.id, question.purpose), question.dataset)

@@ -474,13 +474,25 @@ def _select_by_name(project: str, name: str) -> Select[Any]:
 
 
 def _find_model(connection: Connection, project: str, digest: str) -> StoredModel | None:
-    """Return the project's stored model with this SHA-256 digest, or None."""
+    """Return the project's stored model with this SHA-256 digest, or None.
+
+    Args:
+        connection: Connection to the server's database.
+        project: Name of the project.
+        digest: Digest in hexadecimal digits.
+    """
     row = connection.execute(select(MODELS).filter_by(project=project, digest=digest)).first()
     return None if row is None else _model_from_row(row)
 
 
 def _redact_owner(who: Principal, model: StoredModel, subject: Subject) -> StoredModel:
-    """Return the model, with an empty `person` if the caller may not see names of the project's people."""
+    """Return the model, with an empty `person` if the caller may not see names of the project's people.
+
+    Args:
+        who: Who reads.
+        model: The stored model.
+        subject: Project of the model.
+    """
     return replace(model, person=redact_person(who, model.person, subject))
 
 

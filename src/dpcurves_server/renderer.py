@@ -203,7 +203,13 @@ def _draw_file(inputs: DrawingInputs) -> Drawing:
 
 
 def _write_file(curve: Any, axes: Axes, form: str) -> bytes:
-    """Return a page, a workbook or a picture of a curve in the format of a suffix, in the reader's language."""
+    """Return a page, a workbook or a picture of a curve in the format of a suffix, in the reader's language.
+
+    Args:
+        curve: The result.
+        axes: Its plot.
+        form: Suffix of the file, without the point.
+    """
     if form == "html":
         return render_page(curve, svg_text(axes)).encode()
     if form == "xlsx":

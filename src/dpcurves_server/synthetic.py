@@ -88,6 +88,7 @@ class LruCache(Generic[Result]):
 
 
 _READ = LruCache[Any](capacity=2)
+"""The last two parsed tables, by their digests; a table may have 64 MiB."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,6 +150,7 @@ class SyntheticProposal:
     digest: str
 
 
+# Refusals of uploads that resemble the confidential table, and the option by which a steward insists.
 EQUAL_ROWS = "this is the confidential table itself: its rows are the registered ones; send one that was made up"
 SIMILAR_ROWS = "many of its rows are rows of the confidential table: is it the wrong file? To send it anyway, {}"
 DESPITE = "despite-equal-rows"

@@ -28,6 +28,7 @@ from dpcurves_parties.serving.database import (
 )
 
 METADATA = sql.MetaData()
+"""All tables of the schema."""
 # Passwords are hashed by Argon2id.
 PEOPLE = Table(
     "dpcurves_people", METADATA, *text_key_columns("name"), *text_columns("password"),

@@ -263,7 +263,7 @@ class SimulatedDisk:
 
     @staticmethod
     def _take_image(path: Path) -> dict[str, bytes]:
-        """Return the files of a database."""
+        """Return the contents of the database file and of its write-ahead log, by the ends of their names."""
         files = {ending: path.with_name(path.name + ending) for ending in ("", "-wal")}
         return {ending: file.read_bytes() for ending, file in files.items() if file.exists()}
 

@@ -93,7 +93,7 @@ class SimulatedLoop(asyncio.AbstractEventLoop):
         """Run the callbacks that are due now, of all requests, until none is left.
 
         Raises:
-            Violation: A callback waited.
+            Violation: A callback waited (for a disk, a lock or another process).
         """
         with self._enter():
             while True:

@@ -85,7 +85,13 @@ def make_empty_ledger(number: int) -> tuple[tuple[str, bytes], ...]:
 
 
 def put_empty_ledger(disk: SimulatedDisk, path: Path, number: int = 0) -> None:
-    """Put the new ledger of a number and its key on a disk, flushed: making one takes long."""
+    """Put the new ledger of a number and its key on a disk, flushed: making one takes long.
+
+    Args:
+        disk: Simulated disk.
+        path: Path of the ledger's database.
+        number: Number of the ledger, which determines its key and name.
+    """
     for ending, content in make_empty_ledger(number):
         path.with_name(path.name + ending).write_bytes(content)
     disk.flush_all(path.parent)

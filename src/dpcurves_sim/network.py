@@ -178,12 +178,15 @@ class SimulatedNetwork:
             self._apps[server] = app, SimulatedLoop(self._world)  # type: ignore[abstract]
 
     def exchange(self, server: str, request: Request, patience: float) -> tuple[int, bytes]:
-        """Send a request to a server, and return the status and body of the response.
+        """Send a request to a server and wait for the response; the world may choose a fault.
 
         Args:
             server: Name of the server's process.
             request: The request.
             patience: Simulated seconds until the client gives up.
+
+        Returns:
+            HTTP status and body of the response.
 
         Raises:
             OSError: No response arrived.

@@ -274,7 +274,13 @@ class World:
             self._end_lost(*self._loss)
 
     def _end_lost(self, machine: str, fault: str, lost: Sequence[Process]) -> None:
-        """End the processes that a fault kills, apply what the disk loses, and schedule their restart."""
+        """End the processes that a fault kills, apply what the disk loses, and schedule their restart.
+
+        Args:
+            machine: Name of the machine.
+            fault: Name of the fault.
+            lost: Processes to end.
+        """
         self._loss = None
         undo = [prepare(machine, fault) for prepare in self.on_kill]
         for victim in lost:
@@ -412,7 +418,13 @@ class World:
         return fault
 
     def _lose(self, process: Process, fault: str, victims: Sequence[Process]) -> None:
-        """Let the hub end some processes, among them the running process, so this call does not return."""
+        """Let the hub end some processes, among them the running process, so this call does not return.
+
+        Args:
+            process: The running process.
+            fault: Name of the fault.
+            victims: Processes to end.
+        """
         self._loss = (process.machine, fault, victims)
         self._cause = process
         process.is_dead = True

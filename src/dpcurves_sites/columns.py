@@ -24,6 +24,7 @@ from dpcurves.privacy import EACH_RECORD, Unit
 from dpcurves.records import Records
 
 Axes = Sequence[Axis | Categories]
+"""Axes of a question: columns with their grids or categories."""
 
 
 class ColumnKind(Enum):
@@ -161,7 +162,10 @@ def count_used_rows(records: Records, schema: Schema, unit: Unit) -> int:
 
 
 def _find_refusal(records: Records, axis: Axis | Categories) -> InvalidArgument | None:
-    """Return the error with which a table refuses an axis; None if it accepts. Reads the schema only."""
+    """Return the error with which a table refuses an axis, such as a missing column; None if the table accepts it.
+
+    Only the schema of the table is read.
+    """
     try:
         records.check((axis,))
     except InvalidArgument as error:

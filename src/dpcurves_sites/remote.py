@@ -286,7 +286,13 @@ class SiteAgent:
         self._tell(escape_for_terminal(line))
 
     def _refuse_request(self, round_name: str, internal_line: str, public_line: str) -> None:
-        """Log the reason of a refusal, and send its public line to the coordinator if that is reachable."""
+        """Log the reason of a refusal, and send its public line to the coordinator if that is reachable.
+
+        Args:
+            round_name: Name of the round.
+            internal_line: Reason for the site's own log.
+            public_line: Reason that the others may see.
+        """
         self._report(f"refused: {internal_line}")
         with suppress(ProtocolError):
             self._line.post(f"rounds/{round_name}/refused", public_line.encode())

@@ -366,7 +366,14 @@ _ZEROS = bytes(8 * WORDS_AT_ONCE)
 
 
 def _derive_key(sum_round: SumRound, secret: bytes, purpose: str, *sites: int) -> bytes:
-    """Return 32 bytes derived by HKDF-SHA256 from a secret, bound to the round, a purpose and sites."""
+    """Return 32 bytes derived by HKDF-SHA256 from a secret, bound to the round, a purpose and sites.
+
+    Args:
+        sum_round: The round.
+        secret: Bytes that the key is derived from.
+        purpose: Word that separates keys for different purposes.
+        sites: Numbers of the sites that the key is for.
+    """
     info = sum_round.header + purpose.encode() + b"".join(site.to_bytes(2, "little") for site in sites)
     return HKDF(SHA256(), 32, salt=None, info=info).derive(secret)
 
@@ -374,7 +381,13 @@ def _derive_key(sum_round: SumRound, secret: bytes, purpose: str, *sites: int) -
 def _exchange_keys(mine: bytes, theirs: bytes, site: int) -> bytes:
     """SECRET: return the X25519 shared secret of two sites.
 
-    Raises `ProtocolError`, which names the other site, if its public key is invalid.
+    Args:
+        mine: Private key of this site.
+        theirs: Public key of the other site.
+        site: Number of the other site.
+
+    Raises:
+        ProtocolError: the public key is invalid; names the other site.
     """
     try:
         return X25519PrivateKey.from_private_bytes(mine).exchange(X25519PublicKey.from_public_bytes(theirs))
@@ -409,7 +422,13 @@ def _derive_pair_key(sum_round: SumRound, mine: bytes, theirs: bytes, site: int,
 
 
 def _derive_own_key(sum_round: SumRound, seed: bytes, site: int) -> bytes:
-    """SECRET: return the key of a site's self mask, from its seed."""
+    """SECRET: return the key of a site's self mask, from its seed.
+
+    Args:
+        sum_round: The round.
+        seed: Secret seed of the site.
+        site: Number of the site.
+    """
     return _derive_key(sum_round, seed, "own mask", site)
 
 
@@ -430,7 +449,13 @@ STORED.readers[PublicKeys] = lambda parts: PublicKeys(*map(bytes.fromhex, parts)
 
 
 def _commit_to_seed(sum_round: SumRound, site: int, seed: bytes) -> bytes:
-    """Return the commitment to the seed of a site's self mask in this round, 32 bytes."""
+    """Return the commitment to the seed of a site's self mask in this round, 32 bytes.
+
+    Args:
+        sum_round: The round.
+        site: Number of the site.
+        seed: SECRET. Seed of its self mask.
+    """
     return sha256(sum_round.header + b"own seed" + site.to_bytes(2, "little") + seed).digest()
 
 
@@ -708,7 +733,13 @@ def _require_quorum(sum_round: SumRound, signed: Iterable[bytes], digest: bytes)
 
 
 def _find_non_neighbours(sum_round: SumRound, site: int, state: SiteState) -> list[int]:
-    """Return the sites whose shares this site does not hold."""
+    """Return the sites whose shares this site does not hold.
+
+    Args:
+        sum_round: The round, with its roster.
+        site: Number of this site.
+        state: State of the site, with all members' public keys.
+    """
     return [member for member in state.public_keys if site not in sum_round.roster.find_holders(member)]
 
 

@@ -205,7 +205,10 @@ def _add_points(noise: NDArray[np.int64], distribution: PolyaBlocks, randomness:
 
 
 def _sample_geometric(size: int, randomness: Randomness) -> NDArray[np.int64]:
-    """Draw `size` geometric numbers i = 0, 1, ... with probability ``2**-(i + 1)``: the run length of random bits 1."""
+    """Draw `size` independent numbers i = 0, 1, ..., each with probability ``2**-(i + 1)``.
+
+    Each is the number of random bits 1 before the first bit 0.
+    """
     numbers = np.zeros(size, dtype=np.int64)
     pending = np.arange(size)
     while pending.size:
@@ -217,7 +220,15 @@ def _sample_geometric(size: int, randomness: Randomness) -> NDArray[np.int64]:
 
 
 def _sample_integers(blocks: NDArray[np.int64], randomness: Randomness) -> NDArray[np.int64]:
-    """Draw a uniform integer from ``2**block`` to below ``2**(block + 1)`` for each block number, at most 61."""
+    """Draw a uniform integer from ``2**block`` to below ``2**(block + 1)`` for each block number.
+
+    Args:
+        blocks: Block numbers from 0 to 61, (points,).
+        randomness: Source of random bits.
+
+    Returns:
+        The integers, (points,).
+    """
     places = blocks.astype(np.uint64)
     low = (randomness.sample_words(blocks.size) >> np.uint64(1)) >> (np.uint64(WORD_BITS - 1) - places)
     return (np.uint64(1) << places | low).astype(np.int64)

@@ -171,7 +171,15 @@ class RoundStore:
     ) -> bytes:
         """Return the stored message of a stage; or take the step, and store state and message in this transaction.
 
-        Raises `ProtocolError` if the request differs from the stored one, or is out of order.
+        Args:
+            connection: Connection in a transaction.
+            sum_round: The round.
+            stage: Number of the stage.
+            previous_messages: Messages of the sites from the stage before.
+            payment: Request id of the charge in the site's ledger.
+
+        Raises:
+            ProtocolError: the request differs from the stored one, or is out of order.
         """
         messages_digest = _digest_messages(previous_messages)
         answered = _find_message(connection, sum_round, stage, messages_digest)
@@ -272,7 +280,14 @@ def _digest_messages(messages: Sequence[bytes]) -> str:
 def _find_message(connection: Connection, sum_round: SumRound, stage: int, messages_digest: str) -> bytes | None:
     """Return the stored message of a stage; None if it was not answered.
 
-    Raises `ProtocolError` if it was answered to other messages, or the round began with another plan or roster.
+    Args:
+        connection: Connection to the site's database.
+        sum_round: The round.
+        stage: Number of the stage.
+        messages_digest: Digest of the messages from the stage before.
+
+    Raises:
+        ProtocolError: the stage was answered to other messages, or the round began with another plan or roster.
     """
     steps = _load_steps(connection, sum_round)
     if any(header != sum_round.header.hex() for header, *_ in steps.values()):

@@ -90,7 +90,7 @@ def receive_part(connection: socket.socket) -> bytes:
 
 
 def _receive_exactly(connection: socket.socket, size: int) -> bytes:
-    """Receive exactly `size` bytes from a stream.
+    """Receive exactly `size` bytes from a connected socket, and return them.
 
     Raises:
         OSError: The stream ended early.

@@ -596,6 +596,16 @@ def _fill_example_options(
     """Return all groups of options, completed for ``--example``, a synthetic day of visits. Typed options are never
     replaced.
 
+    Args:
+        tuples: Options of the tuples and their columns.
+        asked: Options of what is counted.
+        steps: Options of the time steps.
+        price: Options of the privacy loss.
+        shown: Options of the output and the store.
+
+    Returns:
+        The groups of options, in this order.
+
     Raises:
         Misuse: an option was typed that the example sets to another value.
     """

@@ -104,7 +104,11 @@ class Forest:
 
     @property
     def parents(self) -> tuple[int, ...]:
-        """For each aggregation, then for each state: the index of the smallest aggregation that contains it, or -1."""
+        """For each aggregation, then for each state: the index of the smallest aggregation that contains it, or -1.
+
+        Raises:
+            ValueError: Two aggregations overlap without nesting, or are equal.
+        """
         innermost = [-1] * len(self.states)
         parents = list[int]()
         for number, states in enumerate(self.members):

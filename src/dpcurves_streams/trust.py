@@ -32,7 +32,9 @@ from dpcurves_streams.queries import TimeStepQuery
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
 class StreamMechanismState:
-    """SECRET. The state of a stream's mechanism after a time step. It has no repr, so that no log shows it.
+    """SECRET. The state of a stream's mechanism after a time step.
+
+    It has no repr, so that no log shows it.
 
     Attributes:
         state: The state, of a class of the mechanism; it may hold exact counts and noise.

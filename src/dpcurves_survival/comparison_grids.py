@@ -56,30 +56,9 @@ class Tuning:
 
 
 TUNING = Tuning()
+"""The default tuning."""
 ARM = Categories("arm", (0, 1))
 """Column of the two arms, in the question whose errors are forecast."""
-
-
-def censor_times(places: Places) -> Callable[[Generator, int], tuple[FloatArray, Bits]]:
-    """Return a sampler of observed times and event indicators from a sampler of event times.
-
-    Half of the records have an independent censoring time. It is observed if it comes before the event.
-
-    Args:
-        places: Sampler of event times, as fractions of the grid: a function of a random generator and a number.
-
-    Returns:
-        A function of a random generator and a number of records.
-    """
-
-    def sample_times(draw: Generator, size: int) -> tuple[FloatArray, Bits]:
-        """Return observed times, as fractions of the grid, and 1 for an event or 0 for censoring, each (size,)."""
-        time = places(draw, size)
-        until = 1.3 * places(draw, size)
-        until = np.where(draw.random(size) < 0.5, until, np.inf)
-        return np.minimum(time, until), (time <= until).astype(np.int64)
-
-    return sample_times
 
 
 class ComparisonForecast(NamedTuple):
@@ -170,6 +149,28 @@ def forecast_comparison(
             half_widths.append((high - low) / 2)
         forecasts.append(ComparisonForecast(number, median(half_widths)))
     return tuple(forecasts)
+
+
+def censor_times(places: Places) -> Callable[[Generator, int], tuple[FloatArray, Bits]]:
+    """Return a sampler of observed times and event indicators from a sampler of event times.
+
+    Half of the records have an independent censoring time. It is observed if it comes before the event.
+
+    Args:
+        places: Sampler of event times, as fractions of the grid: a function of a random generator and a number.
+
+    Returns:
+        A function of a random generator and a number of records.
+    """
+
+    def sample_times(draw: Generator, size: int) -> tuple[FloatArray, Bits]:
+        """Return observed times, as fractions of the grid, and 1 for an event or 0 for censoring, each (size,)."""
+        time = places(draw, size)
+        until = 1.3 * places(draw, size)
+        until = np.where(draw.random(size) < 0.5, until, np.inf)
+        return np.minimum(time, until), (time <= until).astype(np.int64)
+
+    return sample_times
 
 
 def _count_expected_records(grid: Grid, time: FloatArray, event: IntArray, records: float) -> FloatArray:

@@ -537,7 +537,13 @@ class CompetingRisks(IntervalResult):
 
 
 def split_curves_by_cause(hazards: HazardPosterior, cause_fractions: FloatArray, event_times: FloatArray) -> Curves:
-    """Return the curves of total hazards, divided between causes in each cell, (causes, cells)."""
+    """Return the curves of total hazards, divided between causes in each cell, (causes, cells).
+
+    Args:
+        hazards: Weighted draws of the total hazard in each cell.
+        cause_fractions: Fraction of each cause in the events of a cell.
+        event_times: Event time of each cell, (cells,).
+    """
     survival = np.cumprod(1 - hazards.hazard, axis=1)
     before = np.concatenate([np.ones((len(survival), 1)), survival[:, :-1]], axis=1)
     come, hazard = (

@@ -114,7 +114,7 @@ def _trace_curve(curve: Survival) -> rehearsals.Traced:
 
 
 def _unbounded_columns(question: Any, sample: Any) -> dict[str, Any]:
-    """Return synthetic columns for a question that finds its own range, with times from 0 to 1,000."""
+    """Return synthetic columns, as `_time_columns`, for a question without a grid: times from 0 to 1,000."""
     # even cells, since the question finds its own grid
     return _time_columns(question.with_grid(Grid(0, 1000, cells=100)), sample)
 
@@ -123,12 +123,12 @@ def _unbounded_columns(question: Any, sample: Any) -> dict[str, Any]:
 
 
 def _weighted_columns(question: Any, sample: Any) -> Table:
-    """Return synthetic columns for a weighted question: times, events and survey weights."""
+    """Return synthetic columns, by name, for a weighted question: times, events and survey weights."""
     return {**_time_columns(question, sample), question.weight: synthesise_weights(question, len(sample[1]))}
 
 
 def _weighted_error(question: Any, curve: Survival, records: Columns) -> float:
-    """Return `survival_error` against the weighted Kaplan-Meier estimate of the synthetic records."""
+    """Return the root mean square error of a weighted curve against the weighted Kaplan-Meier estimate of `records`."""
     return survival_error(question, curve, records, weight_steps(question, records))
 
 
@@ -163,7 +163,12 @@ def count_cells(records: Columns, *sides: tuple[str, Grid | Categories]) -> Floa
 
 
 def _cause_columns(question: Any, sample: Any) -> dict[str, Any]:
-    """Return synthetic columns of competing risks: times, and causes that alternate among records with an event."""
+    """Return synthetic columns of competing risks: times, and causes that alternate among records with an event.
+
+    Args:
+        question: The question, which names the columns and the causes.
+        sample: Times as fractions of the grid, and event indicators, (records,) each.
+    """
     time, event = sample
     kinds = np.arange(len(event)) % len(question.causes) + 1
     values = np.array([question.censored_value, *question.causes], dtype=object)
@@ -171,7 +176,13 @@ def _cause_columns(question: Any, sample: Any) -> dict[str, Any]:
 
 
 def _cause_error(question: Any, risks: CompetingRisks, records: Columns) -> float:
-    """Return the root mean square error of the incidences of all causes against those from exact counts."""
+    """Return the root mean square error of the incidences of all causes against those from exact counts.
+
+    Args:
+        question: The question, which names the columns and the causes.
+        risks: The released incidences.
+        records: Synthetic records by column.
+    """
     event = Categories(question.event, (question.censored_value, *question.causes))
     censored, *events = count_cells(records, (question.event, event), (question.time, question.grid))
     table = risk_table_from_counts(censored, events, tied=True)
@@ -187,6 +198,10 @@ def _entry_columns(question: Any, sample: Any) -> dict[str, Any]:
     """Return synthetic columns with delayed entry.
 
     A third of the records enter at the start of the grid, the others on the way to their exit.
+
+    Args:
+        question: The question, which names the columns of entry, exit and event.
+        sample: Times as fractions of the grid, and event indicators, (records,) each.
     """
     columns = _time_columns(question, sample)
     lower = question.grid.lower
@@ -195,7 +210,13 @@ def _entry_columns(question: Any, sample: Any) -> dict[str, Any]:
 
 
 def _entry_error(question: Any, curve: variants.DelayedEntry, records: Columns) -> float:
-    """Return the root mean square error of survival with delayed entry against the estimate from exact counts."""
+    """Return the root mean square error of survival with delayed entry against the estimate from exact counts.
+
+    Args:
+        question: The question, which names the columns of entry, exit and event.
+        curve: The released curve.
+        records: Synthetic records by column.
+    """
     is_event = np.where(np.asarray(records[question.event]) == question.event_value, 1, 0)
     columns = {**records, question.event: is_event}
     grid = question.grid
@@ -215,6 +236,10 @@ def _interval_censored_columns(question: Any, sample: Any) -> dict[str, Any]:
 
     An event is first seen up to 3/16 of the grid after it. Records without an event have infinity as the first
     examination with it.
+
+    Args:
+        question: The question, which names the columns of both examinations.
+        sample: Times as fractions of the grid, and event indicators, (records,) each.
     """
     time, event = sample
     at = interpolate_grid(question.grid, time)
@@ -225,7 +250,13 @@ def _interval_censored_columns(question: Any, sample: Any) -> dict[str, Any]:
 
 
 def _interval_censored_error(question: Any, curve: variants.IntervalCensoredSurvival, records: Columns) -> float:
-    """Return the root mean square error of survival against Turnbull's estimate from exact counts of pairs of cells."""
+    """Return the root mean square error of survival against Turnbull's estimate from exact counts of pairs of cells.
+
+    Args:
+        question: The question, which names the columns of both examinations.
+        curve: The released curve.
+        records: Synthetic records by column.
+    """
     counts = count_cells(records, (question.last, question.grid), (question.first, question.grid))
     return root_mean_square_error(
         curve.extrapolated_survival[1:],
@@ -237,9 +268,13 @@ def _interval_censored_error(question: Any, curve: variants.IntervalCensoredSurv
 
 
 def _model_columns(question: Any, sample: Any) -> dict[str, Any]:
-    """Return synthetic columns in which positives have an event before the horizon.
+    """Return synthetic columns of a model's scores, in which positives have an event before the horizon.
 
     A quarter of the other records is censored before the horizon.
+
+    Args:
+        question: The question, which names the columns of scores, times and events.
+        sample: Classes (1: positive), and scores as fractions of the grid of scores, (records,) each.
     """
     bits, score = sample
     values = event_categories(question).values
@@ -264,7 +299,13 @@ def _auc_half_width(model: SurvivalModel, population: bool) -> float:
 def _model_error(question: Any, model: SurvivalModel, records: Columns) -> float:
     """Return the absolute error of the area under the ROC curve against the area from exact counts.
 
-    If the released area is unknown, half the width of its interval is returned.
+    Args:
+        question: The question, which names the columns of scores, times and events.
+        model: The released result.
+        records: Synthetic records by column.
+
+    Returns:
+        The error; half the width of the area's interval if the released area is not known (NaN).
     """
     if np.isnan(model.auc.value):
         return _auc_half_width(model, False)
@@ -288,9 +329,11 @@ OF_MODELS = ForecastKind(
     half_width=_auc_half_width, interval_label="the area", uninformative_width=quarter_of_shares,
     rehearsals=AREA_REHEARSALS,
 )  # fmt: skip
+"""Forecast of models at a horizon: the error of the area under the ROC curve."""
 
 
 OF_EDGES = SURVIVAL_FORECAST._replace(half_width=interval_half_width)
+"""Forecast of curves whose width is measured by intervals instead of a simultaneous band."""
 FORECASTS: Mapping[type[Any], ForecastKind] = MappingProxyType({
     SurvivalQuestion: SURVIVAL_FORECAST._replace(
         trace_curve=_trace_curve, axis_labels=("time", "share without an event")
@@ -309,9 +352,11 @@ FORECASTS: Mapping[type[Any], ForecastKind] = MappingProxyType({
     ),
     SurvivalModelQuestion: OF_MODELS,
 })  # fmt: skip
+"""How the errors of each type of question are forecast."""
 
 
 PLAN_NOTES: Mapping[type[Any], Callable[..., tuple[str, ...]]] = MappingProxyType({SurvivalQuestion: describe_plan})
+"""Functions that write further lines of a plan, by type of question."""
 
 
 def distribution_from_curve(question: Any, curve: Survival) -> tuple[RecordDistribution, float] | None:
@@ -351,7 +396,7 @@ def _time_distribution_from_curve(question: Any, curve: Survival) -> RecordDistr
     )
 
     def sample_records(draw: Generator, size: int) -> Table:
-        """Return `size` synthetic records: observed times up to the end of the grid, and values of the event column."""
+        """Return columns of `size` synthetic records: observed times in the grid, and values of the event column."""
         cell, until = (draw.choice(len(edges), size, p=masses) for masses in (happens, ends))
         placed = [
             sample_within_cells(edges, values, np.minimum(cells, len(edges) - 2), draw) for cells in (cell, until)
@@ -369,3 +414,4 @@ def _time_distribution_from_curve(question: Any, curve: Survival) -> RecordDistr
 LIKE: Mapping[type[Any], Callable[[Any, Any], tuple[RecordDistribution, float] | None]] = MappingProxyType(
     {Survival: distribution_from_curve}
 )
+"""Functions that synthesise records like those of a released curve, by type of the curve."""

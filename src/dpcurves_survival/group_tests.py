@@ -64,6 +64,7 @@ class Tuning:
 
 
 TUNING = Tuning()
+"""The default tuning."""
 
 
 class GroupScores(NamedTuple):
@@ -106,88 +107,6 @@ def compute_group_scores(events: FloatArray, at_risk: FloatArray, weights: Float
     joint = np.einsum("...gc,...hc->...gh", fraction * scale[..., None, :], fraction)
     own = (fraction * scale[..., None, :]).sum(axis=-1)
     return GroupScores(excess, own[..., None] * np.eye(own.shape[-1]) - joint)
-
-
-def _quadratic_forms(excess: FloatArray, covariance: FloatArray, contrasts: FloatArray, least: float) -> FloatArray:
-    """Return the test statistics ``(C z)' (C V C')**-1 (C z)``, shape (...).
-
-    Args:
-        excess: Scores z of the groups, shape (..., groups).
-        covariance: Covariance V, shape (..., groups, groups).
-        contrasts: Matrix C, shape (contrasts, groups).
-        least: Number added to the diagonal of ``C V C'``, so that it has an inverse.
-    """
-    values = excess @ contrasts.T
-    variance = contrasts @ covariance @ contrasts.T + least * np.eye(len(contrasts))
-    return np.asarray((values * np.linalg.solve(variance, values[..., None])[..., 0]).sum(axis=-1))
-
-
-def _group_curves(curves: Any) -> list[Survival]:
-    """Return the survival curves as a list, after checking that they can be compared.
-
-    Args:
-        curves: A mapping of groups to curves, or a sequence of curves.
-
-    Raises:
-        InvalidArgument: There are fewer than two curves, their grids differ, or units may have several records.
-        WrongArgumentType: An element is not a survival curve.
-    """
-    groups: list[Any] = []
-    if isinstance(curves, Mapping):
-        groups = list(curves.values())
-    elif isinstance(curves, Sequence):
-        groups = list(curves)
-    if len(groups) < 2:
-        raise InvalidArgument("curves", "two or more survival curves are needed, as dp.survival gives them with by=")
-    for curve in groups:
-        require_type("curves", curve, Survival, A_CURVE)
-        require_independent(curve.privacy)
-        if not np.array_equal(curve.x, groups[0].x):
-            raise InvalidArgument("curves", "all curves must be on the same grid: ask for all on one grid")
-    return groups
-
-
-def _parse_contrasts(trend: Sequence[float] | bool | None, groups: int) -> FloatArray:
-    """Return the tested contrasts of the groups, shape (contrasts, groups).
-
-    Args:
-        trend: None or False: any difference, so all groups but the last. True: a trend in 0, 1, 2, ... A list: a trend
-            in these scores.
-        groups: Number of groups.
-
-    Raises:
-        InvalidArgument: The list does not hold one finite number for each group, or all are equal.
-    """
-    if trend is None or trend is False:
-        return np.eye(groups)[:-1]
-    items = range(groups) if trend is True else require_sequence("trend", trend, "a list of numbers, as in [0, 1, 2],")
-    scores = np.array([nan if number is None else number for number in map(convert_to_double, items)])
-    if scores.shape != (groups,) or not np.isfinite(scores).all() or np.ptp(scores) == 0:
-        raise InvalidArgument(
-            "trend", f"{groups} different numbers are needed, one for each curve; or True for 0, 1, 2, ..."
-        )
-    return np.asarray((scores - scores.mean()) / np.ptp(scores))[None]
-
-
-def _cells_until(curve: Survival, until: float | None) -> BoolArray:
-    """Return the mask of the cells that end at a time or before, (cells,); all cells if it is None.
-
-    Args:
-        curve: A curve, for its grid.
-        until: The time, in the unit of the grid.
-
-    Raises:
-        InvalidArgument: `until` is no number, or does not lie above the start of the grid and up to its end.
-    """
-    ends = curve._cell_bounds[:, 1]
-    if until is None:
-        return np.ones(len(ends), dtype=np.bool_)
-    last = convert_to_double(until)
-    if last is None or not curve.x[0] < last <= curve.x[-1]:
-        raise InvalidArgument(
-            "until", f"must be a time above {curve.x[0]:g} and up to {curve.x[-1]:g}, the range of the grid"
-        )
-    return np.asarray(ends <= last)
 
 
 @check_common_arguments
@@ -290,6 +209,88 @@ def multivariate_log_rank_test(
     return test
 
 
+def _group_curves(curves: Any) -> list[Survival]:
+    """Return the survival curves as a list, after checking that they can be compared.
+
+    Args:
+        curves: A mapping of groups to curves, or a sequence of curves.
+
+    Raises:
+        InvalidArgument: There are fewer than two curves, their grids differ, or units may have several records.
+        WrongArgumentType: An element is not a survival curve.
+    """
+    groups: list[Any] = []
+    if isinstance(curves, Mapping):
+        groups = list(curves.values())
+    elif isinstance(curves, Sequence):
+        groups = list(curves)
+    if len(groups) < 2:
+        raise InvalidArgument("curves", "two or more survival curves are needed, as dp.survival gives them with by=")
+    for curve in groups:
+        require_type("curves", curve, Survival, A_CURVE)
+        require_independent(curve.privacy)
+        if not np.array_equal(curve.x, groups[0].x):
+            raise InvalidArgument("curves", "all curves must be on the same grid: ask for all on one grid")
+    return groups
+
+
+def _parse_contrasts(trend: Sequence[float] | bool | None, groups: int) -> FloatArray:
+    """Return the tested contrasts of the groups, shape (contrasts, groups).
+
+    Args:
+        trend: None or False: any difference, so all groups but the last. True: a trend in 0, 1, 2, ... A list: a trend
+            in these scores.
+        groups: Number of groups.
+
+    Raises:
+        InvalidArgument: The list does not hold one finite number for each group, or all are equal.
+    """
+    if trend is None or trend is False:
+        return np.eye(groups)[:-1]
+    items = range(groups) if trend is True else require_sequence("trend", trend, "a list of numbers, as in [0, 1, 2],")
+    scores = np.array([nan if number is None else number for number in map(convert_to_double, items)])
+    if scores.shape != (groups,) or not np.isfinite(scores).all() or np.ptp(scores) == 0:
+        raise InvalidArgument(
+            "trend", f"{groups} different numbers are needed, one for each curve; or True for 0, 1, 2, ..."
+        )
+    return np.asarray((scores - scores.mean()) / np.ptp(scores))[None]
+
+
+def _cells_until(curve: Survival, until: float | None) -> BoolArray:
+    """Return the mask of the cells that end at a time or before, (cells,); all cells if it is None.
+
+    Args:
+        curve: A curve, for its grid.
+        until: The time, in the unit of the grid.
+
+    Raises:
+        InvalidArgument: `until` is no number, or does not lie above the start of the grid and up to its end.
+    """
+    ends = curve._cell_bounds[:, 1]
+    if until is None:
+        return np.ones(len(ends), dtype=np.bool_)
+    last = convert_to_double(until)
+    if last is None or not curve.x[0] < last <= curve.x[-1]:
+        raise InvalidArgument(
+            "until", f"must be a time above {curve.x[0]:g} and up to {curve.x[-1]:g}, the range of the grid"
+        )
+    return np.asarray(ends <= last)
+
+
+def _quadratic_forms(excess: FloatArray, covariance: FloatArray, contrasts: FloatArray, least: float) -> FloatArray:
+    """Return the test statistics ``(C z)' (C V C')**-1 (C z)``, shape (...).
+
+    Args:
+        excess: Scores z of the groups, shape (..., groups).
+        covariance: Covariance V, shape (..., groups, groups).
+        contrasts: Matrix C, shape (contrasts, groups).
+        least: Number added to the diagonal of ``C V C'``, so that it has an inverse.
+    """
+    values = excess @ contrasts.T
+    variance = contrasts @ covariance @ contrasts.T + least * np.eye(len(contrasts))
+    return np.asarray((values * np.linalg.solve(variance, values[..., None])[..., 0]).sum(axis=-1))
+
+
 def _bias_notes(
     groups: Sequence[Survival], tables: Sequence[EventTable], noises: Sequence[EventTable], used: BoolArray
 ) -> tuple[str, ...]:
@@ -313,7 +314,7 @@ def _bias_notes(
         return ()
 
     def split(parts: Sequence[EventTable], group: int) -> list[EventTable]:
-        """Return the table of one group and the sum of the tables of all others, both in the `inner` cells."""
+        """Return two tables, of one group and of all others together, both cut to the `inner` cells."""
         cut = [part.select_subset((..., inner)) for part in parts]
         others = [part for number, part in enumerate(cut) if number != group]
         rest = EventTable(

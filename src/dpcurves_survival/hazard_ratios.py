@@ -193,7 +193,16 @@ class ScoredRiskTables:
         has_only_exits: bool,
         tuning: Tuning = TUNING,
     ) -> ScoredRiskTables:
-        """Return the comparison of released tables of one cause, with their simulated noise."""
+        """Return the comparison of released tables of one cause, with their simulated noise.
+
+        Args:
+            tables: Released risk table of each group.
+            noises: Simulated noise of each table.
+            generator: Random numbers of the sampling errors.
+            tied: If True, all times of a cell are equal.
+            has_only_exits: If True, records only leave; nobody enters late.
+            tuning: Numbers of draws.
+        """
         cells = tables[0].records.shape[-1]
         draws = min(max(tuning.draws, tuning.numbers // cells), *(len(noise.records) for noise in noises))
         events = np.stack([table.events[0] for table in tables])

@@ -56,6 +56,7 @@ class Tuning:
 
 
 TUNING = Tuning()
+"""The default tuning."""
 
 
 class GrayTest(NamedTuple):
@@ -73,6 +74,89 @@ class GrayTest(NamedTuple):
     statistic: float
     p_value: float
     notes: tuple[str, ...] = ()
+
+
+@check_common_arguments
+def gray_test(
+    risks: Mapping[Any, CompetingRisks] | Sequence[CompetingRisks],
+    cause: Category,
+    *,
+    rho: float = 0.0,
+    generator: np.random.Generator | None = None,
+    tuning: Tuning = TUNING,
+) -> GrayTest:
+    """Test whether groups have the same cumulative incidence of a cause under competing risks. Spends no budget.
+
+    Observed minus expected events of the cause are squared in units of their covariance under equal incidence (Gray
+    1988) plus the covariance of the noise. Without noise the statistic equals the statistic of R's ``cmprsk::cuminc``,
+    with the events of a cell tied. Other causes and censoring may differ between groups, but censoring must be
+    independent of the time and the cause of events. The p-value is simulated with noise, and with normal sampling
+    errors. A group counts as long as its number at risk is clear of the noise.
+
+    Args:
+        risks: Results of *different* records on one grid: `dp.CompetingRisksQuestion` with ``by=``, or a sequence.
+        cause: The cause.
+        rho: Power of one minus the pooled incidence in the weights of times, from 0; 0: equal weights.
+        generator: Random generator of the simulation; None: a fixed public seed, so that results can be repeated.
+        tuning: Numbers that steer the test.
+
+    Returns:
+        The `statistic`, its `p_value` for the population, and `notes` if the test may be biased.
+
+    Raises:
+        TypeError: An item is no `CompetingRisks`.
+        ValueError: There are fewer than two groups, causes or grids differ, the cause does not exist, units have
+            several records, or `rho` is negative.
+
+    Warns:
+        CurveWarning: Each of the result's `notes`.
+
+    >>> import dpcurves as dp
+    >>> table = {"t": [2, 4, 6, 9] * 600, "e": [1, 2, 1, 0] * 600, "arm": [1, 1, 2, 2] * 600}
+    >>> question = dp.CompetingRisksQuestion("t", "e", dp.Values(range(12)), (1, 2), by=dp.Categories("arm", (1, 2)))
+    >>> with dp.Session(table, budget=dp.PrivacyLoss.pure(1), adjacency=dp.REPLACE_ONE) as session:
+    ...     arms = session.ask(question, dp.PrivacyLoss.pure(1))
+    >>> dp.gray_test(arms, 2).p_value < 0.01
+    True
+    """
+    groups = _parse_groups(risks)
+    groups[0]._cause_index(cause)
+    rho = require_power("rho", rho)
+    random = public_generator(generator)
+
+    # Cells count where two or more groups are still followed.
+    comparison = _Comparison.from_groups(groups, cause, random)
+    known = comparison.known & (comparison.known.sum(axis=0) > 1)
+    events = np.where(known, comparison.released.events, 0.0).sum()
+    event_noise = np.where(known, comparison.noise.events, 0.0).sum(axis=(-2, -1))
+    if not known.any() or may_be_zero(events, event_noise):
+        return GrayTest(nan, nan)
+
+    # The covariance of the scores is that of sampling plus that of the noise, which is simulated.
+    risk = SubdistributionRisk.from_counts(comparison.released, known, rho)
+    score = risk.score()
+    covariance = risk.covariance()
+    noisy_scores = SubdistributionRisk.from_counts(comparison.add_noise(), known, rho).score()
+    whole = covariance + np.cov(noisy_scores, rowvar=False)
+    sampling = random.multivariate_normal(np.zeros(len(groups)), covariance, size=len(noisy_scores), method="svd")
+    precision = np.linalg.inv(whole[:-1, :-1] + tuning.least_variance * np.eye(len(groups) - 1))
+
+    # If all groups have one incidence, a score is noise and sampling alone.
+    null_scores = noisy_scores - score + sampling
+    statistic, simulated = (
+        np.einsum("...i,ij,...j->...", scores[..., :-1], precision, scores[..., :-1]) for scores in (score, null_scores)
+    )
+
+    # Declared values have no inside, so wide cells cannot bias the test.
+    deviations = 0.0 if groups[0].grid.values is not None else comparison.estimate_bias(whole, rho, tuning)
+    fact = (
+        f"the test may be {deviations:.1f} standard deviations off because cells are wide, if times are written more "
+        "finely: groups that are censored differently inside cells seem to differ in their incidence"
+    )
+    notes = (add_advice(fact, "take narrower cells"),)
+    test = GrayTest(float(statistic), monte_carlo_p_value(float(statistic), simulated), notes if deviations > 0 else ())
+    warn_about_notes(test)
+    return test
 
 
 class GroupCounts(NamedTuple):
@@ -282,89 +366,6 @@ class _Comparison:
         deviation = np.sqrt(np.maximum(np.diag(covariance), tuning.least_variance))
         least = np.maximum(tuning.bias_z * np.sqrt(np.mean(error**2, axis=0)), tuning.least_bias * deviation)
         return float(np.max(np.where(np.abs(shift) > least, np.abs(shift) / deviation, 0.0)))
-
-
-@check_common_arguments
-def gray_test(
-    risks: Mapping[Any, CompetingRisks] | Sequence[CompetingRisks],
-    cause: Category,
-    *,
-    rho: float = 0.0,
-    generator: np.random.Generator | None = None,
-    tuning: Tuning = TUNING,
-) -> GrayTest:
-    """Test whether groups have the same cumulative incidence of a cause under competing risks. Spends no budget.
-
-    Observed minus expected events of the cause are squared in units of their covariance under equal incidence (Gray
-    1988) plus the covariance of the noise. Without noise the statistic equals the statistic of R's ``cmprsk::cuminc``,
-    with the events of a cell tied. Other causes and censoring may differ between groups, but censoring must be
-    independent of the time and the cause of events. The p-value is simulated with noise, and with normal sampling
-    errors. A group counts as long as its number at risk is clear of the noise.
-
-    Args:
-        risks: Results of *different* records on one grid: `dp.CompetingRisksQuestion` with ``by=``, or a sequence.
-        cause: The cause.
-        rho: Power of one minus the pooled incidence in the weights of times, from 0; 0: equal weights.
-        generator: Random generator of the simulation; None: a fixed public seed, so that results can be repeated.
-        tuning: Numbers that steer the test.
-
-    Returns:
-        The `statistic`, its `p_value` for the population, and `notes` if the test may be biased.
-
-    Raises:
-        TypeError: An item is no `CompetingRisks`.
-        ValueError: There are fewer than two groups, causes or grids differ, the cause does not exist, units have
-            several records, or `rho` is negative.
-
-    Warns:
-        CurveWarning: Each of the result's `notes`.
-
-    >>> import dpcurves as dp
-    >>> table = {"t": [2, 4, 6, 9] * 600, "e": [1, 2, 1, 0] * 600, "arm": [1, 1, 2, 2] * 600}
-    >>> question = dp.CompetingRisksQuestion("t", "e", dp.Values(range(12)), (1, 2), by=dp.Categories("arm", (1, 2)))
-    >>> with dp.Session(table, budget=dp.PrivacyLoss.pure(1), adjacency=dp.REPLACE_ONE) as session:
-    ...     arms = session.ask(question, dp.PrivacyLoss.pure(1))
-    >>> dp.gray_test(arms, 2).p_value < 0.01
-    True
-    """
-    groups = _parse_groups(risks)
-    groups[0]._cause_index(cause)
-    rho = require_power("rho", rho)
-    random = public_generator(generator)
-
-    # Cells count where two or more groups are still followed.
-    comparison = _Comparison.from_groups(groups, cause, random)
-    known = comparison.known & (comparison.known.sum(axis=0) > 1)
-    events = np.where(known, comparison.released.events, 0.0).sum()
-    event_noise = np.where(known, comparison.noise.events, 0.0).sum(axis=(-2, -1))
-    if not known.any() or may_be_zero(events, event_noise):
-        return GrayTest(nan, nan)
-
-    # The covariance of the scores is that of sampling plus that of the noise, which is simulated.
-    risk = SubdistributionRisk.from_counts(comparison.released, known, rho)
-    score = risk.score()
-    covariance = risk.covariance()
-    noisy_scores = SubdistributionRisk.from_counts(comparison.add_noise(), known, rho).score()
-    whole = covariance + np.cov(noisy_scores, rowvar=False)
-    sampling = random.multivariate_normal(np.zeros(len(groups)), covariance, size=len(noisy_scores), method="svd")
-    precision = np.linalg.inv(whole[:-1, :-1] + tuning.least_variance * np.eye(len(groups) - 1))
-
-    # If all groups have one incidence, a score is noise and sampling alone.
-    null_scores = noisy_scores - score + sampling
-    statistic, simulated = (
-        np.einsum("...i,ij,...j->...", scores[..., :-1], precision, scores[..., :-1]) for scores in (score, null_scores)
-    )
-
-    # Declared values have no inside, so wide cells cannot bias the test.
-    deviations = 0.0 if groups[0].grid.values is not None else comparison.estimate_bias(whole, rho, tuning)
-    fact = (
-        f"the test may be {deviations:.1f} standard deviations off because cells are wide, if times are written more "
-        "finely: groups that are censored differently inside cells seem to differ in their incidence"
-    )
-    notes = (add_advice(fact, "take narrower cells"),)
-    test = GrayTest(float(statistic), monte_carlo_p_value(float(statistic), simulated), notes if deviations > 0 else ())
-    warn_about_notes(test)
-    return test
 
 
 def _parse_groups(risks: Any) -> list[CompetingRisks]:

@@ -578,7 +578,14 @@ def _simulate_null_scores(
     groups: tuple[AtRisk, AtRisk], noises: list[AtRisk], weight: FloatArray | float, generator: np.random.Generator
 ) -> LogRankScore:
     """Return draws of the log-rank score, with noise, of two groups with equal hazards: the pooled ones. `noises`
-    are the simulated noise of both tables."""
+    are the simulated noise of both tables.
+
+    Args:
+        groups: Released tables of both groups.
+        noises: Simulated noise of both tables.
+        weight: Weight of each cell, or 1.
+        generator: Random numbers of the draws.
+    """
     hazard = estimate_monotone_hazards(groups[0].add_counts(groups[1]))
     first, second = (sample_at_risk(group, hazard, len(noises[0].events), generator) for group in groups)
     return compute_log_rank_score(first.add_counts(noises[0]), second.add_counts(noises[1]), weight=weight)

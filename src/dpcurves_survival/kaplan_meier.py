@@ -563,6 +563,14 @@ def require_times(
 ) -> None:
     """Raise if the time column, grid, unit of measurement or categories of a question are invalid.
 
+    Args:
+        time: Name of the time column.
+        grid: Grid of times.
+        measured_in: Unit of measurement.
+        by: Columns of categories; None: no grouping.
+        max_cells: Largest number of cells.
+        verb: What is done with cells, for the message.
+
     Raises:
         ValueError: there are too many cells.
         TypeError: a column, the grid, the unit or the categories have the wrong type.

@@ -251,6 +251,7 @@ AXES = MappingProxyType({
     "difference of times": "difference of times", "ratio": "hazard ratio (logarithmic)",
     "people": "number needed to treat", "cumulative hazard": "cumulative hazard",
 })  # fmt: skip
+"""Label of the axis of a forest plot, by the scale of its estimates."""
 NO_DIFFERENCE = MappingProxyType({"ratio": 1.0, "difference of shares": 0.0, "difference of times": 0.0})
 """Value that means no difference, by scale: where the reference line is drawn."""
 

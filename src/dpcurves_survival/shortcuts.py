@@ -40,29 +40,30 @@ def survival(
     weight_cap: float | None = None,
     **paid: Unpack[PrivacyArguments],
 ) -> Survival:
-    """Return Kaplan-Meier and Nelson-Aalen curves of the time until an event, with censoring; see
-    `SurvivalQuestion`.
+    """Return Kaplan-Meier and Nelson-Aalen curves of the time until an event, with censoring.
 
-    Arguments and guarantees as for `cdf`. `event` indicates whether the event happened at `time`, or the record was
-    censored then. With ``grid="auto"`` a fraction of the budget pays for a search of the horizon; see
-    `AutoRangeSurvivalQuestion`. With `weight` and `weight_cap` the curve is weighted; see `WeightedSurvivalQuestion`.
-    The ledger is in memory, so losses of other calls are not added up.
+    `event` indicates whether the event happened at `time`, or the record was censored then. With ``grid="auto"`` a
+    fraction of the budget pays for a search of the horizon (`AutoRangeSurvivalQuestion`). With `weight` and
+    `weight_cap` the curve is weighted (`WeightedSurvivalQuestion`); otherwise the question is a `SurvivalQuestion`.
 
     Args:
         time: Numbers, of shape ``(n,)``: time until the event, or until the record was censored.
         event: Whether the event happened then (`event_value`) or not, of shape ``(n,)``.
-        grid: Public cells of time; or, without weights, ``"auto"``.
+        grid: Public cells of time, not chosen from the data; or, without weights, ``"auto"``.
         event_value: The value of `event` if it happened.
         censored_value: Its other value; optional if the first is 1, 0, -1, true or false.
-        weight: Survey weights, of shape ``(n,)``, as for `cdf`.
-        weight_cap: Their public upper bound, as for `cdf`.
-        adjacency: Which tables are neighbours, as for `cdf`.
-        epsilon: The privacy loss, as for `cdf`.
-        rho: The zero-concentrated loss instead, as for `cdf`.
-        randomness: The source of noise, as for `cdf`.
+        weight: Survey weights, of shape ``(n,)``; None: unweighted.
+        weight_cap: Public upper bound of one record's weight, not chosen from the data; required with `weight`.
+        adjacency: `ADD_REMOVE`: n is private. `REPLACE_ONE`: n is public.
+        epsilon: The loss under pure differential privacy.
+        rho: The loss under zero-concentrated differential privacy, instead of `epsilon`.
+        randomness: Source of noise. Curves with noise from a seed are marked as not private.
 
     Returns:
         Edges `x` and survival `y`, of shape ``(cells + 1,)``, with bands, hazards and quantiles.
+
+    Formal guarantees: pure `epsilon`-DP, or `rho`-zCDP, under `adjacency`, with one record as the privacy unit. The
+    ledger is in memory: losses of other calls are not added up.
 
     >>> import dpcurves as dp
     >>> grid = dp.Grid(0, 10, cells=10)

@@ -80,7 +80,7 @@ def tampered(messages: int, seed: int) -> tuple[Counter[str], list[str]]:
         ((_, reports),) = contribution.iterate_shared_reports()
         upload = LeaderUpload(contribution, ticket).encode_upload_request(reports[:1])
         begun = [
-            dap.VerifyInit(one.to_report_share(1), dap.encode_ping_pong_message(dap.INITIALIZE, b""))
+            dap.VerifyInit(one.to_report_share(1), dap.encode_ping_pong_message(dap.PingPongType.INITIALIZE, b""))
             for one in dap.parse_upload_request(upload)
         ]
         job = dap.encode_aggregation_job(task.hash, begun)

@@ -360,7 +360,13 @@ class OneCommand(click.Command):
         return words
 
     def _require_options(self, ctx: Any, given: set[str], args: list[str]) -> None:
-        """Refuse several missing options with one complete line. Click reports a single one."""
+        """Refuse several missing options with one complete line. Click reports a single one.
+
+        Args:
+            ctx: Context of click.
+            given: Names of the options that were typed.
+            args: Words of the command line.
+        """
         parameters = {str(parameter.name): parameter for parameter in self.params}
         asks_a_table = {"data", "ledger"} <= set(parameters) or f" {PLAN} " in ctx.command_path
         if ctx.resilient_parsing or not asks_a_table:
@@ -532,7 +538,13 @@ def _make_application(commands: Mapping[str, Command]) -> Commands:
 
 
 def _add_groups(app: Commands, groups: Mapping[str, Group], typed: Sequence[str]) -> None:
-    """Add these groups, nested ones included, to the application; of a typed group only the typed command is built."""
+    """Add these groups, nested ones included, to the application; of a typed group only the typed command is built.
+
+    Args:
+        app: Application or group that gets them.
+        groups: Groups by name.
+        typed: Words that were typed; empty: everything is built.
+    """
     for name, group in _select_typed(typed, groups).items():
         further_words = typed[1:] if typed and typed[0] == name else ()
         is_group = bool(further_words) and further_words[0] in group.groups
@@ -569,7 +581,14 @@ def _make_group(
     excluded_options: Mapping[str, Collection[str]] = NOTHING,
     **settings: Any,
 ) -> Commands:
-    """Return a click group with these commands, whose options are made from their dataclasses."""
+    """Return a click group with these commands, whose options are made from their dataclasses.
+
+    Args:
+        commands: Commands by name.
+        metavar_defaults: Defaults of required options by metavar.
+        excluded_options: For a command, the fields that become no options.
+        settings: Further settings of the click group.
+    """
     group_settings = {
         "callback": show_help,
         "context_settings": SETTINGS,

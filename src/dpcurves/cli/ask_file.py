@@ -116,7 +116,15 @@ def deliver(part: Part, question: object, curve: Any, view: View[Any], output: O
 def deliver_with_notes(
     question: object, curve: Any, view: View[Any], output: Output, describe_files: Callable[[list[str]], Iterable[str]]
 ) -> None:
-    """Deliver a result with its notes. `describe_files` makes the lines for the files written."""
+    """Deliver a result with its notes. `describe_files` makes the lines for the files written.
+
+    Args:
+        question: The question, or its title.
+        curve: The result.
+        view: How the result is shown.
+        output: Options of the output files.
+        describe_files: Function of the lines on written files that returns the lines to print.
+    """
     with run_all_parts() as part:
         written = [f"written: {name}" for name in deliver(part, question, curve, view, output)]
         with part():
@@ -187,7 +195,14 @@ def render_page(results: Sequence[tuple[Any, Axes]], suppress: float | None = No
 
 
 def _print_result(question: object, curve: Any, view: View[Any], output: Output) -> None:
-    """Print a result: its question, the tables of the view, and the line on its privacy."""
+    """Print a result: its question, the tables of the view, and the line on its privacy.
+
+    Args:
+        question: The question, or its title.
+        curve: The result.
+        view: How the result is shown.
+        output: Options of the output.
+    """
     from ..display import footer
 
     with show_spinner("simulating the noise"):
@@ -280,7 +295,14 @@ class Terms:
                     self._print_balance(output, session, question, request)
 
     def _print_balance(self, output: Output, session: Session, question: Question[Any], request: str) -> None:
-        """Print the request id under which the question is free, and the remaining budget."""
+        """Print the request id under which the question is free, and the remaining budget.
+
+        Args:
+            output: Options of the output.
+            session: Session that was charged.
+            question: The question.
+            request: Id of the request.
+        """
         if self.paying_account.ledger is None:
             print_to_stderr(UNRECORDED_NOTE)
             return

@@ -413,7 +413,13 @@ def option(
 
 
 def optional(metavar: str, help_text: str, parse: Reader | None = None) -> Any:
-    """Declare a field as an option that defaults to None."""
+    """Declare a field as an option that defaults to None.
+
+    Args:
+        metavar: Word for the value in help texts.
+        help_text: Help text of the option.
+        parse: Function that reads the typed text; None: the text itself.
+    """
     return option(metavar, help_text, None, parse)
 
 
@@ -423,7 +429,13 @@ def flag(name: str, help_text: str) -> Any:
 
 
 def argument(metavar: str, help_text: str, default: Any = MISSING) -> Any:
-    """Declare a field as an argument, with its metavar, help text and default."""
+    """Declare a field as an argument, with its metavar, help text and default.
+
+    Args:
+        metavar: Word for the value in help texts.
+        help_text: Help text of the argument.
+        default: Default; without one, the argument is required.
+    """
     return field(default=default, metadata={"declared": Argument(help=help_text, metavar=metavar)})
 
 

@@ -408,7 +408,14 @@ class ViewTable(NamedTuple):
         cls, headline: str, table: ResultTable, max_rows: int = 40, *, without: Sequence[str] = ()
     ) -> ViewTable:
         """Return the table of a result, in words, with all rows up to `max_rows`, else with rows at round steps, and
-        without the columns of these short names."""
+        without the columns of these short names.
+
+        Args:
+            headline: Text above the table.
+            table: Table of a result.
+            max_rows: Most rows to show.
+            without: Short names of columns to leave out.
+        """
         shown = table.leave_out(without).select_rows(max_rows)
         return cls(headline, shown.text_columns(), shown.rows, table.rows)
 

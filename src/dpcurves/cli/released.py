@@ -428,7 +428,17 @@ def _build_workbook_of_several(
     results: Mapping[str, ReleasedResult], columns: Mapping[str, Any], axes: Axes, settings: Mapping[str, Any]
 ) -> bytes:
     """Return a workbook of several results: a page with their common plot and main numbers, and all numbers below each
-    other."""
+    other.
+
+    Args:
+        results: Results by name.
+        columns: All numbers, below each other, by column.
+        axes: Their common plot.
+        settings: Level and scope of the intervals, and the fraction `suppress`.
+
+    Returns:
+        Content of the file.
+    """
     from ..display import SheetPage, build_workbook
     from ..publication import describe_results_privacy
 
@@ -581,7 +591,15 @@ def _require_distinct_files(output: Output, *input_files: str) -> None:
 
 
 def _deliver_result(title: str, result: Any, view: Any, output: Output, notes: Sequence[str] = ()) -> None:
-    """Print and write a result with its notes, and print the names of the files written."""
+    """Print and write a result with its notes, and print the names of the files written.
+
+    Args:
+        title: Title of the result.
+        result: The result.
+        view: How it is shown.
+        output: Options of the output files.
+        notes: Lines for standard error.
+    """
     with run_all_parts() as part:
         written = deliver(part, title, result, view, output)
     for note in notes:

@@ -128,7 +128,14 @@ class ForecastOptions:
         units: options.UnitCountOptions,
     ) -> Forecast | None:
         """Return the forecast that was asked for, else a short one for the public number of records, if it is known and
-        the question can be forecast."""
+        the question can be forecast.
+
+        Args:
+            question: The question.
+            loss: Its privacy loss.
+            guarantee: Options of the guarantee, with the adjacency.
+            units: Options with the public number of units.
+        """
         records = self._record_count(units)
         if records is None and self.like is None:
             return _compute_short_forecast(question, loss, guarantee, units, self.parse_row_share())
@@ -168,7 +175,13 @@ class DryRunTerms:
     stored_view: options.StoredViewOptions
 
     def answer(self, question: Question[Any], view: View[Any], output: Output) -> None:
-        """Print the privacy loss and the expected errors of the question's result."""
+        """Print the privacy loss and the expected errors of the question's result.
+
+        Args:
+            question: The question.
+            view: Ignored, because nothing is drawn.
+            output: Ignored, because nothing is written.
+        """
         loss = self.loss_options.loss()
         self.stored_view.require_view()
         question = apply_stored_view(question, self.stored_view)
@@ -198,7 +211,15 @@ def _compute_short_forecast(
     share: float | None,
 ) -> Forecast | None:
     """Return a forecast of two releases for each distribution of records; None if the number of records is not public,
-    or the question has no forecast."""
+    or the question has no forecast.
+
+    Args:
+        question: The question.
+        loss: Its privacy loss.
+        guarantee: Options of the guarantee, with the adjacency.
+        units: Options with the public number of units.
+        share: Share of the rows that pass the filter; None: it was not typed.
+    """
     neighbours = guarantee.neighbours()
     number = units.unit_count(neighbours)
     if number is None or guarantee.unit is not None:
@@ -550,7 +571,16 @@ def _draw_with_title(result: Any) -> Axes:
 
 
 def _render_section(question: StudyQuestion, result: Any, *, first: bool) -> str:
-    """Return the section of the page for one result. The first section of a question has its title and text."""
+    """Return the section of the page for one result. The first section of a question has its title and text.
+
+    Args:
+        question: Question of the study.
+        result: Its result.
+        first: If True, it is the first result of the question.
+
+    Returns:
+        HTML of the section.
+    """
     from ..display import svg_text
 
     heading = {"title": question.title, "text": question.text} if first else {}

@@ -236,6 +236,11 @@ class CdfHistogram(IntervalResult):
     def _simulate_sampling_errors(self, shares: FloatArray, draws: int, generator: np.random.Generator) -> FloatArray:
         """Return simulated sampling errors of the records in `_spans`, (draws, 2 * bins), from the shares below padded
         measured edges.
+
+        Args:
+            shares: Shares below the padded measured edges.
+            draws: Number of draws.
+            generator: Random numbers of the simulation.
         """
         return self._spans.simulate_sampling_errors(shares, round(self.total), draws, generator)
 
@@ -431,7 +436,13 @@ def format_quantile_rows(curve: HasQuantiles, p: FloatArray) -> list[tuple[str, 
 
 
 def _format_days(lower: float, upper: float, label: str) -> list[str | float]:
-    """Return the first and the last day of an interval as text; an end beyond the calendar stays a number."""
+    """Return the first and the last day of an interval as text; an end beyond the calendar stays a number.
+
+    Args:
+        lower: Lower end, in days since 1970.
+        upper: Upper end, in days since 1970.
+        label: Label of the column.
+    """
     return format_in_iso([lower, ceil(upper) if isfinite(upper) else upper], label)
 
 
@@ -813,7 +824,13 @@ class CDF(IntervalResult):
         return lower[declared], upper[declared]
 
     def _counted_band(self, level: float, population: bool, generator: np.random.Generator | None) -> Band:
-        """Return the band at each edge of the counted cells: lower and upper shares."""
+        """Return the band at each edge of the counted cells: lower and upper shares.
+
+        Args:
+            level: Probability that the band is right.
+            population: If True, the band is for the population.
+            generator: Random numbers of the simulation; None: from a fixed public seed.
+        """
         return self._compute_once((level, population), generator, lambda: self._band(level, population, generator))
 
     def _band(self, level: float, population: bool, generator: np.random.Generator | None) -> Band:

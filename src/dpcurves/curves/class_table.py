@@ -492,7 +492,13 @@ class ExpectedCalibrationError(MetricEstimator):
         return np.asarray(np.abs(self._gaps(table, cells)).sum(axis=-1))
 
     def interval(self, table: ClassTable, errors: FloatArray, settings: ConfidenceSettings) -> Interval:
-        """Return an interval that corrects for the upward bias of absolute values by noise."""
+        """Return an interval that corrects for the upward bias of absolute values by noise.
+
+        Args:
+            table: Released counts of both classes.
+            errors: Simulated errors of the counts, (draws, 2, slots).
+            settings: Level and scope of the interval.
+        """
         counts = table.counts.likely_counts
         errors_of_gaps = self._gaps(table, counts + errors) - self._gaps(table, counts)
         return absolute_sum_interval(self._gaps(table, table.counts.unbiased_counts), errors_of_gaps, settings.level)
@@ -665,7 +671,13 @@ def find_metric_interval(
 
 def _simulate_interval(table: ClassTable, metric: Metric, settings: ConfidenceSettings) -> Interval:
     """Return the confidence interval of a metric; all possible values if noise alone can explain the counts that it
-    needs."""
+    needs.
+
+    Args:
+        table: Released counts of both classes.
+        metric: The metric.
+        settings: Level and scope of the interval, and the random numbers.
+    """
     errors = table.simulate_errors(population=settings.population, generator=settings.generator)
     largest = metric.value.upper_limit(table)
     noise = _count_used_records(table, metric, errors)
@@ -749,6 +761,12 @@ def _require_probabilities(table: ClassTable, metric: Metric) -> None:
 
 def _count_used_records(table: ClassTable, metric: Metric, cells: FloatArray) -> FloatArray:
     """Return the records of both classes that the metric uses, (..., 2): scores outside the grid have no
-    probability."""
+    probability.
+
+    Args:
+        table: Released counts of both classes.
+        metric: The metric.
+        cells: Counts of the cells, (..., 2, slots).
+    """
     used_cells = table.drop_outside(cells) if metric.value.needs_probabilities else cells
     return np.asarray(used_cells.sum(axis=-1))

@@ -115,7 +115,13 @@ class DriftCells(NamedTuple):
     @classmethod
     def from_places(cls, places: FloatArray, first: ReleasedSample, second: ReleasedSample) -> DriftCells:
         """Return two samples in cells at these positions, (cells,), in units of the column, with ten groups about
-        even in the first."""
+        even in the first.
+
+        Args:
+            places: Positions of the cells.
+            first: First sample, the reference.
+            second: Second sample.
+        """
         # bins, the usual number of a population stability index
         return cls(first, second, np.diff(places), even_groups(first.likely, 10))
 
@@ -513,6 +519,11 @@ def _stability_index(first: FloatArray, second: FloatArray, cells: DriftCells) -
 def _wasserstein(first: FloatArray, second: FloatArray, cells: DriftCells) -> FloatArray:
     """Return the Wasserstein distance, the area between the distribution functions of two tables of counts, each
     (..., cells): (...), in units of the column.
+
+    Args:
+        first: Counts of the first sample.
+        second: Counts of the second sample.
+        cells: The cells, with the distances between them.
     """
     first_curve, second_curve = (
         np.cumsum(counts, axis=-1) / np.maximum(counts.sum(axis=-1, keepdims=True), 1.0) for counts in (first, second)
@@ -551,7 +562,13 @@ def _chi_squared(first: FloatArray, second: FloatArray, cells: DriftCells) -> Fl
 
 
 def _compare_others(first: FloatArray, second: FloatArray, cells: DriftCells) -> FloatArray:
-    """Return the absolute difference of the shares of the last category, which has all other values: (...)."""
+    """Return the absolute difference of the shares of the last category, which has all other values: (...).
+
+    Args:
+        first: Counts of the first sample, (..., cells).
+        second: Counts of the second sample, (..., cells).
+        cells: Without effect.
+    """
     first_share, second_share = (counts[..., -1] / np.maximum(counts.sum(axis=-1), 1.0) for counts in (first, second))
     return np.asarray(np.abs(first_share - second_share))
 

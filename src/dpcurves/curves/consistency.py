@@ -879,7 +879,13 @@ def _estimate_numbers(
 
 
 def _estimate_cells(members: Sequence[Histogram], draws: int, generator: np.random.Generator) -> _Estimates:
-    """Return unbiased counts of all cells of all members, with the variance and draws of their noise."""
+    """Return unbiased counts of all cells of all members, with the variance and draws of their noise.
+
+    Args:
+        members: Histograms by category, on the same grid.
+        draws: Number of draws of the noise.
+        generator: Random numbers of the simulation.
+    """
     value = np.concatenate([histogram.evidence.unbiased_cells[0] for histogram in members])
     variance = np.repeat([histogram.error**2 for histogram in members], members[0].grid.slots)
     noises = [

@@ -348,7 +348,13 @@ def estimate_pair_mean(curve: Histogram, kernel_on: Callable[[FloatArray], Kerne
 
 
 def _estimate_from_reports(curve: Histogram, kernel: Kernel, reports: RandomisedAnswers) -> UStatistic:
-    """Return the mean over pairs from randomised reports of the local model, with its exact variance."""
+    """Return the mean over pairs from randomised reports of the local model, with its exact variance.
+
+    Args:
+        curve: Histogram of the reports.
+        kernel: Function of two values.
+        reports: Tallies of the reports with their randomisation.
+    """
     value = reports.mean(kernel.mean)
     likely_reports = reports.likely(project_to_simplex(reports.counts, 1.0 * reports.people) / reports.people)
 

@@ -182,10 +182,12 @@ def question_from_json(stored: Mapping[str, Any]) -> Any:
 
 
 def _parse_bounds(value: Any) -> tuple[float, float]:
-    """Return both bounds from a list of two numbers, or from a text such as ``0:100``.
+    """Return a pair of bounds from a list, or from a text such as ``0:100``, whose parts become doubles.
+
+    The number and the order of bounds are checked by the question that uses them.
 
     Raises:
-        InvalidArgument: the value is something else.
+        InvalidArgument: a part of the text is no number, or the list does not have two items.
     """
     if isinstance(value, str):
         try:

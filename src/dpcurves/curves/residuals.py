@@ -159,6 +159,11 @@ def choose_bound_fraction(setting: conversation.Setting, records: float) -> Frac
 def find_spare_records(setting: conversation.Setting, budget_fraction: Fraction, records: float) -> int:
     """Return the number of records that the noise of a bound may hide, for this budget fraction.
 
+    Args:
+        setting: Privacy loss and adjacency of the question.
+        budget_fraction: Fraction of the loss for the bounds.
+        records: Number of records, or an estimate of it.
+
     >>> from dpcurves.conversation import Setting
     >>> from dpcurves.privacy import EACH_RECORD, AddRemove, PrivacyLoss
     >>> setting = Setting(PrivacyLoss.pure(1), AddRemove(EACH_RECORD))

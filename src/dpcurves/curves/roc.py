@@ -356,7 +356,13 @@ class ROC(ClassTableResult):
         return RocBand(*(ends.copy() for ends in band))
 
     def _band(self, level: float, population: bool, generator: np.random.Generator | None) -> RocBand:
-        """Return the band without looking into the cache of `band`."""
+        """Return the band without looking into the cache of `band`.
+
+        Args:
+            level: Probability that the band is right.
+            population: If True, the band is for the population.
+            generator: Random numbers of the simulation; None: from a fixed public seed.
+        """
         require_independent(self.privacy, population)
         rates = np.stack([self.fpr, self.tpr])
         return CountsAbove(self.evidence).band(rates, level, population=population, generator=generator)
@@ -526,7 +532,14 @@ def _simulate_areas(
     evidence: Evidence, shares: FloatArray, draws: np.random.Generator, tied: BoolArray | None
 ) -> RankedClassCounts:
     """Return the unbiased counts of both classes with simulated noise, from which an interval of the area is
-    computed."""
+    computed.
+
+    Args:
+        evidence: Released counts of both classes.
+        shares: Likely shares of the cells in each class.
+        draws: Random numbers of the simulation.
+        tied: Cells whose scores are tied; None: not known.
+    """
     distribution = evidence.sums
     noise = [cells for cells, _ in distribution.simulate(evidence.total, choose_draws(distribution.cells), draws)]
     return RankedClassCounts(evidence.unbiased_cells, shares, noise, tied)

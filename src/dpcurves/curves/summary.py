@@ -661,7 +661,13 @@ def _simulate_moments(
 
 def _simulate_spread(rounds: tuple[Evidence, ...], draw: np.random.Generator, draws: int) -> SquareScatter:
     """Return the scatter of squares, from the last release: counts of equal cells between the bounds, with simulated
-    noise."""
+    noise.
+
+    Args:
+        rounds: Releases of the rounds; the last has counts of equal cells.
+        draw: Random numbers of the simulation.
+        draws: Number of draws.
+    """
     counts = rounds[-1].unbiased_cells[0]
     noise = simulate_cell_noise(rounds[-1].sums, rounds[-1].total, draws, draw)[:, 0]
     return SquareScatter(np.linspace(-1.0, 1.0, len(counts) + 1), counts, noise, draw.standard_normal(noise.shape))
@@ -675,7 +681,13 @@ def _find_sum_limits(lower: float, upper: float, records: int | None) -> tuple[f
 
 
 def _clip_interval(ends: tuple[float, float], lowest: float, highest: float) -> tuple[float, float]:
-    """Return the interval, clipped to the possible values."""
+    """Return the interval, clipped to the possible values.
+
+    Args:
+        ends: Lower and upper end.
+        lowest: Smallest possible value.
+        highest: Largest possible value.
+    """
     return min(max(ends[0], lowest), highest), max(min(ends[1], highest), lowest)
 
 

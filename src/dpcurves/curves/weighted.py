@@ -480,6 +480,11 @@ class WeightedHistogram(CdfHistogram):
 
         Those of records of equal weight are scaled: with the shares p of the weight and q of the squared weights in a
         span, the excess ``sum w (1[in] - p)`` has the relative variance ``((1 - p)^2 q + p^2 (1 - q)) / (p (1 - p))``.
+
+        Args:
+            shares: Shares of the weight below the measured edges.
+            draws: Number of draws.
+            generator: Random numbers of the simulation.
         """
         errors = super()._simulate_sampling_errors(shares, draws, generator)
         p = np.clip(self._spans.sum_spans(shares), 1e-9, 1 - 1e-9)

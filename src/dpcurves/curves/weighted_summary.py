@@ -553,7 +553,13 @@ def _format_label(column: str, measured_in: str) -> str:
 
 
 def ask_weights(question: WeightedSummaryQuestion, axis: Axis, budget_fraction: Fraction) -> Needs[Release]:
-    """Ask for the sum of the weights of all records with a value on this axis of one cell, by category."""
+    """Ask for the sum of the weights of all records with a value on this axis of one cell, by category.
+
+    Args:
+        question: The question, with its weights and categories.
+        axis: Axis of a single cell.
+        budget_fraction: Fraction of the loss to spend.
+    """
     axes = prepend_category_axes(question.by, axis)
     weights = Weights(question.weight, question.weight_cap)
     return (yield from ask_workload(SingleQueryWorkload(WeightQuery(axes, weights, CountUse.CELLS)), budget_fraction))

@@ -180,7 +180,13 @@ def _encode_column(values: Any, categories: tuple[str | int | float | bool, ...]
 
 
 def _find_category(value: Any, texts: dict[str, float], numbers: dict[float, float]) -> float:
-    """Return the index of a value among the text categories, else among the numeric ones, else NaN."""
+    """Return the index of a value among the text categories, else among the numeric ones, else NaN.
+
+    Args:
+        value: Value of a record.
+        texts: Index of each category by its text.
+        numbers: Index of each numeric category by its number.
+    """
     number = _to_number(value)
     without_point = str(int(number)) if not isinstance(value, str) and number.is_integer() else ""
     return next((texts[name] for name in (str(value), without_point) if name in texts), numbers.get(number, np.nan))

@@ -218,7 +218,14 @@ class Grid:
                 )
 
     def _initialize_evenly(self, lower: float, upper: float, width: float, outside: Outside) -> None:
-        """Set cells of a width: by the formula, or by explicit edges if the formula rounds some edge differently."""
+        """Set cells of a width: by the formula, or by explicit edges if the formula rounds some edge differently.
+
+        Args:
+            lower: First edge.
+            upper: Last edge.
+            width: Width of a cell.
+            outside: How values outside are counted.
+        """
         cells = cells_of_width(lower, upper, width)
         self._initialize(lower, upper, cells, Spacing.LINEAR, (), outside)
         edges = edges_of_width(lower, width, cells) if self._has_few_edges else None

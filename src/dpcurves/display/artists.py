@@ -37,8 +37,6 @@ MOST_AXIS_TICKS = 6
 is small."""
 TICK_STEPS = (1, 2, 2.5, 5, 10)
 """Multiples of powers of ten that are distances of ticks."""
-LEADING_DIGITS = (1.0, 2.0, 5.0)
-"""Ratios. Multiples of powers of ten for ticks between them."""
 
 
 def format_axes(ax: Axes, across: str = "") -> None:
@@ -131,7 +129,7 @@ def _make_log_locator(ax: Axes, axis: Axis) -> ticker.LogLocator:
     """
     low, high = sorted(axis.get_view_interval())
     if low > 0 and high / low < 60.0:  # below this ratio of the limits, ticks between powers of ten are drawn
-        return ticker.LogLocator(subs=LEADING_DIGITS, numticks=3 * MOST_AXIS_TICKS)
+        return ticker.LogLocator(subs=(1.0, 2.0, 5.0), numticks=3 * MOST_AXIS_TICKS)
     inches = ax.get_position().width * float(ax.figure.bbox.width) / ax.figure.dpi
     room = int(inches / 0.6) if axis is ax.xaxis else MOST_AXIS_TICKS + 1  # a label is 0.6 inches wide
     return ticker.LogLocator(numticks=max(2, min(MOST_AXIS_TICKS + 1, room)))

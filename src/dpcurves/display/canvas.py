@@ -296,7 +296,17 @@ def draw_stairs(
 def draw_between(
     ax: Axes, edges: FloatArray, lower: FloatArray, upper: FloatArray, *, color: str, alpha: float, title: str | None
 ) -> None:
-    """Shade the area between two bounds, (cells,) each, over each cell; `title` is the legend entry, or None."""
+    """Shade the area between two bounds, (cells,) each, over each cell; `title` is the legend entry, or None.
+
+    Args:
+        ax: Axes to draw on.
+        edges: Edges of the cells, (cells + 1,).
+        lower: Lower bound in each cell.
+        upper: Upper bound in each cell.
+        color: Colour of the area.
+        alpha: Opacity, from 0 to 1.
+        title: Legend entry; None: there is none.
+    """
     cells, low, high = hull_in_blocks(edges, lower, upper)
     draw_stairs(ax, high, cells, low, fill=True, facecolor=color, alpha=alpha, linewidth=0, label=title)
 
@@ -351,6 +361,11 @@ def choose_colormap(ax: Axes) -> str:
 
 def describe_interval(level: float, kind: str, coverage: str) -> str:
     """Return the label of a band or of intervals, with the level rounded down.
+
+    Args:
+        level: Confidence level, between 0 and 1.
+        kind: What it is, such as ``band``.
+        coverage: What it holds for, these records or the population.
 
     >>> describe_interval(0.95, "band", RECORDS), describe_interval(0.95 ** (1 / 4), "band", RECORDS)
     ('95% band for these records', '98.72% band for these records')
@@ -481,7 +496,15 @@ class Picture:
         self, heights: ArrayLike, ends: tuple[ArrayLike, ArrayLike], words: str, *, width: float, alpha: float
     ) -> None:
         """Draw intervals (their ends along x) as horizontal bars at heights `heights`, with the legend entry
-        `words`."""
+        `words`.
+
+        Args:
+            heights: Heights of the bars.
+            ends: Left and right ends.
+            words: Legend entry.
+            width: Width of the lines in points.
+            alpha: Opacity, from 0 to 1.
+        """
         label = deduplicate_label(self.ax, words)
         self.ax.hlines(heights, *ends, color=self.style.color, alpha=alpha, linewidth=width, label=label)
 
@@ -510,7 +533,14 @@ class Picture:
         return [(shade, 7.0) for shade in self.shades[:-1]] + [(shade, 4.0) for shade in self.shades[-1:]]
 
     def draw_points(self, x: ArrayLike, y: ArrayLike, form: str = "o", **style: Any) -> None:
-        """Draw points or lines in the colour of the curve."""
+        """Draw points or lines in the colour of the curve.
+
+        Args:
+            x: Positions.
+            y: Heights.
+            form: Marker or line style, as matplotlib writes them.
+            style: Further properties of the line.
+        """
         self.ax.plot(x, y, form, color=self.style.color, **style)
 
     def add_legend_note(self, words: str) -> None:
@@ -748,5 +778,11 @@ def strip_preamble(svg: str) -> str:
 
 
 def _replace_in_tags(markup: str, pattern: str, replacement: str) -> str:
-    """Replace a pattern in tags only. Angle brackets in text and attributes are escaped, so tags are easy to find."""
+    """Replace a pattern in tags only. Angle brackets in text and attributes are escaped, so tags are easy to find.
+
+    Args:
+        markup: SVG or HTML.
+        pattern: Regular expression.
+        replacement: Text in its place, as in `re.sub`.
+    """
     return re.sub(r"<[^>]*>", lambda tag: re.sub(pattern, replacement, tag[0]), markup)

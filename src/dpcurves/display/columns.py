@@ -134,14 +134,15 @@ def draw_cdf_of_values(
 def _finish_shares(picture: Picture, label: str, upwards: str) -> Axes:
     """Set the limits of an axis of shares for the first curve; label the axes, add the privacy statement, and return
     the axes.
+
+    Args:
+        picture: Plot of a curve.
+        label: Title of the x axis.
+        upwards: Title of the y axis.
     """
     if picture.is_first:
         picture.ax.set(ylim=SHARE_LIMITS, xmargin=0.01)
     return picture.label_axes(label, upwards).add_statement()
-
-
-SHARE_LIMITS_WITH_TEXT = -0.03, 1.09
-"""Shares. Limits of an axis of shares, with room for text above."""
 
 
 def draw_quantiles(
@@ -225,7 +226,7 @@ def _mark_shares(ax: Axes, shares: FloatArray) -> None:
         ax: Axes of the plot.
         shares: Levels of the quantiles, from 0 to 1.
     """
-    ax.set(ylim=SHARE_LIMITS_WITH_TEXT, xmargin=0.12)
+    ax.set(ylim=(-0.03, 1.09), xmargin=0.12)  # shares, with room for text above
     if len(shares) <= MOST_LABELLED and (len(shares) < 2 or np.diff(np.sort(shares)).min() >= 0.04):
         ax.set_yticks(shares, [f"{share:g}" for share in shares])
     ax.grid(axis="y", alpha=0.25, linewidth=0.6)

@@ -190,7 +190,9 @@ def _resolve_reference(name: str, value: Any) -> JsonSchema:
 
 
 def extra_lengths(kind: str) -> Mapping[str, int]:
-    """Return by how many items each array of a kind is longer than its shortest array."""
+    """Return by how many items each array of a kind of curve is longer than the kind's shortest array, by name of the
+    array.
+    """
     properties = (_find_form(kind) or {}).get("properties", {})
     return {name: property_rule[LONGER] for name, property_rule in properties.items() if LONGER in property_rule}
 
@@ -226,6 +228,11 @@ def find_faults(value: Any, rule: JsonSchema, place: str) -> Iterator[Fault]:
 def _faults_of_value(value: Any, rule: JsonSchema, place: str) -> Iterator[Fault]:
     """Yield the faults of a value against the rules for single values: type, constant, choices, least number,
     pattern.
+
+    Args:
+        value: Any value of a JSON document.
+        rule: Its JSON schema.
+        place: Path to the value, for the message.
     """
     if "type" in rule and type(value) not in _python_types(rule["type"]):
         yield place, f"{' or '.join(_as_list(rule['type']))} is needed, got {NAMES[type(value)]}"
@@ -240,7 +247,13 @@ def _faults_of_value(value: Any, rule: JsonSchema, place: str) -> Iterator[Fault
 
 
 def _faults_of_object(value: dict[str, Any], rule: JsonSchema, place: str) -> Iterator[Fault]:
-    """Yield the faults of an object: missing names, and the faults of each entry."""
+    """Yield the faults of an object: missing names, and the faults of each entry.
+
+    Args:
+        value: The object.
+        rule: Its JSON schema.
+        place: Path to the object, for the message.
+    """
     for name in rule.get("required", ()):
         if name not in value:
             yield place, f"{name!r} is missing"
@@ -252,7 +265,13 @@ def _faults_of_object(value: dict[str, Any], rule: JsonSchema, place: str) -> It
 
 
 def _faults_of_list(value: list[Any], rule: JsonSchema, place: str) -> Iterator[Fault]:
-    """Yield the faults of a list: a wrong length, and the faults of each entry."""
+    """Yield the faults of a list: a wrong length, and the faults of each entry.
+
+    Args:
+        value: The list.
+        rule: Its JSON schema.
+        place: Path to the list, for the message.
+    """
     if not rule.get("minItems", 0) <= len(value) <= rule.get("maxItems", len(value)):
         yield place, f"{rule['minItems']} entries are needed, got {len(value)}"
     items = rule.get("items", {})

@@ -323,7 +323,14 @@ class FittedLayout(ConstrainedLayoutEngine):
 
     def _place_legend(self, ax: Axes, request: LegendRequest, fig: Figure, renderer: RendererBase) -> bool:
         """Leave the legend of `ax` where it is, or move it to a free corner or above the plot; return whether it
-        changed."""
+        changed.
+
+        Args:
+            ax: Axes with the legend.
+            request: What was asked of the legend, and where it is now.
+            fig: Figure of the axes; nothing is done for others.
+            renderer: Renderer that measures texts.
+        """
         if ax.figure is not fig:
             return False
         if self._label_lines(ax, request, fig, renderer):
@@ -438,7 +445,15 @@ class FittedLayout(ConstrainedLayoutEngine):
     def _find_free_corner(
         self, ax: Axes, legend: Legend, request: LegendRequest, fig: Figure, renderer: RendererBase
     ) -> bool:
-        """Put a legend where it covers no data; return False if it would everywhere, or is too large for the plot."""
+        """Put a legend where it covers no data; return False if it would everywhere, or is too large for the plot.
+
+        Args:
+            ax: Axes with the legend.
+            legend: The legend.
+            request: Where the legend is now; changed if it moves.
+            fig: Figure of the axes.
+            renderer: Renderer that measures texts.
+        """
         plot = ax.get_window_extent()
         gap = self._tuning.legend_gap * fig.dpi / 72
         places = dict.fromkeys([*([request.place] if request.place in CORNERS else []), *CORNERS, "upper center"])
@@ -455,7 +470,15 @@ class FittedLayout(ConstrainedLayoutEngine):
         return False
 
     def _fit_above(self, ax: Axes, request: LegendRequest, room: float, fig: Figure, renderer: RendererBase) -> None:
-        """Put the legend above the plot, in as many columns as fit into `room` pixels, with wrapped entries."""
+        """Put the legend above the plot, in as many columns as fit into `room` pixels, with wrapped entries.
+
+        Args:
+            ax: Axes with the legend.
+            request: What was asked of the legend.
+            room: Width in pixels.
+            fig: Figure of the axes.
+            renderer: Renderer that measures texts.
+        """
         entries = len(ax.get_legend_handles_labels()[1])
         columns = range(min(self._tuning.most_columns, entries), 0, -1)
         forms = [(number, UNWRAPPED_LETTERS) for number in columns] + [(1, letters) for letters in WRAPPED_LETTERS]
@@ -513,7 +536,13 @@ class FittedLayout(ConstrainedLayoutEngine):
         return len(shown) > 1
 
     def _turn_names(self, ax: Axes, labels: Sequence[Text], fig: Figure) -> None:
-        """Turn the category names below an axis, on one line each, as far as their distances need."""
+        """Turn the category names below an axis, on one line each, as far as their distances need.
+
+        Args:
+            ax: Axes of the plot.
+            labels: Labels of its x axis.
+            fig: Figure of the axes, with its resolution.
+        """
         ticks = np.sort(ax.transData.transform([(tick, 0.0) for tick in ax.get_xticks()])[:, 0])
         line = 1.3 * float(labels[0].get_fontsize()) * fig.dpi / 72  # pixels: height of a line over the letter size
         fits = float(np.diff(ticks).min()) * np.sin(np.radians(self._tuning.turned)) > line
@@ -651,7 +680,16 @@ def _create_legend(ax: Axes, request: LegendRequest, columns: int, letters: int)
 
 
 def _write_line_label(ax: Axes, text: str, end: float, *, color: str, size: float, up: float = 0.0) -> Annotation:
-    """Write text right of the end of a line at the height `end`, and `up` points above it."""
+    """Write text right of the end of a line at the height `end`, and `up` points above it.
+
+    Args:
+        ax: Axes of the plot.
+        text: The text.
+        end: Height in units of the y axis.
+        color: Colour of the text.
+        size: Size of the letters in points.
+        up: Points above `end`.
+    """
     return ax.annotate(
         text, (1.0, end), (4.0, up), xycoords=("axes fraction", "data"), textcoords="offset points",
         fontsize=size, color=color, verticalalignment="center", annotation_clip=False, parse_math=False,

@@ -385,15 +385,15 @@ def format_in_iso(values: ArrayLike, label: str) -> list[str | float]:
 
 
 def format_axis_value(value: float, lower: float, upper: float, label: str, known_to: float = 0.0) -> str:
-    """Return the text of a value that is known to lie in a cell: a date on an axis of dates or times, else a number
-    without digits finer than the cell (`format_in_cell`).
+    """Format a value in a cell: as a date or time on an axis of dates or times, else as `format_in_cell` does.
 
     Args:
-        value: The number; on an axis of dates days, on an axis of times seconds since 1970.
+        value: The number.
         lower: Lower end of the cell; minus infinity: none.
         upper: Upper end of the cell; infinity: none.
-        label: Label of the axis, which ends with ``(date)`` or ``(moment)`` on an axis of dates or times.
-        known_to: Accuracy of a number, as the width of an interval, if it is wider than the cell; 0: the cell's width.
+        label: Label of the axis. It ends with ``(date)`` if numbers are days since 1970-01-01, and with ``(moment)`` if
+            they are seconds since then; values beyond the calendar stay numbers.
+        known_to: Width to which the value is known, in units of the axis; 0: to the cell alone.
     """
     return format_date(value, label) or format_in_cell(value, lower, upper, known_to=known_to)
 

@@ -288,7 +288,13 @@ def _set_up_print(sheet: Any, widths: Sequence[float], *, tall: bool) -> None:
 
 
 def _write_page(sheet: Any, styles: _Styles, page: SheetPage) -> None:
-    """Write title, privacy statement, plot, tables and facts of a page to a sheet, in this order."""
+    """Write title, privacy statement, plot, tables and facts of a page to a sheet, in this order.
+
+    Args:
+        sheet: Empty sheet of the workbook.
+        styles: Styles of the workbook.
+        page: What to write.
+    """
     widths = _set_widths(sheet, page.tables)
     lines = _count_page_lines(page)
     _set_up_print(sheet, widths, tall=lines > 110)  # lines: more would be too small on one page

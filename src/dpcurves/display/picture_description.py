@@ -319,7 +319,14 @@ def _lies_across(panel: PicturePanel) -> bool:
 
 
 def _choose_rows(axis: PictureAxis, x: Any, y: Any, positions: int) -> list[int]:
-    """Return rows of a line near positions that divide the visible part of an axis evenly, the last of equal `x`."""
+    """Return rows of a line near positions that divide the visible part of an axis evenly, the last of equal `x`.
+
+    Args:
+        axis: The x axis, with its limits and scale.
+        x: Positions of the line's points.
+        y: Heights of the points.
+        positions: Number of positions.
+    """
     low, high = sorted(axis.limits)
     rows = np.flatnonzero(np.isfinite(y) & (x >= low) & (x <= high))
     if not len(rows):
@@ -495,7 +502,13 @@ def _describe_artist(ax: Axes, artist: Artist, names: Mapping[str, str]) -> Iter
 
 
 def _describe_line(ax: Axes, line: Line2D, names: Mapping[str, str]) -> Iterator[PictureMark]:
-    """Yield the line of a matplotlib line, and its markers; nothing for one without data."""
+    """Yield the line of a matplotlib line, and its markers; nothing for one without data.
+
+    Args:
+        ax: Axes of the plot.
+        line: The matplotlib line.
+        names: Names of curves by colour.
+    """
     if not _has_data(line):
         return
     x, y = (np.asarray(values, dtype=float) for values in line.get_data(orig=False))
@@ -624,7 +637,15 @@ def _merge_rectangles(marks: Sequence[PictureMark]) -> Iterator[PictureMark]:
 def _make_mark(
     kind: MarkType, artist: Artist, names: Mapping[str, str], columns: Mapping[str, Any], style: str = ""
 ) -> PictureMark:
-    """Return a mark of this type, with colour, line style and legend label read from a matplotlib artist."""
+    """Return a mark of this type, with colour, line style and legend label read from a matplotlib artist.
+
+    Args:
+        kind: Type of the mark.
+        artist: Artist that drew it.
+        names: Names of curves by colour.
+        columns: Numbers of the mark by name of the column.
+        style: Line style or form of the markers.
+    """
     color = "" if kind == "cells" else _color_of(artist)
     alpha = artist.get_alpha()
     opacity = 1.0 if alpha is None else float(np.max(alpha))

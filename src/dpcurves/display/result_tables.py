@@ -445,7 +445,13 @@ def _pair_ends(
 
 
 def _are_equal(arrays: Mapping[str, NDArray[Any]], pair: tuple[str, str], other: tuple[str, str]) -> bool:
-    """Return whether two pairs of columns hold the same ends, as columns of numbers at risk do."""
+    """Return whether two pairs of columns hold the same ends, as columns of numbers at risk do.
+
+    Args:
+        arrays: Columns by name.
+        pair: Names of a lower and an upper end.
+        other: Names of the other pair.
+    """
     return pair[0].startswith("at_risk") and all(
         arrays[end].tolist() == arrays[other_end].tolist() for end, other_end in zip(pair, other, strict=True)
     )
@@ -514,7 +520,13 @@ def _format_value(value: object, decimals: int | None, cell_format: CellFormat, 
 
 
 def _round_outward(value: float, decimals: int, bound: Bound) -> float:
-    """Return a number rounded to decimals; a lower end down, an upper end up."""
+    """Return a number rounded to decimals; a lower end down, an upper end up.
+
+    Args:
+        value: The number.
+        decimals: Decimals to keep.
+        bound: Whether the number is a lower end, an upper end or none; the last is rounded to nearest.
+    """
     if bound is Bound.NONE or abs(value) >= LARGEST_PLAIN:
         return round(value, decimals) + 0.0
     scale = 10.0**decimals

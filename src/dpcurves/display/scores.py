@@ -72,7 +72,13 @@ def _draw_rates(
 
 
 def _frame_shares(picture: Picture, across: str, upwards: str) -> None:
-    """Set equal axes from 0 to 1 with these labels."""
+    """Set equal axes from 0 to 1 with these labels.
+
+    Args:
+        picture: Plot to draw on.
+        across: Title of the x axis.
+        upwards: Title of the y axis.
+    """
     picture.ax.set(xlim=SHARE_LIMITS, ylim=SHARE_LIMITS, aspect="equal")
     picture.ax.set_xlabel(across, parse_math=False)
     picture.ax.set_ylabel(upwards, parse_math=False)
@@ -228,7 +234,13 @@ CUT = "not drawn above {}: there the band is wider than 3/4 of the largest net b
 
 
 def _informative_limit(thresholds: FloatArray, shades: Sequence[Shade], highest: float) -> float:
-    """Return the lowest threshold with a band wider than 3/4 of the highest net benefit, or 1."""
+    """Return the lowest threshold with a band wider than 3/4 of the highest net benefit, or 1.
+
+    Args:
+        thresholds: Thresholds along x, in rising order.
+        shades: Bands; only the first is looked at.
+        highest: Highest net benefit.
+    """
     if not shades:
         return 1.0
     lower, upper = shades[0].endpoints
@@ -439,7 +451,14 @@ def _axis_limit(predicted: FloatArray, observed: FloatArray, picture: Picture) -
 
 def _draw_observed(picture: Picture, x: FloatArray, y: FloatArray, words: str = "observed") -> None:
     """Draw observed shares with their intervals, and the legend entry `words`; intervals for the population are thin
-    and capped."""
+    and capped.
+
+    Args:
+        picture: Plot with the intervals.
+        x: Positions of the groups.
+        y: Observed share of each group.
+        words: Legend entry.
+    """
     for lower, upper, kind in picture.shades:
         width, alpha = _bar_style(kind)
         label = deduplicate_label(picture.ax, kind)
@@ -602,7 +621,13 @@ def _finish_residuals(picture: Picture, unseen: float) -> Axes:
 
 
 def _frame_residuals(picture: Picture, edges: tuple[FloatArray, FloatArray], labels: Labels) -> None:
-    """Draw the zero line and set limits and labels of the axes, for the first curve."""
+    """Draw the zero line and set limits and labels of the axes, for the first curve.
+
+    Args:
+        picture: Plot to draw on.
+        edges: Edges along both axes.
+        labels: Titles of both axes.
+    """
     if picture.is_first:
         picture.ax.axhline(0, color=GREY, linewidth=0.8)
         picture.ax.set(xlim=edges[0][[0, -1]], ylim=edges[1][[0, -1]])

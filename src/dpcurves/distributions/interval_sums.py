@@ -189,6 +189,11 @@ def _total_variance(distribution: NestedSums, variance: FloatArray, total_is_pub
     """Return the variance of the sum of all rows and the missing count, which a public total corrects.
 
     Infinite if the total is private or missing records were not counted: then a total gives no information on rows.
+
+    Args:
+        distribution: Distribution of the counts.
+        variance: Variance of the estimated total of a row.
+        total_is_public: If True, the number of records is known.
     """
     if not total_is_public or distribution.missing is None:
         return inf

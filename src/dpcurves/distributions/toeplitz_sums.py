@@ -107,6 +107,12 @@ def _convolve_modulo(
 
     The rows are first multiplied by `factors`, (n,) or (1,). Rows and weights are transformed, multiplied, and
     transformed back.
+
+    Args:
+        prime: Prime, with a generator of its roots of unity.
+        signal: Rows of integers.
+        weights: Integers that each row is convolved with.
+        factors: Factors of the entries of the rows.
     """
     size = 1 << (2 * len(weights) - 1).bit_length()
     padded = np.zeros((len(signal) + 1, size), dtype=np.uint64)
@@ -192,7 +198,13 @@ def _combine_residues(residues: list[Residues]) -> NDArray[np.object_]:
 
 
 def _next_digit(digits: list[Residues], residue: Residues, modulus: int) -> Residues:
-    """Return the next digit of a number in the mixed radix of the primes, given its lower digits and a residue."""
+    """Return the next digit of a number in the mixed radix of the primes, given its lower digits and a residue.
+
+    Args:
+        digits: Lower digits, each modulo its prime.
+        residue: The number modulo the next prime.
+        modulus: The next prime.
+    """
     remainder = residue
     radix = 1
     for prime, digit in zip(PRIMES, digits, strict=False):

@@ -316,6 +316,11 @@ def _halve_around_ends(level: Halving, size: int, width: IntArray) -> list[Halvi
     """Return halvings that split off the outermost cell from the first and from the last node of a level.
 
     The rest of these nodes is halved.
+
+    Args:
+        level: Halvings of the nodes of the level.
+        size: Leaves of the tree, a binary heap; numbers of its nodes are below ``2 * size``.
+        width: Number of cells of each node.
     """
     numbers = np.arange(2 * size)
     parent, left, right = (numbers[rows] for rows in level[:3])

@@ -202,7 +202,13 @@ def prior_second_moment(splits: NoisySplits, weights: FloatArray, group: NDArray
 
 def prior_moment_growth(share: FloatArray, weights: FloatArray, group: NDArray[np.int8]) -> FloatArray:
     """Return the coefficient of ``splits.count**2`` in `prior_second_moment`: the part of the expected squared
-    deviation that grows with the squared count of the parent."""
+    deviation that grows with the squared count of the parent.
+
+    Args:
+        share: Share of the left child in the width of its parent, (splits,).
+        weights: Weights of the kinds of priors in each class, (classes, kinds).
+        group: Class of each split, (splits,).
+    """
     binomial = share * (1 - share)
     smooth = (weights[:, :SMOOTH] @ ROUGHNESS)[group] * (4 * binomial) ** 2
     return np.asarray(smooth + weights[:, SMOOTH:].sum(axis=1)[group] * binomial)
@@ -771,7 +777,14 @@ def _run_downward_pass(
     layout: Layout, upward: UpwardEstimate, total: float, distributions: Sequence[PriorDistribution] = ()
 ) -> TreeEstimate:
     """Return the estimate of all counts from the upward pass: the mixture prior and even records, averaged by their
-    posterior probabilities."""
+    posterior probabilities.
+
+    Args:
+        layout: Binary tree of intervals of cells.
+        upward: Estimates of the nodes from the measurements below them.
+        total: Number of records.
+        distributions: Further densities that the records may have.
+    """
     uneven, evidence, (even_log_odds, *distribution_log_odds) = _estimate_by_mixture(
         layout, upward, total, distributions
     )

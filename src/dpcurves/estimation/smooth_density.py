@@ -321,7 +321,13 @@ def _build_basis(cells: int) -> _Basis:
 
 
 def _fit_overdispersion(scatter: FloatArray, variance: FloatArray, residual: FloatArray) -> float:
-    """Return the most likely of the candidate variance factors of records over multinomial variation."""
+    """Return the most likely of the candidate variance factors of records over multinomial variation.
+
+    Args:
+        scatter: Covariance of the counts by multinomial variation.
+        variance: Variance of the noise of each count.
+        residual: Counts minus their expectation.
+    """
 
     def log_likelihood(overdispersion: float) -> float:
         """Return the log-likelihood of the residuals under this variance factor, up to a constant."""

@@ -119,7 +119,16 @@ def check_expression(
 
 
 def _refuse_transcendental(checked: Checked, node: Node, argument: str) -> None:
-    """Refuse logarithms and exponentials, which rows are not computed with."""
+    """Refuse logarithms and exponentials, which rows are not computed with.
+
+    Args:
+        checked: Without effect.
+        node: Expression that is searched.
+        argument: Name of the argument that is blamed.
+
+    Raises:
+        InvalidArgument: names the logarithm or exponential, and what to compare instead.
+    """
     for part in walk_nodes(node):
         if isinstance(part, Call) and part.function in TRANSCENDENTAL:
             rule = (
@@ -250,7 +259,13 @@ class _TypeChecker:
                 self._refuse(node, "whole numbers from 1 are needed, as in substr(code, 1, 3)")
 
     def _common_type(self, node: Node, arguments: Sequence[Node], expected: ValueType | None) -> ValueType | None:
-        """Return the type that several values share; None if none declares one."""
+        """Return the type that several values share; None if none declares one.
+
+        Args:
+            node: Expression that the values are compared in, for the message of an error.
+            arguments: The values.
+            expected: Type if no value declares one; None: the type is open.
+        """
         types: set[ValueType] = set()
         texts = True
         for argument in arguments:

@@ -402,7 +402,13 @@ def _parse_days(text: str) -> float:
 
 
 def _substr(values: Array, start: Any, length: Any = None) -> Array:
-    """Return parts of texts, counted in code points from 1."""
+    """Return parts of texts, counted in code points from 1.
+
+    Args:
+        values: Texts, one for each row.
+        start: Number of the first code point.
+        length: Number of code points; None: up to the end.
+    """
     first = int(start) - 1
     last = None if length is None else first + int(length)
     return _map_texts(values, lambda text: text[first:last])

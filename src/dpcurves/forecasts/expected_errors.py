@@ -966,7 +966,13 @@ def _choose_distributions(
 def _build_distribution(
     question: Any, kind: ForecastKind, distribution: Callable[[np.random.Generator, int], Any]
 ) -> RecordDistribution:
-    """Return a function that draws the columns of a question from a distribution of positions."""
+    """Return a function that draws the columns of a question from a distribution of positions.
+
+    Args:
+        question: The question.
+        kind: How its columns are filled from the draws.
+        distribution: Function of random numbers and a number of records that returns draws, one for each record.
+    """
     return lambda draw, size: kind.fill_columns(question, distribution(draw, size))
 
 

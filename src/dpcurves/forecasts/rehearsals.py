@@ -165,13 +165,25 @@ LEVEL = 0.95
 
 
 def cdf_error(question: Any, curve: curves.CDF, records: Columns) -> float:
-    """Return the root mean square over edges of (released - exact share of the records below the edge)."""
+    """Return the root mean square over edges of (released - exact share of the records below the edge).
+
+    Args:
+        question: The question, with column and grid.
+        curve: Its simulated answer.
+        records: Simulated records, by column.
+    """
     below = _shares_below(_column_values(records, question.column), curve.x, question.grid)
     return root_mean_square_error(curve.y, below)
 
 
 def quantiles_error(question: Any, curve: curves.Quantiles, records: Columns) -> float:
-    """Return the mean over quantiles of |share of the records below the released value - requested share|."""
+    """Return the mean over quantiles of |share of the records below the released value - requested share|.
+
+    Args:
+        question: The question, with column and grid.
+        curve: Its simulated answer.
+        records: Simulated records, by column.
+    """
     values = _column_values(records, question.column)
     edges = _surrounding_edges(curve.x, question.grid)
     below = _shares_below(values, edges, question.grid)
@@ -179,7 +191,13 @@ def quantiles_error(question: Any, curve: curves.Quantiles, records: Columns) ->
 
 
 def histogram_error(question: Any, curve: curves.Histogram, records: Columns) -> float:
-    """Return the root mean square over cells of (released - exact count), in records; counts below 0 are set to 0."""
+    """Return the root mean square over cells of (released - exact count), in records; counts below 0 are set to 0.
+
+    Args:
+        question: The question, with column and grid.
+        curve: Its simulated answer.
+        records: Simulated records, by column.
+    """
     truth = np.diff(_count_below(_column_values(records, question.column), curve.x, question.grid))
     return root_mean_square_error(np.maximum(curve.unbiased_counts, 0.0), truth)
 
@@ -188,6 +206,11 @@ def bounds_error(question: curves.BoundsQuestion, bounds: curves.Bounds, records
     """Return how many more records the released interval would have to cover to hold the requested share; at least 0.
 
     Records without a value are left out of the share.
+
+    Args:
+        question: The question, with its column.
+        bounds: Its simulated answer.
+        records: Simulated records, by column.
     """
     values = _column_values(records, question.column)
     values = values[~np.isnan(values)]
@@ -196,7 +219,13 @@ def bounds_error(question: curves.BoundsQuestion, bounds: curves.Bounds, records
 
 
 def plane_bounds_error(question: Any, plane_bounds: curves.PlaneBounds, records: Columns) -> float:
-    """Return the mean of `bounds_error` over both columns of a plane, in records."""
+    """Return the mean of `bounds_error` over both columns of a plane, in records.
+
+    Args:
+        question: The question, with both columns.
+        plane_bounds: Its simulated answer.
+        records: Simulated records, by column.
+    """
     pairs = (question.x, plane_bounds.x), (question.y, plane_bounds.y)
     return float(np.mean([bounds_error(axis_question, axis_bounds, records) for axis_question, axis_bounds in pairs]))
 
@@ -227,7 +256,13 @@ def roc_error(question: Any, curve: curves.ROC | curves.SmoothAuc, records: Colu
 
 
 def calibration_error(question: Any, curve: curves.Calibration, records: Columns) -> float:
-    """Return the mean over groups of |released - exact share of positives|, weighted by the exact records of groups."""
+    """Return the mean over groups of |released - exact share of positives|, weighted by the exact records of groups.
+
+    Args:
+        question: The question, with the columns of scores and labels.
+        curve: Its simulated answer.
+        records: Simulated records, by column.
+    """
     score, positive = _scores_and_labels(question, records)
     return _mean_error(curve.edges, score, positive.astype(np.float64), curve.prob_true)
 
@@ -236,6 +271,11 @@ def binned_residuals_error(question: Any, curve: curves.BinnedResiduals, records
     """Return the mean over bins of |released - exact mean residual|, weighted by the exact records of the bins.
 
     A mean residual lies between -1 and 1; the error of an unknown one (NaN) is 1, half this range.
+
+    Args:
+        question: The question, with the columns of scores and labels.
+        curve: Its simulated answer.
+        records: Simulated records, by column.
     """
     score, positive = _scores_and_labels(question, records)
     return _mean_error(curve.edges, score, positive - score, curve.residual, unknown=1.0)
@@ -286,7 +326,13 @@ def number_error(question: Any, summary: curves.Summary, records: Columns) -> fl
 
 
 def table_error(question: Any, table: curves.Contingency, records: Columns) -> float:
-    """Return the root mean square over pairs of categories of (released - exact count), in records."""
+    """Return the root mean square over pairs of categories of (released - exact count), in records.
+
+    Args:
+        question: The question, with both columns of categories.
+        table: Its simulated answer.
+        records: Simulated records, by column.
+    """
     sides = (question.rows, question.columns)
     indices = [np.array([list(side.values).index(value) for value in records[side.column].tolist()]) for side in sides]
     truth = np.zeros((question.rows.slots, question.columns.slots))
@@ -298,6 +344,11 @@ def bars_error(question: Any, chart: curves.BarChart, records: Columns) -> float
     """Return the root mean square over the listed categories of (released - exact count), in records.
 
     The count of all other values together is left out.
+
+    Args:
+        question: The question, with its column of categories.
+        chart: Its simulated answer.
+        records: Simulated records, by column.
     """
     values = records[question.by.column]
     truth = np.array([np.count_nonzero(values == category) for category in question.by.values])
@@ -365,7 +416,13 @@ def missed_records(bounds: curves.Bounds, population: bool) -> float:
 
 
 def plane_error(question: Any, curve: curves.Histogram2D, records: Columns) -> float:
-    """Return the mean over corners of cells of |released - exact share of the records below and left of the corner|."""
+    """Return the mean over corners of cells of |released - exact share of the records below and left of the corner|.
+
+    Args:
+        question: The question, with columns and grids of both axes.
+        curve: Its simulated answer.
+        records: Simulated records, by column.
+    """
     x = _clip_to_grid(_column_values(records, question.x), question.x_grid)
     y = _clip_to_grid(_column_values(records, question.y), question.y_grid)
     truth, _, _ = np.histogram2d(x, y, bins=[curve.x_edges, curve.y_edges])
@@ -375,6 +432,11 @@ def plane_error(question: Any, curve: curves.Histogram2D, records: Columns) -> f
 def residual_plot_error(question: Any, curve: curves.ResidualPlot, records: Columns) -> float:
     """Return the mean absolute error of the shares below and left of the corners of cells within the private bounds of
     the plot.
+
+    Args:
+        question: The question, with the columns of predictions and residuals.
+        curve: Its simulated answer.
+        records: Simulated records, by column.
     """
     predicted, residual = (_column_values(records, name) for name in (question.predicted, question.residual))
     truth, _, _ = np.histogram2d(predicted, residual, bins=[curve.x_edges, curve.y_edges])
@@ -405,7 +467,16 @@ def _surrounding_edges(values: FloatArray, grid: Grid) -> FloatArray:
 
 
 def _count_below(values: FloatArray, edges: FloatArray, grid: Grid) -> FloatArray:
-    """Return the number of values below each edge; at the upper endpoint of the grid, of all values within it."""
+    """Return the number of values below each edge; at the upper endpoint of the grid, of all values within it.
+
+    Args:
+        values: Values of the records, clipped here to the grid.
+        edges: Edges, in the unit of the values.
+        grid: Declared grid.
+
+    Returns:
+        Counts as floats, (edges,).
+    """
     values = np.sort(_clip_to_grid(values, grid))
     return np.where(
         edges == grid.upper, np.searchsorted(values, edges, side="right"), np.searchsorted(values, edges)
@@ -413,7 +484,13 @@ def _count_below(values: FloatArray, edges: FloatArray, grid: Grid) -> FloatArra
 
 
 def _shares_below(values: FloatArray, edges: FloatArray, grid: Grid) -> FloatArray:
-    """Return the share of the values below each edge, (edges,)."""
+    """Return the share of the values below each edge, (edges,).
+
+    Args:
+        values: Values of the records, clipped here to the grid.
+        edges: Edges, in the unit of the values.
+        grid: Declared grid.
+    """
     return _count_below(values, edges, grid) / len(values)
 
 

@@ -44,7 +44,13 @@ class CellEstimator:
     """Count each cell with noise, in one round: the baseline (Dwork, McSherry, Nissim and Smith 2006)."""
 
     def estimate_table(self, axes: tables.Axes, setting: Setting, budget_fraction: Fraction) -> tables.Conversation:
-        """Count all cells; return the released counts."""
+        """Count all cells; return the released counts.
+
+        Args:
+            axes: Axes of the table.
+            setting: Ignored.
+            budget_fraction: Fraction of the loss to spend.
+        """
         extent = tables.Extent.from_axes(axes)
         estimate = yield from tables.count_regions(
             axes, extent, [np.arange(extent.cells)], CountUse.CELLS, budget_fraction
@@ -442,7 +448,13 @@ class _BoxTreeTable:
 
     def choose_blocks(self, splits: TreeEstimate, full_noise: Noise, budget_fraction: Fraction) -> IntArray:
         """Return the first cells of blocks that are not worth dividing if they are counted with this budget
-        fraction; the first blocks if there is only one."""
+        fraction; the first blocks if there is only one.
+
+        Args:
+            splits: Estimates of the nodes of the tree from the rounds before.
+            full_noise: Noise of a count with the whole loss.
+            budget_fraction: Fraction of the loss for the count of blocks.
+        """
         noise = Noise(full_noise.family, full_noise.parameter / budget_fraction).variance / 2
         risk = subtree_maxima(splits.layout, splits.variance)
         starts = first_cells_of_nodes(splits.layout, find_leaves(splits.layout, risk > REFINED.tolerance * noise))

@@ -366,7 +366,13 @@ def simultaneous_mean_ends(  # noqa: PLR0917
 
 
 def wilson_ends(counts: FloatArray, spread: FloatArray, squared: float, size: float) -> Band:
-    """Return the lowest and the highest m with ``(counted - m)^2 <= squared (spread + m (1 - m / size))``.
+    """Return the lowest and the highest m with ``(counts - m)^2 <= squared (spread + m (1 - m / size))``.
+
+    Args:
+        counts: Noisy counts.
+        spread: Variance of their noise, of the same shape.
+        squared: Square of the number of standard deviations.
+        size: Size of the sample.
 
     >>> [round(float(end), 2) for end in wilson_ends(np.array(0.0), np.array(0.0), 4.0, 100.0)]
     [0.0, 3.85]

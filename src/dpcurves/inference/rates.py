@@ -505,6 +505,12 @@ def _rates_within(counts: FloatArray, noise: FloatArray, most: float, size: floa
     The errors are noise and, if the class is a sample of some size, ``size * (r (1 - r) + v)`` with
     `levelling_variance` v. If the total is within as many standard deviations of its noise of zero, every rate is
     possible.
+
+    Args:
+        counts: Counts of the class below each point; the last is its total, (points,).
+        noise: Simulated noise of these counts, (draws, points).
+        most: Standard deviations.
+        size: Size of the sample; 0: the class is no sample.
     """
     total_noise = noise[:, -1]
     total = float(counts[-1])

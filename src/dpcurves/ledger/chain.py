@@ -777,6 +777,11 @@ def _creation_statements(dialect: sql.Dialect) -> tuple[str, ...]:
 def _read_single_book(connection: sql.Connection, query: sql.Select[tuple[object, ...]], key: Key) -> Book:
     """Return the book that a query finds.
 
+    Args:
+        connection: Connection to the ledger.
+        query: SQL that selects the rows of the book.
+        key: Key that sealed it.
+
     Raises:
         InvalidArgument: there is not exactly one book, or it belongs to another key or was changed.
     """

@@ -276,6 +276,11 @@ class ExponentialPartition(QueryMechanism):
     def _plan(self, query: IntervalPartitionQuery, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
         """Return a plan whose example partition has one interval per cell.
 
+        Args:
+            query: Cells that are divided into intervals.
+            loss: Privacy loss of the query.
+            adjacency: Neighbouring data sets.
+
         Raises:
             UnsupportedQuery: the loss leaves no positive rate after rounding errors are paid for.
         """
@@ -361,6 +366,11 @@ class ExponentialQuantiles(QueryMechanism):
 
     def _plan(self, query: QuantileCutsQuery, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
         """Return a plan whose example cuts are evenly spaced edges.
+
+        Args:
+            query: Axis, and the number of pieces.
+            loss: Privacy loss of the query.
+            adjacency: Neighbouring data sets.
 
         Raises:
             UnsupportedQuery: there are fewer than 2 pieces, several axes or an axis of categories, or the loss is zero.
@@ -478,6 +488,11 @@ class ExponentialWorstBox(QueryMechanism):
 
     def _plan(self, query: WorstBoxQuery, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
         """Return a plan whose example choice is box 0.
+
+        Args:
+            query: Boxes, one of which is chosen.
+            loss: Privacy loss of the query.
+            adjacency: Neighbouring data sets.
 
         Raises:
             UnsupportedQuery: the loss is zero.

@@ -151,6 +151,11 @@ def calibrate_noise(query: Query, loss: PrivacyLoss, adjacency: Adjacency) -> No
 def _calibrate_to_distances(distance: Fraction, squared: Fraction, loss: PrivacyLoss) -> Noise:
     """Return the least noise for values of neighbours at this L1 and squared L2 distance.
 
+    Args:
+        distance: L1 distance of the values.
+        squared: Squared L2 distance of the values.
+        loss: Privacy loss, whose kind decides the family of the noise.
+
     Raises:
         UnsupportedQuery: the loss is zero, or no sampler has that much noise.
     """
@@ -376,6 +381,11 @@ class FlatHistogram(FixedWidthMechanism):
     def _plan(self, query: CountQuery | SumQuery | WeightedQuery, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
         """Return a plan of one noisy count per interval of `width` cells.
 
+        Args:
+            query: Cells to count, or to add values or weights in.
+            loss: Privacy loss of the query.
+            adjacency: Neighbouring data sets.
+
         Raises:
             UnsupportedQuery: the query asks for cells, and the width is above 1.
         """
@@ -440,7 +450,13 @@ class PartitionSums(LinearMechanism):
     refusal_template = "{called} answers a query that names its intervals, and nothing else"
 
     def _plan(self, query: PartitionQuery, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
-        """Return a plan that counts the query's own tilings, with equal budget fractions."""
+        """Return a plan that counts the query's own tilings, with equal budget fractions.
+
+        Args:
+            query: Query with nested tilings of its cells.
+            loss: Privacy loss of the query.
+            adjacency: Neighbouring data sets.
+        """
         depth = len(query.tilings)
         distribution = tiling_distribution(query, query.tilings, (Fraction(1, depth),) * depth, loss, adjacency)
         *coarser, finest = (str(len(tiling)) for tiling in query.tilings)
@@ -465,6 +481,11 @@ class RegionSums(LinearMechanism):
 
     def _plan(self, query: RegionQuery, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
         """Return a plan that counts the query's regions, for prefixes in a tree over the regions.
+
+        Args:
+            query: Query with tilings of a table into regions.
+            loss: Privacy loss of the query.
+            adjacency: Neighbouring data sets.
 
         Raises:
             UnsupportedQuery: the loss is zero.

@@ -224,6 +224,11 @@ class ThresholdedCategories(QueryMechanism):
     def _plan(self, query: PartitionSelectionQuery, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
         """Return a plan with the threshold in its name.
 
+        Args:
+            query: Column whose categories are found.
+            loss: Privacy loss, with a delta.
+            adjacency: Neighbouring data sets.
+
         Raises:
             UnsupportedQuery: the loss has no delta, or no epsilon or rho; or the threshold would exceed ten million.
         """
@@ -398,6 +403,11 @@ class UniverseCategories(QueryMechanism):
 
     def _plan(self, query: UniverseSelectionQuery, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
         """Return a plan with the least and the largest threshold in its name.
+
+        Args:
+            query: Column whose categories are found, with all possible ones.
+            loss: Privacy loss of the query.
+            adjacency: Neighbouring data sets.
 
         Raises:
             UnsupportedQuery: the loss is zero, or a threshold would exceed ten million.

@@ -283,6 +283,11 @@ class MergedCells(QueryMechanism):
     def _plan(self, query: MergePartitionQuery, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
         """Return a plan whose example partition has one interval per cell.
 
+        Args:
+            query: Cells that are merged to intervals.
+            loss: Privacy loss of the query.
+            adjacency: Neighbouring data sets.
+
         Raises:
             UnsupportedQuery: the loss is zero, or no sampler has that much noise.
         """
@@ -389,6 +394,11 @@ class PrivTree(QueryMechanism):
     def _plan(self, query: TreePartitionQuery, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
         """Return a plan whose example is the partition of evenly spread records; a single box if their number is
         private.
+
+        Args:
+            query: Boxes that are divided to a tree.
+            loss: Privacy loss of the query.
+            adjacency: Neighbouring data sets.
         """
         growth = calibrate_privtree(query, loss, adjacency)
         name = f"PrivTree with fan-out {' x '.join(map(str, query.fans))}"

@@ -154,6 +154,11 @@ class Haar(FixedWidthMechanism, PrefixMechanism):
     def _plan(self, query: CountQuery, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
         """Return a plan of noisy contrasts; its error is the error of a prefix estimated from them by least squares.
 
+        Args:
+            query: Cells to count.
+            loss: Privacy loss of the query.
+            adjacency: Neighbouring data sets.
+
         Raises:
             UnsupportedQuery: the loss is zero.
         """
@@ -233,6 +238,11 @@ class Privelet(QueryMechanism):
     def _plan(self, query: WaveletQuery, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
         """Return a plan of noisy wavelets; its error is the root mean variance of a box that begins at the first
         cell.
+
+        Args:
+            query: Boxes of a table to count.
+            loss: Privacy loss of the query.
+            adjacency: Neighbouring data sets.
         """
         distribution = _tensor_distribution(query, loss, adjacency)
         error = round_error(sqrt(distribution.mean_prefix_variance))
@@ -468,6 +478,11 @@ class SquareRoot(FixedWidthMechanism, PrefixMechanism):
 
     def _plan(self, query: CountQuery, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
         """Return a plan of noisy convolutions.
+
+        Args:
+            query: Cells to count.
+            loss: Privacy loss of the query, in rho.
+            adjacency: Neighbouring data sets.
 
         Raises:
             UnsupportedQuery: the loss is pure, because the noise is Gaussian.

@@ -439,7 +439,13 @@ def _scale_feature(feature: Feature, number: float) -> Feature:
 
 
 def _standardize_feature(feature: Feature, centre: float, spread: float) -> Feature:
-    """Return (feature - centre) / spread. A plain column is centred inside its factor, which avoids cancellation."""
+    """Return (feature - centre) / spread. A plain column is centred inside its factor, which avoids cancellation.
+
+    Args:
+        feature: Terms of the feature.
+        centre: Number to subtract.
+        spread: Number to divide by.
+    """
     single = feature[0].factors if len(feature) == 1 and feature[0].coefficient == 1.0 else ()
     power = single[0] if len(single) == 1 else None
     if isinstance(power, Power) and power == Power(power.column, 1, power.transform):

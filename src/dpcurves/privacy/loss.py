@@ -269,6 +269,12 @@ def composed_epsilon(pure: Sequence[Fraction], rho: Fraction, delta: float) -> f
 def _randomised_response(library: ModuleType, epsilon: Fraction, revealing: float, step: Fraction) -> Any:
     """Return the privacy loss distribution of randomised response that reveals everything with probability
     `revealing`.
+
+    Args:
+        library: The module that makes loss distributions.
+        epsilon: Loss of the randomised response.
+        revealing: Probability of revealing everything, the delta.
+        step: Distance of the losses on which the distribution is rounded.
     """
     truth = (1 - revealing) / (1 + exp(-epsilon))
     probabilities: defaultdict[int, float] = defaultdict(float, {ceil(epsilon / step): truth})

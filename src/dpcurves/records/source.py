@@ -241,7 +241,14 @@ class Stream:
 
 
 def _move_capsule(capsule: Any, name: bytes, kind: type[_Schema | _Array], target: int) -> None:
-    """Move the C struct that a capsule of this name holds to the address `target`; the capsule is empty afterwards."""
+    """Move the C struct that a capsule of this name holds to the address `target`; the capsule is empty afterwards.
+
+    Args:
+        capsule: Python capsule that holds the struct.
+        name: Name of the capsule.
+        kind: Type of the struct.
+        target: Address that has room for the struct.
+    """
     struct = kind.from_address(_held_by(capsule, name))
     ctypes.memmove(target, ctypes.addressof(struct), ctypes.sizeof(kind))
     struct.release = None
@@ -478,7 +485,13 @@ def decimal_column(name: str, declared: str = "DECIMAL") -> Column:
 
 
 def enum_column(name: str, members: Iterable[str], number: str = NUMBER_IN_TEXT) -> Column:
-    """Return a column of text whose labels the schema declares."""
+    """Return a column of text whose labels the schema declares.
+
+    Args:
+        name: Name of the column.
+        members: The declared labels.
+        number: SQL form of the number in a text.
+    """
     return Column(name, ColumnKind.TEXT, number, declared_type="ENUM", members=tuple(members))
 
 

@@ -878,7 +878,14 @@ def _format_value(position: int, kind: str, longest: int) -> str:
 
 
 def _make_column(name: str, kind: str, declared: DataType, labels: Sequence[str]) -> sources.Column:
-    """Return the column of a relation from DuckDB's type name, its Arrow type and the declared labels of an ENUM."""
+    """Return the column of a relation from DuckDB's type name, its Arrow type and the declared labels of an ENUM.
+
+    Args:
+        name: Name of the column.
+        kind: DuckDB's name of its type.
+        declared: Arrow type.
+        labels: Declared labels of an ENUM; empty: it is none.
+    """
     if labels:
         return sources.enum_column(name, labels)
     if kind in WIDE:
@@ -978,7 +985,13 @@ def source_of_table(data: Any) -> sources.ArrowSource:
 
 
 def _column_of_field(rows: Sequence[Array], position: int, field: Any) -> MemoryColumn:
-    """Return the column at a position of the batches of an Arrow table, with its declared type."""
+    """Return the column at a position of the batches of an Arrow table, with its declared type.
+
+    Args:
+        rows: Batches of the Arrow table.
+        position: Position of the column.
+        field: Its Arrow field, with name and type.
+    """
     chunks = partial(_column_chunks, rows, position)
     if sources.is_uuid(field):
         texts = DataType.large_binary()
@@ -1173,7 +1186,13 @@ def _column_from_numpy(name: str, values: np.ndarray[Any, Any]) -> MemoryColumn:
 
 
 def _column_from_texts(name: str, kind: sources.ColumnKind, values: Callable[[], Iterable[Any]]) -> MemoryColumn:
-    """Return a column whose values are read as texts, converted when they are loaded."""
+    """Return a column whose values are read as texts, converted when they are loaded.
+
+    Args:
+        name: Name of the column.
+        kind: Kind of the column.
+        values: Function that returns the values.
+    """
     days = sources.days_sql(CsvFile(b"")) if kind is sources.ColumnKind.UNTYPED else None
     column = sources.Column(name, kind, sources.NUMBER_IN_TEXT, elapsed_time=days)
     return MemoryColumn(column, DataType.large_binary(), lambda: [sources.to_text_array(values())])

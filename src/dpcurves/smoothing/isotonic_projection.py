@@ -169,6 +169,11 @@ def project_isotonic_l2(noisy: ArrayLike, graph: NoiseGraph, ceiling: Ceiling) -
 def solve_least_squares(steps: FloatArray, graph: NoiseGraph, ceiling: Ceiling) -> NoiseChange:
     """Return the change with the least sum of squares over variances, given the noisy steps.
 
+    Args:
+        steps: Noisy steps of the curve, and last the step to the ceiling, (points + 1,).
+        graph: Noises, as edges between the steps that they change.
+        ceiling: Largest value of the curve, or its exact last value; None: there is none.
+
     Raises:
         ValueError: no change makes all steps at least 0.
     """
@@ -397,7 +402,14 @@ def _take_predictor_corrector_step(programme: LinearProgramme, point: InteriorPo
 def _newton_direction(
     programme: LinearProgramme, factors: Elimination, point: InteriorPoint, target: FloatArray
 ) -> InteriorPoint:
-    """Return the Newton direction that moves each variable to its target, corrected for the change of its slack."""
+    """Return the Newton direction that moves each variable to its target, corrected for the change of its slack.
+
+    Args:
+        programme: The linear programme.
+        factors: Factors of its normal equations at the point.
+        point: Variables, slacks and pressure now.
+        target: Variables to move to.
+    """
     pressure = factors.solve(-programme.steps - programme.apply_constraints(target))
     slack = programme.slack_change(pressure)
     value = target - point.value
@@ -581,7 +593,13 @@ def solve_least_absolute(steps: FloatArray, graph: NoiseGraph, ceiling: Ceiling)
 
 
 def _build_programme(steps: FloatArray, graph: NoiseGraph, ceiling: Ceiling) -> LinearProgramme:
-    """Return the linear programme for steps that were divided by the largest fall."""
+    """Return the linear programme for steps that were divided by the largest fall.
+
+    Args:
+        steps: Steps of the curve, divided by the largest fall.
+        graph: Noises, as edges between the steps that they change.
+        ceiling: Largest value of the curve, or its exact last value; None: there is none.
+    """
     slots = np.flatnonzero(graph.variance)
     spread = np.sqrt(graph.largest[slots])
     bounded = graph.points + isinstance(ceiling, AtMost)

@@ -758,7 +758,14 @@ def _gaussian_prefix_variance(layout: Layout, tilings: Tilings) -> float:
 
 
 def _shared_prefix_variance(tilings: Tilings, cells: int, base_noise: Noise, total_is_public: bool) -> float:
-    """Return the mean variance of a prefix of cells, in squared records, if these tilings share the loss of one."""
+    """Return the mean variance of a prefix of cells, in squared records, if these tilings share the loss of one.
+
+    Args:
+        tilings: First cells of the intervals of each tiling.
+        cells: Number of cells.
+        base_noise: Noise of a count with the whole loss.
+        total_is_public: If True, the number of records is known.
+    """
     noise = replace(base_noise, parameter=len(tilings) * base_noise.parameter)
     distribution = IntervalSums(1, cells, tuple(Tier(starts, noise) for starts in tilings), missing=base_noise)
     return distribution.mean_prefix_variance(total_is_public)
@@ -1008,6 +1015,12 @@ def is_worth_refining(axis: Axis, hint: Hint | None, setting: Setting, *, are_va
     be worth its price; for declared values, or if cells hold a value each (`are_values`), only if they are too many to
     count each. A hint that records are spread has no effect: the first round shows it, and a wrong hint would increase
     errors many times.
+
+    Args:
+        axis: Axis of the values.
+        hint: Hint of the asker; None: none.
+        setting: Privacy loss, and the number of records if it is public.
+        are_values: If True, each cell holds a single value.
     """
     if setting.loss.rho == 0 or axis.slots > MOST_STORED_EDGES:
         return False

@@ -417,7 +417,14 @@ def _count_between_cuts(
 def _count_classes(
     workload: RankingWorkload, score: Axis, earlier: tuple[Release, ...], budget_fraction: Fraction
 ) -> Strategy[TableCounts]:
-    """Ask for counts of both classes on this axis, and return them together with the earlier releases."""
+    """Ask for counts of both classes on this axis, and return them together with the earlier releases.
+
+    Args:
+        workload: What to count, with the column of classes.
+        score: Axis of the score, with its cells.
+        earlier: Releases of the rounds before.
+        budget_fraction: Fraction of the loss to spend.
+    """
     counts = yield Step(CountQuery((workload.classes, score), CountUse.PREFIXES), budget_fraction)
     return TableCounts.from_last_release((*earlier, counts), score.grid)
 
@@ -453,6 +460,11 @@ def pieces_between(score: Axis, cuts: Sequence[int]) -> Axis:
 def _build_cuts_query(score: Axis, cuts: RocThresholds, levels: int) -> QuantileCutsQuery | MedianQuery:
     """Return the query for cuts. Scores outside the grid belong to its outermost cells there, even if counted apart
     later.
+
+    Args:
+        score: Axis of the score.
+        cuts: How cuts are found: by quantiles, or by medians.
+        levels: Number of halvings.
     """
     if cuts is RocThresholds.QUANTILES:
         return QuantileCutsQuery((score,), 2**levels)
@@ -460,7 +472,14 @@ def _build_cuts_query(score: Axis, cuts: RocThresholds, levels: int) -> Quantile
 
 
 def _cut_axis(score: Axis, cuts: Sequence[int], pieces: int) -> Axis:
-    """Split each interval between cuts into parts of about equal length, or into single cells of the grid."""
+    """Return the axis with coarser cells: each interval between cuts is split into parts of about equal length, or into
+    single cells of the grid.
+
+    Args:
+        score: Axis of the score, with the cells of the question.
+        cuts: Indices of edges of the grid, in rising order.
+        pieces: Number of parts of each interval.
+    """
     intervals = pairwise((0, *cuts, score.grid.cells))
     inner_edges = sorted(
         {start + (end - start) * piece // pieces for start, end in intervals for piece in range(pieces)}

@@ -67,6 +67,12 @@ class KernelOption:
 def _format_intervals(interval: Callable[..., tuple[float, float]], level: float, output: Output, digits: str) -> str:
     """Return the intervals at a level in words: for these records and, if the output asks for it, for
     the population.
+
+    Args:
+        interval: Function of a level and `population` that returns both ends.
+        level: Confidence level.
+        output: Options of the output.
+        digits: Format of a number, such as ``.4g``.
     """
     populations = (False, True) if output.population else (False,)
     ends = (interval(level, population=population) for population in populations)

@@ -415,7 +415,14 @@ class TaskServers:
         return self.document.read_task()
 
     def answer_question(self, task: Task, question: Question[Any], view: View[Any], output: Output) -> None:
-        """Ask both servers, write the files that `output` names, and print the trust assumptions."""
+        """Ask both servers, write the files that `output` names, and print the trust assumptions.
+
+        Args:
+            task: The task of the servers.
+            question: What to ask.
+            view: How the answer is shown.
+            output: Options of the output files.
+        """
         output.require_writable()
         from ..serving.task_document import Role, Ticket
         from ..serving.two_servers.owner import path_of_agreed_reports

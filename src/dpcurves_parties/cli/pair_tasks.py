@@ -472,7 +472,14 @@ def plan(pairs: PairPlanOptions, price: LossOptions) -> None:
 
 
 def _create_plan_table(kernel: Kernel, people: int, loss: PrivacyLoss, pairs: PairPlanOptions) -> Table:
-    """Return the table of errors by pairs of each person, for answers in pairs and for one noise on the sum."""
+    """Return the table of errors by pairs of each person, for answers in pairs and for one noise on the sum.
+
+    Args:
+        kernel: Function of the values of two people.
+        people: Number of people.
+        loss: Privacy loss of a person.
+        pairs: Options of the numbers of pairs to compare.
+    """
     from rich.table import Table
 
     from ..pairs.statistics import NoisePlacement, best, describe_response, plan

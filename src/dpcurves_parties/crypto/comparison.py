@@ -288,6 +288,12 @@ class _Walk:
     def _leaf_values(self, public: PublicShare, state: PathState, first: int, last: int) -> Iterator[tuple[int, Words]]:
         """Yield the position and the unsigned values (keys, words) of the thresholds in the leaf that `state` has
         reached.
+
+        Args:
+            public: Correction words of the keys.
+            state: Seeds and values at the leaf.
+            first: Index of the first threshold in the leaf.
+            last: Index after the last.
         """
         words = self.domain.ring.words
         leaves = self.engine.leaf_values(state, public)
@@ -479,6 +485,11 @@ class _CheckedWalk:
         """Yield the position of each threshold, and the unsigned values (keys, words) of all keys at it.
 
         A threshold at the domain's last cell gets the weight of the root.
+
+        Args:
+            public: Correction words of the keys.
+            root: Root of the tree, with its seeds.
+            transcript: Receives the marks by which servers check the keys.
         """
         inner_count = sum(threshold + 1 < 1 << self.domain.bits for threshold, _ in self.thresholds)
         yield from self.visit(public, root, (0, inner_count), transcript)
@@ -763,6 +774,12 @@ def _create_root(keys: CheckedKeys) -> _Node:
 def _write_corrections(public: CheckedShare, cells: Words, server_seeds: tuple[Words, Words], engine: Engine) -> None:
     """SECRET: write the correction words of checked keys into `public`, level by level, from both servers' root seeds
     ``(keys, 2)``.
+
+    Args:
+        public: Arrays of the correction words, written here.
+        cells: SECRET. Cell of each key.
+        server_seeds: Root seeds of both servers.
+        engine: Engine that expands seeds.
     """
     ring = public.domain.ring
     bits = public.domain.bits
@@ -789,6 +806,12 @@ def _write_corrections(public: CheckedShare, cells: Words, server_seeds: tuple[W
 def _hash_seeds(engine: Engine, level: int, node_numbers: Words, seeds: Words) -> Words:
     """SECRET: return SHA-256 of task prefix, level, node number and seed, ``(len(seeds), 4)`` words, for seeds one
     level below `level`.
+
+    Args:
+        engine: Engine that hashes, with the task's prefix.
+        level: Level of the parents.
+        node_numbers: Number of each seed's node.
+        seeds: Seeds, (keys, 2).
     """
     messages = np.empty((len(seeds), 6), np.uint64)
     messages[:, :2] = np.frombuffer(engine.keys.prefix, "<u8")

@@ -598,6 +598,11 @@ class _CorrectionWriter:
         """SECRET: write the corrections of the cells in the leaves.
 
         These are for comparisons and, if the domain can be enumerated, for point functions too.
+
+        Args:
+            cells: Cell of each key.
+            pair: Seeds of both servers at the leaves.
+            owed: Sum of both servers' values on the path.
         """
         ring = self.public.domain.ring
         public = self.public

@@ -71,7 +71,14 @@ def define_intrinsic(*names: str) -> Callable[[Callable[[Any, Any, Any, Any], No
 
 
 def data_pointer(context: Any, builder: Any, kind: Any, array: Any) -> Any:
-    """Return the LLVM pointer to the first element of a NumPy array argument of numba type `kind`."""
+    """Return the LLVM pointer to the first element of a NumPy array argument of numba type `kind`.
+
+    Args:
+        context: Numba's context.
+        builder: The LLVM builder.
+        kind: Numba type of the array.
+        array: LLVM value of the array.
+    """
     return context.make_array(kind)(context, builder, array).data
 
 
@@ -138,7 +145,15 @@ class AesEmitter:
             self.builder.store(register, pointer, align=8)
 
     def _pointer(self, base: Any, first: Any, offset: int, stride: int, kind: Any) -> Any:
-        """Return the LLVM pointer to the words of key ``first + offset`` in an array with `stride` words per key."""
+        """Return the LLVM pointer to the words of key ``first + offset`` in an array with `stride` words per key.
+
+        Args:
+            base: LLVM pointer to the array.
+            first: LLVM value of the first key's index.
+            offset: Keys after the first.
+            stride: 64-bit words per key.
+            kind: LLVM type that the pointer points to.
+        """
         key = self.builder.add(first, _I64(offset))
         return self.builder.bitcast(self.builder.gep(base, [self.builder.mul(key, _I64(stride))]), kind.as_pointer())
 
@@ -216,7 +231,13 @@ class AesEmitter:
     def apply_corrections(
         self, blocks: Sequence[Any], controls: Sequence[Any], corrections: Sequence[Any]
     ) -> list[Any]:
-        """Return the blocks, corrected where their parents' control bits are set."""
+        """Return the blocks, corrected where their parents' control bits are set.
+
+        Args:
+            blocks: Registers of blocks.
+            controls: Masks of the control bits, one for each register.
+            corrections: Correction words, one for each register.
+        """
         masked = [self.builder.and_(*operands) for operands in zip(corrections, controls, strict=True)]
         return [self.builder.xor(*operands) for operands in zip(blocks, masked, strict=True)]
 

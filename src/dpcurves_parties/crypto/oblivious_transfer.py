@@ -217,7 +217,15 @@ def _parse_points(answer: bytes, count: int) -> list[bytes]:
 
 
 def _derive_key(session: bytes, number: int, first: bytes, point: bytes, shared: bytes) -> bytes:
-    """Hash a shared point to a key, bound to session, number and messages."""
+    """Hash a shared point to a key, bound to session, number and messages.
+
+    Args:
+        session: Name of the session.
+        number: Number of the transfer.
+        first: The sender's message.
+        point: The receiver's message.
+        shared: SECRET. Shared point of both.
+    """
     name = len(session).to_bytes(4, "little") + session + number.to_bytes(4, "little")
     # 16: bytes of a transferred key, an AES-128 key
     return sha256(_PURPOSE + name + first + point + shared).digest()[:16]

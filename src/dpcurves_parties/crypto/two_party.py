@@ -651,6 +651,12 @@ class _EvaluatingSide:
         """SECRET: return the evaluator's labels of one input's wires, (size, 2) each.
 
         Labels of the garbler's inputs come from the common stream, all others from transfers.
+
+        Args:
+            owner: Who supplies the input.
+            width: Number of its wires.
+            labels: Labels from transfers, wire by wire.
+            size: Number of instances.
         """
         if owner is InputOwner.GARBLER:
             return list(self.stream.next_labels(width, size))

@@ -231,6 +231,12 @@ def _require_large_order(bundle: KeyBundle) -> None:
 def _encode_signing_input(task: bytes, person: int, sealing: bytes, signing: bytes) -> bytes:
     """Return the bytes that a key bundle's signature covers: the person's number, the X25519 key, the Ed25519 key and
     the task.
+
+    Args:
+        task: Hash of the terms of the task.
+        person: Number of the person.
+        sealing: X25519 public key.
+        signing: Ed25519 public key.
     """
     return b"dpcurves card 1\n" + person.to_bytes(8, "little", signed=True) + sealing + signing + task
 
@@ -657,7 +663,14 @@ class Person:
             )
 
     def _send_message(self, meeting: Meeting, step: int, message: bytes, recipient: int) -> None:
-        """Encrypt, sign and send one message of a step, unless the mailbox is known to hold it."""
+        """Encrypt, sign and send one message of a step, unless the mailbox is known to hold it.
+
+        Args:
+            meeting: The meeting, a computation of two people.
+            step: Number of the step.
+            message: The message, not yet encrypted.
+            recipient: Number of the person who gets it.
+        """
         address = MessageAddress(meeting.name, step, self.number, recipient)
         if not self.mailbox.has_message(address):
             self.mailbox.put_message(address, self.device.keys.seal_message(message, address, self.bundles(recipient)))
@@ -689,6 +702,11 @@ class OutputAggregator:
     def _open_share(self, meeting: Meeting, person: int, wires: int) -> NDArray[np.bool_] | None:
         """Return one person's output share of a meeting, one bit per wire; None if it is missing, has another author or
         another length.
+
+        Args:
+            meeting: The meeting, a computation of two people.
+            person: Number of the person.
+            wires: Number of output wires.
         """
         address = MessageAddress(meeting.name, SHARE_STEP, person, AGGREGATOR)
         message = self.find_message(address)

@@ -310,9 +310,16 @@ def _tournament_round(people: int, number: int) -> IntArray:
 
 
 def _require(people: int, partners: int, seed: bytes) -> None:
-    """Refuse a wrong seed, fewer than 2 or too many people, and more partners than a person can have.
+    """Check a seed and the numbers of people and partners.
 
-    Raises `InvalidArgument`.
+    Args:
+        people: Number of people.
+        partners: Number of partners of each person.
+        seed: Public random bytes.
+
+    Raises:
+        InvalidArgument: the seed has a wrong size; there are fewer than 2 people, or too many; or a person cannot have
+            that many partners.
     """
     _require_seed(seed)
     if not 2 <= people <= MOST_PEOPLE:

@@ -474,7 +474,13 @@ class PairService(SharedTaskService[PairTask]):
             self._release = self._run_session(*session_and_charge, connection)
 
     def _run_session(self, session: PairSession, allotment: Allotment, connection: Endpoint) -> Release:
-        """Run the paid computation, or open its stored result. If the session is cut off, nothing was released."""
+        """Run the paid computation, or open its stored result. If the session is cut off, nothing was released.
+
+        Args:
+            session: This server's side of the computation.
+            allotment: Loss that was charged.
+            connection: Connection to the other server.
+        """
         bits = run_protocol(session.run_protocol(self.shelf, Randomness.from_system()), connection)
         return session.pairs.build_release(bits, allotment)
 

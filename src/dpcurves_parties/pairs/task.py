@@ -376,6 +376,11 @@ def read_values(task: PairTask, table: Any, delimiter: str = ",") -> IntArray:
 
     Values are clipped to the declared bits; missing values are 0, and so is all of a person who fails the condition.
 
+    Args:
+        task: The pair task, with columns and condition.
+        table: Table of the people: a file, a data frame or columns by name.
+        delimiter: Field separator of a CSV file.
+
     Raises:
         ValueError: a column is missing or of the wrong type; or there are no people, or more than the task takes.
     """

@@ -32,13 +32,16 @@ from dpcurves.arguments import MissingPackage
 from .messages import ProtocolError
 
 EXTRA = "workers of a Dask cluster need an extra: pip install 'dpcurves[scale]'"
+"""Error message without the package of Dask."""
 MOST_RESTARTS = 5
 """Largest number of consecutive restarts after lost workers without an item that finished in between. Processes
 killed so often probably lack memory, and would be killed again."""
 STARTED = "forkserver" if "forkserver" in get_all_start_methods() else "spawn"
 """Start method of processes: where available, forks of a server process that has imported the needed modules."""
 Item = TypeVar("Item")
+"""Type of the items."""
 Result = TypeVar("Result")
+"""Type of the results, single and combined."""
 
 
 class Workers(ABC):
@@ -140,7 +143,7 @@ class Processes(Workers):
             return self._pool
 
     def _discard_pool(self, pool: ProcessPoolExecutor) -> None:
-        """Forget a broken pool, so that the next call starts another, and stop its processes."""
+        """Stop the processes of a broken pool, and forget it, so that the next call starts another."""
         with self._lock:
             if self._pool is pool:
                 self._pool = None

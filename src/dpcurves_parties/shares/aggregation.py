@@ -368,7 +368,14 @@ class PlainCounting:
         raise ProtocolError("question", NOT_CHECKED, 409)
 
     def follow(self, message: bytes, asked: QuestionMessage, plan: Plan, analyst: int) -> AnswerShare:
-        """Return this server's answer share to the other server, which the analyst asked."""
+        """Return this server's answer share to the other server, which the analyst asked.
+
+        Args:
+            message: The question as the other server sent it.
+            asked: This question, parsed.
+            plan: Plan of the answer.
+            analyst: Number of the analyst.
+        """
         share = AnswerShare(self._compute_values(plan), 0)
         proof = self._proof
         return (
@@ -462,8 +469,15 @@ class CheckedCounting:
     ) -> AnswerShares:
         """Return both answer shares after the check.
 
-        Raises `ProtocolError` if the other server dropped other reports, has not checked its reports, or has other
-        marks.
+        Args:
+            question: The analyst's question.
+            plan: Plan of the answer.
+            asker: The analyst, with the letter to the other server.
+            dropped: Packed flags of the reports that failed the check.
+            post: Function that sends a request to the other server.
+
+        Raises:
+            ProtocolError: the other server dropped other reports, has not checked its reports, or has other marks.
         """
         dropped_count = int(unpack_flags(dropped, self.status.reports).sum())
         provenance = self.status.provenance
@@ -516,6 +530,12 @@ class CheckedCounting:
 
     def follow(self, message: bytes, asked: QuestionMessage, plan: Plan, analyst: int) -> AnswerShare:
         """Return this server's answer share to the other server, which the analyst asked.
+
+        Args:
+            message: The question as the other server sent it.
+            asked: This question, parsed.
+            plan: Plan of the answer.
+            analyst: Number of the analyst.
 
         Raises:
             ProtocolError: reports were not checked.
@@ -816,6 +836,11 @@ class TaskService(SharedTaskService[Task]):
     def _seal_aggregate_share(self, job: dap.CollectionJobRequest, share: AnswerShare, status: TaskStatus) -> bytes:
         """Seal an aggregate share of this profile: the set, both commitments, the number of dropped reports, and the
         values.
+
+        Args:
+            job: Request of the collector, with its key.
+            share: This server's answer share.
+            status: Status of the closed task.
         """
         names = b"".join(map(bytes.fromhex, (str(status.report_set), *(status.commitments or ()))))
         numbers = struct.pack(f"<{len(share.values)}Q", *share.values)

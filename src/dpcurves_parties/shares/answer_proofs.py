@@ -300,7 +300,13 @@ class ProvedEdges(ProvedValues):
                 raise ProtocolError("servers", NOT_BETWEEN, 502)
 
     def _is_falling(self, counts: Mapping[int, int], lower: int, upper: int) -> bool:
-        """Return True if the count at the upper edge is below that at the lower one, by more than noise explains."""
+        """Return True if the count at the upper edge is below that at the lower one, by more than noise explains.
+
+        Args:
+            counts: Released count below each edge.
+            lower: Lower edge.
+            upper: Upper edge.
+        """
         return counts[upper] < counts[lower] - self.bound_noise_difference(lower, upper)
 
     @property

@@ -97,7 +97,7 @@ class ReportVerifier:
             proofs, they have the same form and an empty content.
         """
         contents = [b""] * len(stored) if verified is None else [row.tobytes() for row in verified.messages]
-        return [dap.encode_ping_pong_message(dap.INITIALIZE, content) for content in contents]
+        return [dap.encode_ping_pong_message(dap.PingPongType.INITIALIZE, content) for content in contents]
 
     def answer_messages(
         self, stored: Sequence[StoredReport], messages: Sequence[bytes]
@@ -113,14 +113,16 @@ class ReportVerifier:
         contents = [_parse_init_message(message, size) for message in messages]
         if verified is None:
             return [
-                dap.encode_ping_pong_message(dap.FINISH, each) if each == b"" else dap.ReportError.INVALID_MESSAGE
+                dap.encode_ping_pong_message(dap.PingPongType.FINISH, each)
+                if each == b""
+                else dap.ReportError.INVALID_MESSAGE
                 for each in contents
             ]
         joined = b"".join(bytes(size) if each is None else each for each in contents)
         passed = verified.find_accepted(np.frombuffer(joined, np.uint8).reshape(-1, size))
         return [
             dap.ReportError.INVALID_MESSAGE if content is None
-            else dap.encode_ping_pong_message(dap.FINISH, seed.tobytes()) if passes
+            else dap.encode_ping_pong_message(dap.PingPongType.FINISH, seed.tobytes()) if passes
             else dap.ReportError.VDAF_VERIFY_ERROR
             for content, seed, passes in zip(contents, verified.seeds, passed, strict=True)
         ]  # fmt: skip
@@ -139,7 +141,7 @@ class ReportVerifier:
         for answer, seed in zip(told, expected, strict=True):
             if isinstance(answer.result, dap.ReportError):
                 failed[answer.report_id] = answer.result
-            elif answer.result != dap.encode_ping_pong_message(dap.FINISH, seed):
+            elif answer.result != dap.encode_ping_pong_message(dap.PingPongType.FINISH, seed):
                 failed[answer.report_id] = dap.ReportError.VDAF_VERIFY_ERROR
         return failed
 
@@ -147,7 +149,7 @@ class ReportVerifier:
 def _parse_init_message(message: bytes, size: int) -> bytes | None:
     """Return the proof share in the leader's message, of this size; None if the message is invalid."""
     try:
-        content = dap.parse_ping_pong_message(message, dap.INITIALIZE)
+        content = dap.parse_ping_pong_message(message, dap.PingPongType.INITIALIZE)
     except ValueError:
         return None
     return content if len(content) == size else None
@@ -528,7 +530,13 @@ class LeaderUpload:
         return b"".join(encoded)
 
     def _encode_report(self, metadata: dap.ReportMetadata, public: bytes, shares: Sequence[bytes]) -> bytes:
-        """Return one report as the owner sends it: metadata, public share, and an input share sealed to each server."""
+        """Return one report as the owner sends it: metadata, public share, and an input share sealed to each server.
+
+        Args:
+            metadata: Id, time and extensions of the report.
+            public: Public share.
+            shares: SECRET. Input share for each server.
+        """
         bound = self._task.configuration.encode_input_share_aad(metadata, public)
         ciphertexts = []
         extensions = (), (dap.Extension(dap.TICKET_EXTENSION, self.ticket.derive_bearer_token(1).encode()),)

@@ -163,9 +163,14 @@ def evaluate_job(work: JobRequest) -> JobSums:
 
 
 def add_sums(one: JobSums, other: JobSums) -> JobSums:
-    """SECRET: return the sums of two groups of jobs together. The digests of the first come first.
+    """SECRET: return the sums of two groups of jobs together: the associative function of the map-reduce.
 
-    The result is not intact if either group is not.
+    Args:
+        one: Sums of the first group.
+        other: Sums of the second group, at the same thresholds or nodes.
+
+    Returns:
+        Sums modulo 2**64, and the digests of the first group, then those of the second; not intact if either is not.
     """
     if not (one.is_intact and other.is_intact):
         return one._replace(is_intact=False)

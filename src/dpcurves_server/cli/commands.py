@@ -456,7 +456,16 @@ def _choose_account(services: Services, relation: Relation, name: str, protected
 
 
 def _count_units(account: Account, source: Place, units: options.UnitCountOptions) -> int | None:
-    """Return the public number of units, as declared or counted now, which opens the records."""
+    """Return the public number of units, as declared or counted now, which opens the records.
+
+    Args:
+        account: Account, whose unit and adjacency decide.
+        source: Where the records are.
+        units: Options with the declared number.
+
+    Returns:
+        The number; None: it is private.
+    """
     declared_count = units.unit_count(account.neighbours)
     if declared_count is not None or not account.neighbours.has_public_units:
         return declared_count

@@ -92,3 +92,4 @@ def try_table(table: LocalTableOptions, browser: BrowserOptions) -> None:
 
 
 TRY_COMMANDS = {"try": try_table}
+"""Commands of this module by their words."""

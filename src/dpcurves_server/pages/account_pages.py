@@ -259,7 +259,13 @@ def _projects_of(dataset: Dataset, projects: tuple[Project, ...]) -> list[Projec
 
 
 def _find_balance(visit: Visit, dataset: Dataset, projects: list[Project]) -> Balance | None:
-    """Return a dataset's balance for stewards, auditors and analysts with an allowance, else None."""
+    """Return a dataset's balance for stewards, auditors and analysts with an allowance, else None.
+
+    Args:
+        visit: The request, with the caller's rights.
+        dataset: The dataset.
+        projects: Projects with this dataset.
+    """
     if may(visit.principal, Right.SEE_BUDGETS, Subject(dataset.name)):
         return visit.services.datasets.balance(visit.principal, dataset.name)
     names = (project.name for project in projects if may(visit.principal, Right.SEE_OWN_BUDGET, project.subject))

@@ -326,7 +326,14 @@ def _find_row_share(values: FieldValues) -> float | None:
 
 
 def _form_error(visit: Visit, form: Form, error: ArgumentError, values: FieldValues) -> FormError:
-    """Return an error as the field that it concerns and a message in the words of the page."""
+    """Return an error as the field that it concerns and a message in the words of the page.
+
+    Args:
+        visit: The request.
+        form: Form that was sent.
+        error: Why it was refused.
+        values: Typed texts by name of the field.
+    """
     return describe_form_error(
         form, error, values, {command: listed.title for command, listed in visit.site.forms.items()}
     )

@@ -116,6 +116,7 @@ PAGES = (
     Page("GET", "/people", account_pages.show_people),
     Page("POST", "/people/change", account_pages.change_person),
 )
+"""Routes of all pages."""
 
 
 class Upload(NamedTuple):
@@ -133,6 +134,7 @@ class Upload(NamedTuple):
 
 
 UPLOADS = (Upload("/manage/{dataset}/synthetic", account_pages.check_upload_right, account_pages.upload_table),)
+"""Routes of all uploads: synthetic tables of a dataset."""
 
 
 def build_routes(site: Site, pages: Sequence[Page] = PAGES, uploads: Sequence[Upload] = UPLOADS) -> list[BaseRoute]:
@@ -162,9 +164,14 @@ def preload() -> None:
 
 
 def _page_endpoint(site: Site, page: Page) -> Callable[..., object]:
-    """Return the asynchronous route handler of a page.
+    """Return the asynchronous route handler of a page, which runs the page's own handler in a thread pool.
 
-    It reads at most 1 MiB of a form, and runs the page's handler in a thread pool.
+    Args:
+        site: The settings of all pages.
+        page: The page.
+
+    Returns:
+        A function from a request to a response. It reads at most 1 MiB of a form.
     """
 
     async def serve_page(request: Request) -> Response:
@@ -183,7 +190,15 @@ def _page_endpoint(site: Site, page: Page) -> Callable[..., object]:
 
 
 def _upload_endpoint(site: Site, upload: Upload) -> Callable[..., object]:
-    """Return the asynchronous route handler of an upload, which reads at most `LARGEST_FILE` bytes."""
+    """Return the asynchronous route handler of an upload.
+
+    Args:
+        site: The settings of all pages.
+        upload: The upload.
+
+    Returns:
+        A function from a request to a response. It checks the right to upload, then reads at most `LARGEST_FILE` bytes.
+    """
 
     async def serve_upload(request: Request) -> Response:
         """Check the right to upload, then read the body and return the page's response."""

@@ -497,7 +497,13 @@ def _slot_query(placed_query: str, time_steps: int, cells: int) -> str:
 
 
 def _rank_query(slot_query: str, rule: ContributionRule, cells: int) -> str:
-    """Return SQL that ranks a user's tuples in a step: declared states first, then by a keyed hash."""
+    """Return SQL that ranks a user's tuples in a step: declared states first, then by a keyed hash.
+
+    Args:
+        slot_query: SQL of the tuples with step, slot and owner.
+        rule: Contribution rule; without a user each tuple has rank 1.
+        cells: Number of declared states; further slots are reasons.
+    """
     if rule.user is None:
         return f"SELECT step, slot, 1 AS rank FROM ({slot_query})"
     keyed_hash = "sha256(concat_ws('|', $secret, coalesce(owner::VARCHAR, ''), moment, place))"

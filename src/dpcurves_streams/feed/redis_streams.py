@@ -49,6 +49,7 @@ _LEAVE = "if redis.call('get', KEYS[1]) == ARGV[1] then return redis.call('del',
 
 Result = TypeVar("Result")
 Entry = tuple[bytes, Mapping[bytes, bytes] | None]
+"""Id and fields of a stream entry; None instead of fields if the entry was deleted."""
 
 
 class RedisStream:
@@ -156,7 +157,11 @@ class RedisWindows:
         self._entries.acknowledge(settled)
 
     def _iterate_windows(self, time_step: int) -> Iterator[Sequence[Window]]:
-        """SECRET: yield windows as they close by the server's clock; unacknowledged entries are counted first."""
+        """SECRET: yield windows as they close by the server's clock; unacknowledged entries are counted first.
+
+        Args:
+            time_step: Number of the last stored step; 0: none.
+        """
         schedule = self._intake.schedule
         windows = self._intake.open_windows(time_step)
         for batch in self._entries.read_pending():
@@ -271,7 +276,11 @@ class _GroupConsumer:
                 raise
 
     def acquire_lease(self) -> bool:
-        """Acquire or renew the lease of the group; return False if another process holds it."""
+        """Acquire or renew the lease of the group for `LEASE_SECONDS` seconds.
+
+        Returns:
+            True if this process holds the lease; False if another process does.
+        """
         lease = int(LEASE_SECONDS * 1000)
         return bool(_call_server(lambda: self._client.eval(_HOLD, 1, self._reader, self._name, lease)))
 

@@ -71,7 +71,13 @@ def best_window_shape(windows: tuple[int, ...], family: Family) -> TreeShape:
 
 
 def _relative_window_error(shape: TreeShape, windows: tuple[int, ...], family: Family) -> float:
-    """Return the sum over windows of the mean variance of a window sum, relative to noise on single steps."""
+    """Return the sum over windows of the mean variance of a window sum, relative to noise on single steps.
+
+    Args:
+        shape: Shape of the tree of a block of steps.
+        windows: Lengths of the windows in steps.
+        family: Family of the noise.
+    """
     whole = Fraction(10**6)
     tree = PrefixTree(shape.widths, tuple(Noise(family, whole / share) for share in shape.budget_fractions))
     alone = Noise(family, whole).variance
@@ -404,7 +410,15 @@ class BufferedCounter(TimeStepMechanism):
 
     def _plan(self, query: TimeStepQuery, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
         """Return a plan of buffered totals; its error is the error of the totals until the horizon, or of the first
-        totals. Raises `UnsupportedQuery` for a pure loss.
+        totals.
+
+        Args:
+            query: Keys and steps that are counted.
+            loss: Privacy loss of the whole stream, in rho.
+            adjacency: Neighbouring streams.
+
+        Raises:
+            UnsupportedQuery: the loss is pure or zero.
         """
         require_positive_loss(loss)
         if loss.is_pure:

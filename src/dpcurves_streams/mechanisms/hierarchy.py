@@ -153,8 +153,11 @@ def add_noise(table: ExactTable, noise: list[int]) -> tuple[int, ...]:
     """SECRET: return exact counts plus noise as Python integers, which cannot overflow.
 
     Args:
-        table: Exact counts.
-        noise: One draw for each count.
+        table: SECRET. Exact counts.
+        noise: One draw for each count, in the same order.
+
+    Returns:
+        The sums, in the order of `table`.
 
     Raises:
         InvalidArgument: The numbers of counts and draws differ.
@@ -250,7 +253,15 @@ class Hierarchy(Memoryless):
 
 
 def _sample_node_noise(distribution: HierarchyCounts, randomness: Randomness) -> list[int]:
-    """SECRET: draw the noise of each counted node, in order; nodes with equal distributions are drawn at once."""
+    """SECRET: draw the noise of each counted node.
+
+    Args:
+        distribution: Noise of each node; None for nodes that are not counted.
+        randomness: Source of the noise.
+
+    Returns:
+        One draw for each counted node, in the order of the forest. Nodes with equal noise are drawn at once.
+    """
     noises = [noise for noise in distribution.noises if noise is not None]
     draws = np.zeros(len(noises), dtype=np.int64)
     for noise in dict.fromkeys(noises):

@@ -35,7 +35,7 @@ STATE_FORMAT = 1
 
 
 class State(Protocol):
-    """SECRET: interface of the states of mechanisms, that is, what a mechanism remembers between steps.
+    """SECRET: interface of what a mechanism remembers between steps.
 
     A state may hold exact counts and noise. So it has no repr, is stored encrypted, and is replaced in the transaction
     that stores the release of its step. Equal states have equal bytes.
@@ -55,6 +55,7 @@ class State(Protocol):
 
 
 Kept = TypeVar("Kept", bound=State)
+"""Type of a mechanism's state."""
 
 
 class Sequential(Protocol[Kept]):

@@ -315,7 +315,11 @@ def _count_used_tuples(window: UncountedWindow) -> UsedTuples:
 
 
 def _find_uncounted_window(reading: UncountedReading | None, width: int) -> UncountedWindow:
-    """Return the numbers of uncounted tuples of the last `width` steps.
+    """Return the numbers of uncounted tuples of the last steps.
+
+    Args:
+        reading: Totals of uncounted tuples, with its windows.
+        width: Number of steps.
 
     Raises:
         InvalidArgument: The reading lacks a window of this width.

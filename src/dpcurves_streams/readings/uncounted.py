@@ -372,7 +372,7 @@ class UncountedReader:
         return self._distribution.uncounted.family is Family.LAPLACE
 
     def _format_note(self, reason: UncountedReason, share: float, when: str) -> str:
-        """Return the text of a note.
+        """Return the text of a note: which share of the tuples is not counted, and why.
 
         Args:
             reason: The reason.

@@ -178,6 +178,12 @@ def grid_slot_sql(grid: Grid, value: str, slot: str) -> str | None:
 def _inner_slot_sql(grid: Grid, formula: engines.Formula, value: str, slot: str) -> str:
     """Return SQL for the cell of a value inside a linear grid, by the formula, corrected by a comparison with the edge
     where needed.
+
+    Args:
+        grid: A linear grid.
+        formula: Constants of the formula, and whether it needs the correction.
+        value: SQL of the value.
+        slot: SQL type of slots.
     """
     guess = f"({value} - {double_literal(grid.lower)}) * {double_literal(formula.scale)}"
     if not formula.needs_correction:

@@ -115,7 +115,13 @@ class CircuitBuilder:
         return Circuit(self.inputs, tuple(gates), tuple(renumbered))
 
     def _add_gate(self, kind: GateKind, left: int, right: int) -> int:
-        """Return the output wire of an XOR or AND gate on two wires. Equal gates are built once."""
+        """Return the output wire of an XOR or AND gate on two wires. Equal gates are built once.
+
+        Args:
+            kind: XOR or AND.
+            left: Number of the first input wire.
+            right: Number of the second input wire.
+        """
         gate = Gate(kind, left, right)
         if gate not in self._made:
             self._made[gate] = self._first + len(self._gates)
@@ -320,7 +326,13 @@ class SymbolicInteger:
         return (*self.wires, *([top] * (size - len(self.wires))))[:size]
 
     def _with_range(self, wires: Iterable[int], low: int, high: int) -> SymbolicInteger:
-        """Return the number with this range, on as many of the wires as the range needs."""
+        """Return the number with this range, on as many of the wires as the range needs.
+
+        Args:
+            wires: Wires of the bits, the lowest first.
+            low: Smallest possible value.
+            high: Largest possible value.
+        """
         return SymbolicInteger(self.builder, tuple(wires)[: bit_width(low, high)], low, high)
 
     def _add_or_subtract(self, right: SymbolicInteger, subtract: int) -> SymbolicInteger:

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from enum import IntEnum
 from functools import cache, cached_property
 from typing import Any, ClassVar
 
@@ -26,14 +27,34 @@ from . import field, plain
 
 NONCE_SIZE = 16
 """Bytes of a report's public nonce."""
-MEASUREMENT, PROOF, JOINT, PROVING, QUERY, JOINT_SEED, JOINT_PART = 1, 2, 3, 4, 5, 6, 7
-"""Numbers of the usages of streams in the draft: helper's measurement share, helper's proof share, joint randomness,
-prover's randomness, query randomness, seed of the joint randomness, and a server's part of this seed."""
-LEADER, HELPER = 0, 1
-"""Numbers of the servers: server 0 has explicit shares, server 1 has seeds."""
 RANDOM_SIZE = 4 * field.XOF_SEED_SIZE
 """Bytes of randomness in a report: the helper's seed and blind, the leader's blind, and the proof's seed."""
 _ONE_PROOF = bytes([1])  # proofs per report
+
+
+class Usage(IntEnum):
+    """Numbers that the draft gives to the usages of streams of random bytes."""
+
+    MEASUREMENT_SHARE = 1
+    """The helper's share of the measurement."""
+    PROOF_SHARE = 2
+    """The helper's share of the proof."""
+    JOINT_RANDOMNESS = 3
+    PROVE_RANDOMNESS = 4
+    QUERY_RANDOMNESS = 5
+    JOINT_RAND_SEED = 6
+    """Seed of the joint randomness."""
+    JOINT_RAND_PART = 7
+    """One server's part of this seed."""
+
+
+class Aggregator(IntEnum):
+    """Numbers of the servers."""
+
+    LEADER = 0
+    """Has explicit shares."""
+    HELPER = 1
+    """Has seeds, from which it expands its shares."""
 
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
@@ -216,7 +237,7 @@ class Prio3Histogram:
         ]
         public = [first + second for first, second in zip(*joint_rand_parts, strict=True)]
         starts = field.expand_elements(
-            self._tag(PROVING), ((seed, _ONE_PROOF) for seed in proving), 2 * self.chunk_length
+            self._tag(Usage.PROVE_RANDOMNESS), ((seed, _ONE_PROOF) for seed in proving), 2 * self.chunk_length
         )
         sums = np.empty((len(cells), 2 * self.points - 1, 2), np.uint64)
         _prove_reports(
@@ -238,7 +259,7 @@ class Prio3Histogram:
             raise InvalidArgument(
                 "shares", f"must have {self.input_size(party)} bytes; contribute again with this task's document"
             )
-        if party == LEADER:
+        if party == Aggregator.LEADER:
             field.require_elements(self._decode_shares(shares), "shares")
 
     def verify_init(
@@ -258,21 +279,25 @@ class Prio3Histogram:
         """
         self.require_shares(party, shares)
         blinds = [share[-field.XOF_SEED_SIZE :] for share in shares]
-        if party == LEADER:
+        if party == Aggregator.LEADER:
             numbers = self._decode_shares(shares)
             cells, proofs = numbers[:, : self.length], numbers[:, self.length :]
         else:
             cells, proofs = self._expand_helper([share[: field.XOF_SEED_SIZE] for share in shares])
         own_parts = self._joint_rand_parts(party, blinds, nonces, cells)
         other_part = (
-            slice(field.XOF_SEED_SIZE, 2 * field.XOF_SEED_SIZE) if party == LEADER else slice(field.XOF_SEED_SIZE)
+            slice(field.XOF_SEED_SIZE, 2 * field.XOF_SEED_SIZE)
+            if party == Aggregator.LEADER
+            else slice(field.XOF_SEED_SIZE)
         )
         part_pairs = (
             (own_part, report_parts[other_part]) for own_part, report_parts in zip(own_parts, public, strict=True)
         )
-        seeds = self._joint_rand_seeds([a + b if party == LEADER else b + a for a, b in part_pairs])
+        seeds = self._joint_rand_seeds([a + b if party == Aggregator.LEADER else b + a for a, b in part_pairs])
         # 3: field elements of query randomness per report: two factors of the sum that must be 0, and the point
-        query = field.expand_elements(self._tag(QUERY), ((key, _ONE_PROOF + nonce) for nonce in nonces), 3)
+        query = field.expand_elements(
+            self._tag(Usage.QUERY_RANDOMNESS), ((key, _ONE_PROOF + nonce) for nonce in nonces), 3
+        )
         verifier_shares = np.empty((len(shares), 2 * self.chunk_length + 2, 2), np.uint64)
         starts, sums = proofs[:, : 2 * self.chunk_length], proofs[:, 2 * self.chunk_length :]
         _query_reports(
@@ -312,17 +337,17 @@ class Prio3Histogram:
         passed = np.zeros(len(own), np.bool_)
         _decide_reports(numbers[0], numbers[1] * canonical[:, None, None].astype(np.uint64), passed)
         joint_rand_parts = [own[:, -field.XOF_SEED_SIZE :], others[:, -field.XOF_SEED_SIZE :]]
-        joint_parts = np.hstack(joint_rand_parts if party == LEADER else joint_rand_parts[::-1])
+        joint_parts = np.hstack(joint_rand_parts if party == Aggregator.LEADER else joint_rand_parts[::-1])
         joint_seeds = _as_rows(self._joint_rand_seeds([row.tobytes() for row in joint_parts]), field.XOF_SEED_SIZE)
         return np.asarray(passed & canonical & (joint_seeds == seeds).all(axis=1))
 
     @cached_property
-    def _tags(self) -> dict[int, bytes]:
-        """The domain separation tag of each usage of a stream, by its number in the draft."""
+    def _tags(self) -> dict[Usage, bytes]:
+        """The domain separation tag of each usage of a stream."""
         tag = field.DomainSeparationTag(4, self.context)  # the draft's number of Prio3Histogram
-        return {usage: tag.to_bytes(usage) for usage in range(MEASUREMENT, JOINT_PART + 1)}
+        return {usage: tag.to_bytes(usage) for usage in Usage}
 
-    def _tag(self, usage: int) -> bytes:
+    def _tag(self, usage: Usage) -> bytes:
         """Return the domain separation tag of one usage of a stream."""
         return self._tags[usage]
 
@@ -338,17 +363,26 @@ class Prio3Histogram:
 
         Returns cells (reports, length, 2) and proofs (reports, proof_length, 2).
         """
-        helper = bytes([HELPER])
-        cells = field.expand_elements(self._tag(MEASUREMENT), ((seed, helper) for seed in seeds), self.length)
+        helper = bytes([Aggregator.HELPER])
+        cells = field.expand_elements(
+            self._tag(Usage.MEASUREMENT_SHARE), ((seed, helper) for seed in seeds), self.length
+        )
         return cells, field.expand_elements(
-            self._tag(PROOF), ((seed, _ONE_PROOF + helper) for seed in seeds), self.proof_length
+            self._tag(Usage.PROOF_SHARE), ((seed, _ONE_PROOF + helper) for seed in seeds), self.proof_length
         )
 
     def _joint_rand_parts(
         self, party: int, blinds: Sequence[bytes], nonces: Sequence[bytes], cells: field.Words
     ) -> list[bytes]:
-        """Return a server's parts of the joint randomness seeds: hashes of its shares."""
-        tag = self._tag(JOINT_PART)
+        """Return a server's parts of the joint randomness seeds: hashes of its shares.
+
+        Args:
+            party: Number of the server.
+            blinds: Blind of each report.
+            nonces: Nonce of each report.
+            cells: The server's share of each report's cells.
+        """
+        tag = self._tag(Usage.JOINT_RAND_PART)
         rows = zip(blinds, nonces, field.encode_rows(cells), strict=True)
         return [
             field.expand_xof(tag, blind, bytes([party]) + nonce + row, field.XOF_SEED_SIZE)
@@ -358,13 +392,17 @@ class Prio3Histogram:
     def _joint_rand_seeds(self, both: Sequence[bytes]) -> list[bytes]:
         """Return the seed of each report's joint randomness, from both servers' concatenated parts."""
         return [
-            field.expand_xof(self._tag(JOINT_SEED), bytes(field.XOF_SEED_SIZE), report_parts, field.XOF_SEED_SIZE)
+            field.expand_xof(
+                self._tag(Usage.JOINT_RAND_SEED), bytes(field.XOF_SEED_SIZE), report_parts, field.XOF_SEED_SIZE
+            )
             for report_parts in both
         ]
 
     def _expand_joint_rand(self, seeds: Sequence[bytes]) -> field.Words:
         """Return the joint randomness that the seeds expand to: field elements ``(reports, calls, 2)``."""
-        return field.expand_elements(self._tag(JOINT), ((seed, _ONE_PROOF) for seed in seeds), self.calls)
+        return field.expand_elements(
+            self._tag(Usage.JOINT_RANDOMNESS), ((seed, _ONE_PROOF) for seed in seeds), self.calls
+        )
 
 
 def _as_rows(texts: Sequence[bytes], size: int) -> NDArray[np.uint8]:

@@ -495,7 +495,13 @@ def _compute_numerators(kept: int, denominator: int, decay: Fraction) -> _Numera
 
 
 def _is_private(parts: _Numerators, denominator: int, decay: Fraction) -> bool:
-    """Return True if no answer is more than ``1 / decay`` times as likely about one value as about another."""
+    """Return True if no answer is more than ``1 / decay`` times as likely about one value as about another.
+
+    Args:
+        parts: Numerators of the probabilities.
+        denominator: Their denominator.
+        decay: ``exp(-epsilon)`` or a bound above it.
+    """
     ties = (Fraction(parts.tie_kept), Fraction(parts.order_hidden))
     orders = (
         Fraction(denominator - parts.order_hidden - parts.order_reversed),

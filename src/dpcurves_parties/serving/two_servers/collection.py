@@ -747,7 +747,13 @@ class SharedTaskService(ABC, Generic[Of]):
     def _open_report(self, number: int, report: report_set.ReportShare, contribution: bytes) -> StoredReport:
         """SECRET: decrypt one report of a batch, and return it with the hashes under which it is stored.
 
-        Raises `ProtocolError`, which names its number, if it was changed or sealed to another server.
+        Args:
+            number: Position of the report in the batch, for the message of an error.
+            report: The sealed report.
+            contribution: Name of the contribution.
+
+        Raises:
+            ProtocolError: the report was changed, or sealed to another server; names its number.
         """
         info = report_set.encode_share_info(self.task.hash, self.party, contribution, report.id)
         share = report_set.open_share(report.encrypted_share, self.identity.hpke_key, info)

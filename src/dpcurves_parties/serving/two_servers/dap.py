@@ -35,17 +35,27 @@ JOB = f"{MEDIA}aggregation-job-init-req"
 JOB_TOLD = f"{MEDIA}aggregation-job-resp"
 PROBLEM = "application/problem+json"
 URN = "urn:ietf:params:ppm:dap:error:"
-KEM, KDF, AEAD = 0x20, 1, 1
-"""HPKE suite: X25519 with HKDF-SHA256, HKDF-SHA256, AES-128-GCM."""
-_SUITE = CipherSuite.new(KEMId.DHKEM_X25519_HKDF_SHA256, KDFId.HKDF_SHA256, AEADId.AES128_GCM)
-COLLECTOR, CLIENT, AGGREGATORS = 0, 1, (2, 3)
-"""Roles: server 0 is the leader, server 1 the helper."""
+_KEM, _KDF, _AEAD = KEMId.DHKEM_X25519_HKDF_SHA256, KDFId.HKDF_SHA256, AEADId.AES128_GCM  # HPKE suite
+_SUITE = CipherSuite.new(_KEM, _KDF, _AEAD)
 TICKET_EXTENSION = 0xFF10
 """Type of the DAP report extension that holds an owner's ticket for a server."""
 
 
 ANALYST_EXTENSION = 0xFF11
 """Type of the extension of a collection job with the analyst's key and the ticket for the helper."""
+
+
+class Role(IntEnum):
+    """Roles of the draft, as numbers in the context of sealed messages."""
+
+    COLLECTOR = 0
+    CLIENT = 1
+    LEADER = 2
+    HELPER = 3
+
+
+AGGREGATORS = Role.LEADER, Role.HELPER
+"""Roles of servers 0 and 1."""
 
 
 class InvalidMessage(ProtocolError):
@@ -339,7 +349,13 @@ Named = TypeVar("Named", "Report", "VerifyInit")
 def _decode_distinct_reports(message: bytes, decode_one: Callable[[Reader], Named], message_name: str) -> list[Named]:
     """Return the reports of a message.
 
-    Raises `InvalidMessage`, which names the message, if it is truncated or empty, or repeats an id.
+    Args:
+        message: The message.
+        decode_one: Function that reads one report.
+        message_name: Name of the message, for the error.
+
+    Raises:
+        InvalidMessage: the message is truncated or empty, or repeats an id; names the message.
     """
     try:
         reports = decode_all(message, decode_one)
@@ -371,8 +387,11 @@ def encode_upload_errors(failed: Failed, report_ids: Sequence[bytes]) -> bytes:
 
 
 # Aggregation jobs: the leader forwards the helper's parts of reports, with its proof messages.
-INITIALIZE, FINISH = 0, 2
-"""Types of the messages of a one-round verification (ping-pong topology of the VDAF draft)."""
+class PingPongType(IntEnum):
+    """Types of the messages of a one-round verification (ping-pong topology of the VDAF draft)."""
+
+    INITIALIZE = 0
+    FINISH = 2
 
 
 def encode_ping_pong_message(kind: int, content: bytes) -> bytes:
@@ -454,6 +473,13 @@ def derive_job_id(message: bytes) -> str:
     return urlsafe_b64encode(digest[: report_set.ID_SIZE]).decode().rstrip("=")
 
 
+class VerifyRespType(IntEnum):
+    """Types of the helper's answer about a report: a proof message, or a reason of rejection."""
+
+    CONTINUE = 0
+    REJECT = 2
+
+
 class VerifyResp(NamedTuple):
     """The helper's answer about a report, a proof message or the reason of rejection: `VerifyResp`."""
 
@@ -469,19 +495,17 @@ class VerifyResp(NamedTuple):
         """
         report_id = reader.read_bytes(report_set.ID_SIZE)
         kind = reader.read_integer(1)
-        if kind not in (CONTINUE, REJECT):
+        if kind not in set(VerifyRespType):
             raise ValueError("another kind of answer")
-        return cls(report_id, reader.read_vector(4) if kind == CONTINUE else ReportError(reader.read_integer(1)))
+        return cls(
+            report_id, reader.read_vector(4) if kind == VerifyRespType.CONTINUE else ReportError(reader.read_integer(1))
+        )
 
     def to_bytes(self) -> bytes:
         """Return the helper's answer as bytes of the draft's `VerifyResp`."""
         if isinstance(self.result, ReportError):
-            return self.report_id + encode_integer(REJECT, 1) + encode_integer(self.result, 1)
-        return self.report_id + encode_integer(CONTINUE, 1) + encode_vector(self.result, 4)
-
-
-CONTINUE, REJECT = 0, 2
-"""Types of the helper's answer about a report (`VerifyRespType`): a proof message, or a reason of rejection."""
+            return self.report_id + encode_integer(VerifyRespType.REJECT, 1) + encode_integer(self.result, 1)
+        return self.report_id + encode_integer(VerifyRespType.CONTINUE, 1) + encode_vector(self.result, 4)
 
 
 def parse_aggregation_job_response(message: bytes, report_ids: Sequence[bytes]) -> list[VerifyResp]:
@@ -669,7 +693,7 @@ def _load_public_key(key: bytes) -> KEMKeyInterface:
 
 def _encode_hpke_suite() -> bytes:
     """Return the identifiers of KEM, KDF and AEAD of the only suite used here, 2 bytes each."""
-    return encode_integer(KEM, 2) + encode_integer(KDF, 2) + encode_integer(AEAD, 2)
+    return b"".join(encode_integer(each.value, 2) for each in (_KEM, _KDF, _AEAD))
 
 
 class Vdaf(Enum):
@@ -733,7 +757,7 @@ class TaskConfiguration:
         Raises:
             ProtocolError: the analyst's key is invalid.
         """
-        info = VERSION + b" aggregate share" + bytes([AGGREGATORS[party], COLLECTOR])
+        info = VERSION + b" aggregate share" + bytes([AGGREGATORS[party], Role.COLLECTOR])
         try:
             sealed = hpke_seal(share, job.collector_key, info, bytes.fromhex(self.task) + self.to_bytes() + job.message)
         except ValueError:
@@ -745,13 +769,13 @@ class TaskConfiguration:
         return bytes.fromhex(self.task) + self.to_bytes() + job.hpke_config
 
 
-LETTER_INFO = b"dpcurves collection 1" + bytes([COLLECTOR, AGGREGATORS[1]])
+LETTER_INFO = b"dpcurves collection 1" + bytes([Role.COLLECTOR, Role.HELPER])
 """HPKE info of the letter of a collection job."""
 
 
 def encode_input_share_info(party: int) -> bytes:
     """Return the HPKE info of an owner's message to a server."""
-    return VERSION + b" input share" + bytes([CLIENT, AGGREGATORS[party]])
+    return VERSION + b" input share" + bytes([Role.CLIENT, AGGREGATORS[party]])
 
 
 class PlaintextInputShare(NamedTuple):

@@ -68,7 +68,14 @@ def open_share(message: bytes, key: X25519PrivateKey, info: bytes) -> bytes | No
 
 
 def encode_share_info(task: str, party: int, contribution: bytes, report: bytes) -> bytes:
-    """Return the context to which a sealed share is bound: task, party, contribution and report."""
+    """Return the context to which a sealed share is bound: task, party, contribution and report.
+
+    Args:
+        task: Hash of the task, as text.
+        party: Number of the server.
+        contribution: Name of the contribution.
+        report: Id of the report.
+    """
     return b"dpcurves report 2\n" + bytes.fromhex(task) + bytes([party]) + contribution + report
 
 
@@ -241,7 +248,13 @@ class ReportSetHash:
 
 
 def hash_report_set(task: str, reports: int, sorted_reports: Iterable[tuple[bytes, bytes]]) -> str:
-    """Return the name of a set of this many reports, in 64 hexadecimal digits; ids must rise."""
+    """Return the name of a set of this many reports, in 64 hexadecimal digits; ids must rise.
+
+    Args:
+        task: Hash of the task.
+        reports: Number of the reports.
+        sorted_reports: Pairs of an id and a digest.
+    """
     name = ReportSetHash(task, reports)
     for key, digest in sorted_reports:
         name.add(key, digest)
@@ -301,7 +314,13 @@ class PartHashes(NamedTuple):
 
     @classmethod
     def from_reports(cls, task: str, sorted_reports: Iterable[tuple[bytes, bytes]], bits: int) -> PartHashes:
-        """Compute the hashes of all ``2**bits`` parts of a server's reports, whose ids must rise."""
+        """Compute the hashes of all ``2**bits`` parts of a server's reports, whose ids must rise.
+
+        Args:
+            task: Hash of the task.
+            sorted_reports: Pairs of an id and a digest.
+            bits: Leading bits of an id that number its part.
+        """
         hashes = bytearray(hash_part(task, ()) * 2**bits)
         for number, part_reports in split_by_prefix(sorted_reports, bits):
             hashes[HASH_SIZE * number : HASH_SIZE * (number + 1)] = hash_part(task, part_reports)

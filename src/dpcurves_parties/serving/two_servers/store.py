@@ -396,7 +396,13 @@ class Store:
 
     @write_transaction
     def cancel_attempt(self, connection: Connection, task: str, attempt: str) -> TaskState:
-        """Cancel an attempt to close the task, unless it has ended in a decision; return the task's state."""
+        """Cancel an attempt to close the task, unless it has ended in a decision; return the task's state.
+
+        Args:
+            connection: Connection in a transaction.
+            task: Hash of the task.
+            attempt: Name of the attempt.
+        """
         lock_task(connection, task)
         status = select_status(connection, task)
         if status.attempt == attempt:
@@ -454,7 +460,13 @@ class Store:
 
     @write_transaction
     def thaw(self, connection: Connection, task: str, attempt: str | None) -> None:
-        """Accept reports again, if this attempt froze the task and no later one did."""
+        """Accept reports again, if this attempt froze the task and no later one did.
+
+        Args:
+            connection: Connection in a transaction.
+            task: Hash of the task.
+            attempt: Name of the attempt; None: it has no name.
+        """
         lock_task(connection, task)
         status = select_status(connection, task)
         if (status.state, status.attempt) == (TaskState.FROZEN, attempt):
@@ -616,6 +628,14 @@ def _insert_uploads(connection: Connection, task: str, uploads: Sequence[Upload]
     """Insert uploads to a task that is locked and open; return the outcome of each.
 
     The number of statements does not depend on the number of uploads.
+
+    Args:
+        connection: Connection in a transaction.
+        task: Hash of the task.
+        uploads: The uploads, decided in this order.
+
+    Returns:
+        For each upload the number of its new reports, or why it was refused.
     """
     owners = {upload.offer.owner for upload in uploads}
     ids = {one.id for upload in uploads for one in upload.offer.reports}
@@ -680,6 +700,13 @@ def _write_contributions(
     """Insert reports, and store to which contribution each ticket is bound.
 
     Only bindings that changed from `before` to `after` are written.
+
+    Args:
+        connection: Connection in a transaction.
+        task: Hash of the task.
+        rows: Rows of the new reports.
+        before: Use of each ticket before, by owner.
+        after: Use of each ticket now, by owner.
     """
     if rows:
         connection.execute(_INSERT_REPORTS, rows)
@@ -698,7 +725,17 @@ def _write_contributions(
 
 
 def _select_page(connection: Connection, task: str, last: bytes, size: int) -> Sequence[Any]:
-    """Select a page of shares of a task whose ids follow the `last` one."""
+    """Select a page of shares of a task whose ids follow the `last` one.
+
+    Args:
+        connection: Connection to the database.
+        task: Hash of the task.
+        last: Last id of the page before.
+        size: Largest number of shares.
+
+    Returns:
+        Rows of id, share and hash of the whole share, in the order of ids.
+    """
     columns = REPORTS.c.id, REPORTS.c.share, REPORTS.c.whole
     query = select(*columns).where(REPORTS.c.task == task, REPORTS.c.id > last)
     return connection.execute(query.order_by(REPORTS.c.id).limit(size)).all()
