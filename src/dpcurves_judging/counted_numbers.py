@@ -468,9 +468,6 @@ def require_few_counts(shapes: Sequence[tuple[int, ...]], name: str) -> None:
 
     Raises:
         ValueError: a table has too many counts.
-
-    Raises:
-        ValueError: a table has too many counts.
     """
     most_counts = 2**15  # cells of all its axes
     if max(map(prod, shapes)) > most_counts:
