@@ -3,7 +3,7 @@
     InvalidArgument(argument, rule)     a ValueError with the message "argument: rule"
     WrongArgumentType(argument, rule)   a TypeError with that message
 
-A rule says what is needed and gives an example of what to write. A value that the caller typed is shown
+A rule states the expected value and gives an example to type. A value that the caller typed is shown
 (`describe_value`); a value of a column never is.
 
 Numbers that decide a guarantee are exact: an epsilon of 0.1 is the decimal 1/10, not the nearest double
@@ -201,7 +201,7 @@ def require_plain_digits(text: str) -> None:
     slip in typing 1.0 must not become 10.
 
     Raises:
-        ValueError: the text has such a character.
+        ValueError: the text has one of these characters.
     """
     if "_" in text or not text.isascii():
         raise ValueError("a number is written in the digits 0 to 9, without _")
@@ -275,7 +275,7 @@ def require_number(name: str, value: Any) -> float:
 
 
 def convert_to_double(value: object) -> float | None:
-    """Return a real number of Python or NumPy as a float; None for a truth value, for what is not a number, and for a
+    """Return a real number of Python or NumPy as a float; None for a truth value, for other types, and for a
     number beyond the range of doubles.
 
     >>> convert_to_double(3), convert_to_double(True), convert_to_double("3"), convert_to_double(10**400)
@@ -329,7 +329,7 @@ def require_proportion(name: str, value: Any) -> float:
 
 
 def describe_nearest_name(name: str, names: Iterable[str], cutoff: float = 0.6) -> str:
-    """Return the end of a message that names the name nearest to an unknown one, whatever their case; empty if none is
+    """Return the end of a message that names the name nearest to an unknown one, ignoring case; empty if none is
     near.
 
     Args:
@@ -371,7 +371,7 @@ def require_numbers(name: str, values: Any, expected: str) -> tuple[float, ...]:
     Args:
         name: Name of the argument, in errors.
         values: The argument.
-        expected: What is needed, in errors.
+        expected: Description of the expected values, for errors.
 
     Raises:
         TypeError: `values` is a single number or text, or has an item that is not a number.
@@ -385,7 +385,7 @@ def require_sequence(name: str, values: Any, expected: str) -> tuple[Any, ...]:
     Args:
         name: Name of the argument, in errors.
         values: The argument.
-        expected: What is needed, in errors.
+        expected: Description of the expected values, for errors.
 
     Raises:
         TypeError: `values` is a single object, text, or an array with another number of dimensions than one.
@@ -537,7 +537,7 @@ TYPE_CHECKS: Mapping[str, Callable[[str, Any], object]] = MappingProxyType({
     "bool": require_truth_value, "str": require_text, "str | Path": require_path,
     "Mapping": check_type(Mapping, "a mapping, as in {'old': 'new'},"),
 })  # fmt: skip
-"""Checks of all arguments of a type, by annotation without None and without what is in brackets."""
+"""Checks of all arguments of a type, by annotation without None and without brackets and their content."""
 
 
 def check_common_arguments(function: Function) -> Function:
@@ -580,7 +580,7 @@ def check_common_arguments(function: Function) -> Function:
 
 
 def remove_brackets(annotation: str) -> str:
-    """Return an annotation without what is in brackets.
+    """Return an annotation without brackets and their content.
 
     >>> remove_brackets("Mapping[str, list[int]] | Sequence[int]")
     'Mapping | Sequence'

@@ -4,14 +4,14 @@
     check_result      a result -> nothing
 
 Both raise a `Failure`, whose message states the violated property. A *question* asks for a private curve or number;
-a *trust model* says who adds the noise. `check_question` uses the question as a session does:
+a *trust model* defines who adds the noise. `check_question` uses the question as a session does:
 
     every trust model    a plan under all losses and adjacencies, equal when repeated; or a refusal of all of them
     absurd answers       zeros, extreme and erratic integers end in a valid result
     a session            one charge; a repeated request is free; two answers without noise agree
     the result           one line, notes, HTML, plot, data frame, JSON there and back
 
-The checks ask the synthetic table alone, so they protect nobody and spend no real budget.
+The checks ask the synthetic table alone, so they involve no real person and spend no real budget.
 """
 
 from __future__ import annotations

@@ -7,7 +7,7 @@
 
 `STORED` is the codec of stored documents. Their formats are frozen, and JSON names may differ from field names or be
 inlined into the enclosing object. That is why no library is used: msgspec renames fields of its own structs only, and
-cattrs needs a hook for each inlined class. The module converts what it is given, and reads no files and no records.
+cattrs needs a hook for each inlined class. The module converts its arguments, and reads no files and no records.
 
 >>> STORED.encode(Fraction(1, 3)), STORED.decode(Fraction, "1/3")
 ('1/3', Fraction(1, 3))
@@ -247,7 +247,7 @@ def parse_attribute_docs(kind: type[Any]) -> dict[str, str]:
 def _json_fields(kind: Any) -> Mapping[str, tuple[Field[Any], Any]]:
     """Return the fields of a dataclass with their types, by JSON name.
 
-    Names are those of the class attribute ``FIELDS``; without it, the names of the fields.
+    JSON names come from the class attribute ``FIELDS``; without it they are the names of the fields.
     """
     hints = get_type_hints(kind, include_extras=True)
     members = {member.name: member for member in fields(kind) if member.init}

@@ -11,7 +11,7 @@ A write has four steps, each of which may be interrupted:
 3. rename the draft to the file, which is atomic: readers see the old file or the new one, never a part;
 4. unlock.
 
-A draft is locked while its writer lives. So the next writer can remove the unlocked drafts, those of ended processes,
+A draft is locked while its writer lives. So the next writer can remove the unlocked drafts of ended processes,
 even if they ran on other machines. Where the system lacks ``flock``, nothing is removed. Scratch folders have a locked
 file for the same reason.
 
@@ -241,7 +241,7 @@ def _find_scratch_parent(temporary: Path) -> Path:
         temporary: Folder of temporary files.
 
     Returns:
-        A folder that nobody else can enter. If another user owns, or may enter, the folder of the usual name, a new
+        A folder that no other user can enter. If another user owns, or may enter, the folder of the usual name, a new
         one.
     """
     parent = temporary / f"dpcurves-{USER}"

@@ -71,7 +71,7 @@ def load_results(kind: str) -> None:
     Most classes are named like their kind without hyphens, ignoring case: such a class is imported alone.
 
     Args:
-        kind: Kind of a stored result. ``curves`` stands for any kind: all classes are imported.
+        kind: Kind of a stored result. ``curves`` means any kind: all classes are imported.
     """
     class_name = kind.replace("-", "")
     modules = (import_module(f"{__package__}.curves"), *find_packages())

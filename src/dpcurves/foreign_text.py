@@ -9,7 +9,7 @@ per medium:
 - `flatten_label` for pictures and plain labels;
 - `isolate_in_html` and `isolate_lines_in_html` for HTML.
 
-Only what is shown changes. JSON, CSV and Parquet files store the text itself. The module reads no records.
+Only the displayed text changes. JSON, CSV and Parquet files store the text itself. The module reads no records.
 
 >>> escape_for_terminal("total\x1b[2K")
 'total\\x1b[2K'

@@ -1,13 +1,13 @@
 """The auditor: `audit` tests a release on neighbouring data sets, and returns a report.
 
 It searches for an event whose probabilities on neighbours contradict the claimed loss (`search`). Further checks look
-for faults that no such event shows:
+for faults that an event of one release cannot show:
 
     check_noise_reuse, check_new_processes, check_forked_workers    noise that repeats: a clock, a seed, a fork
     check_lattice                                                   published doubles that lie on no lattice
     check_timing                                                    run times that differ between neighbours
 
-Checks of repeated noise compare coincidences of outcomes with those of unrelated calls, by Fisher's exact test.
+Checks of repeated noise compare coincidences of outcomes with coincidences of unrelated calls, by Fisher's exact test.
 
 >>> has_excess_coincidences(24, 0, 24), has_excess_coincidences(3, 1, 24)  # of 24 pairs of calls each
 (True, False)
@@ -134,7 +134,8 @@ def check_noise_reuse(sampler: Sampler, pair: NeighbourPair, calls: int = COMPAR
 def check_forked_workers(sampler: Sampler, pair: NeighbourPair, calls: int = COMPARED_CALLS) -> Finding | None:
     """Return a flagged finding if two workers forked from this process draw the same noise; None otherwise.
 
-    If such workers answer on neighbours, their answers differ by the exact difference, so their loss is unbounded.
+    If two of these workers answer on neighbours, their answers differ by the exact difference, so their loss is
+    unbounded.
 
     Args:
         sampler: The release.
@@ -190,8 +191,8 @@ def has_repeated_noise(first: Sample, second: Sample) -> bool:
 
 
 def _draw_in_child(sampler: Sampler, data: Any, calls: int) -> list[Any]:
-    """Return outcomes of calls that a forked child process makes, to compare its random numbers with those of the
-    parent.
+    """Return outcomes of calls that a forked child process makes, to compare its random numbers with the random numbers
+    of the parent.
 
     Args:
         sampler: The audited release.
@@ -260,7 +261,7 @@ def check_lattice(sampler: Sampler, pair: NeighbourPair, calls: int = 400) -> li
 
 
 def _find_lowest_bit(bits: Floats) -> float:
-    """Return the least exponent among known ones; 0 without any."""
+    """Return the lowest of the exponents of two that `find_lowest_bits` returned, without NaN; 0 if all are NaN."""
     known = bits[~np.isnan(bits)]
     return float(known.min()) if len(known) else 0.0
 

@@ -168,7 +168,7 @@ class NeighbourOptions:
         """Return the neighbouring data sets that --family and --adjacency describe.
 
         Raises:
-            Misuse: one of the texts is none of the choices.
+            Misuse: a text is not one of the choices.
         """
         return parse_family(self.family, parse_adjacency(self.adjacency))
 
@@ -180,7 +180,7 @@ def parse_adjacency(word: str | None) -> Neighbours:
         word: ``replace-one`` or ``add-remove``; None if the option is missing.
 
     Raises:
-        Misuse: the word is another one or None.
+        Misuse: the word is unknown or None.
     """
     from dpcurves.privacy import Neighbours
 
@@ -589,7 +589,7 @@ class StoredReports:
         """Return the stored report, or audit the target and store the report; arguments as for `audit_target`.
 
         Args:
-            target: What is audited.
+            target: The audited mechanism or function.
             confidence: Probability of no false report, between 0 and 1.
             effort: Factor of the number of samples.
             quick: Whether the short audit is made.

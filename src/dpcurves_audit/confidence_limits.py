@@ -129,9 +129,9 @@ def find_epsilon_lower_bound(
 def find_rho_lower_bound(counts: Counts, other_counts: Counts, error: float) -> float:
     """Return a lower confidence limit of rho (zero-concentrated privacy), from counts in cells.
 
-    The Rényi divergence of a partition is at most that of the outcomes, which is at most rho times its order. Each term
-    of its sum grows with one probability and shrinks with the other. So simultaneous limits of all probabilities, two
-    per cell, give a limit of the sum.
+    The Rényi divergence of a partition is at most the divergence of the outcomes, which is at most rho times its order.
+    Each term of its sum grows with one probability and shrinks with the other. So simultaneous limits of all
+    probabilities, two per cell, give a limit of the sum.
 
     A release that violates rho at some epsilon and delta, by the conversion of Canonne, Kamath and Steinke (2020),
     violates it here as well, by the divergence of one event.

@@ -268,7 +268,7 @@ def _list_surveys() -> Iterator[tuple[str, Any, NeighbouringDatasets]]:
     curve = dp.CdfQuestion("x", cells)
     shares = dp.HistogramQuestion("x", cells)
     values = [(0.05, 0.95), (0.95, 0.05), (0.3, 0.35), (0.5, None), (float("nan"), 1.0), (0.45, 0.55)]
-    names = "anna", "bert", "cleo", "dora", "emil", "fred"  # public coins tell two values apart for half of the names
+    names = "anna", "bert", "cleo", "dora", "emil", "fred"  # public coins distinguish two values for half of the names
     datasets = []
     for value, other_value in values:
         datasets += [((value, name), (other_value, name)) for name in names]

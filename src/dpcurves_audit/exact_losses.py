@@ -174,8 +174,8 @@ def add_losses(left: Sequence[NoisyBlock], right: Sequence[NoisyBlock], claim: P
     both differ, or if Gaussian noise claims an epsilon.
 
     Args:
-        left: Sums and noise of the one data set, block by block.
-        right: Sums and noise of the other.
+        left: Sums and noise of one data set, block by block.
+        right: Sums and noise of the other data set.
         claim: The claim; decides whether the loss is an epsilon or a rho.
 
     >>> from dpcurves.distributions import Family
@@ -494,8 +494,8 @@ def compare_distributions(left: dict[Any, float], right: dict[Any, float], claim
     """Return the loss of two sets of probabilities of outcomes: epsilon, or rho at all of `ORDERS`; in one direction.
 
     Args:
-        left: Probability of each outcome with the one data set.
-        right: Probability of each outcome with the other.
+        left: Probability of each outcome with one data set.
+        right: Probability of each outcome with the other data set.
         claim: The claim; decides whether the loss is an epsilon or a rho.
 
     >>> round(compare_distributions({1: 0.75, 2: 0.25}, {1: 0.5, 2: 0.5}, PrivacyLoss.pure(1)), 3)

@@ -476,7 +476,7 @@ def _choose_pairs(
         replacements: Pairs with one record replaced.
 
     Raises:
-        InvalidArgument: there is no such pair.
+        InvalidArgument: the family has no pair under this adjacency.
     """
     chosen = tuple(additions if _require_adjacency(adjacency) is ADD_REMOVE else replacements)
     if not chosen:

@@ -1,4 +1,4 @@
-"""Outcomes of a release as numbers, and scores that tell two data sets apart.
+"""Outcomes of a release as numbers, and scores that distinguish two data sets.
 
 An outcome can be any object. `OutcomeParser` turns it into a kind (its structure, or its failure) and a row of numbers.
 A `Score` maps each outcome to one number. `fit_scores` proposes scores whose distributions may differ between two
@@ -22,7 +22,7 @@ Floats = NDArray[np.float64]
 LARGEST_SCORE = 1.7e308
 """Largest absolute value of a parsed number, just below the largest double; infinite numbers are clipped to it."""
 NOT_A_NUMBER = -1.75e308
-"""Number that stands for a NaN in an outcome, outside of the clipped range; NaN itself marks an absent number."""
+"""Number that replaces a NaN in an outcome, outside of the clipped range; NaN itself marks an absent number."""
 MOST_NUMBERS = 4096
 """Largest count of numbers that are parsed from an outcome; further numbers are dropped."""
 PSEUDOCOUNT = 0.5
@@ -232,7 +232,7 @@ class Score:
 
 
 def fit_scores(left: Sample, right: Sample, *, learn: bool = False) -> Iterator[Score]:
-    """Yield scores that may tell two data sets apart; some of them are fitted to samples of both.
+    """Yield scores that may distinguish two data sets; some of them are fitted to samples of both.
 
     Args:
         left: Outcomes on the first data set.

@@ -159,7 +159,7 @@ def _replace_records(
 
     Args:
         bases: Base tables.
-        records: Records. Beside each base table, each record stands in one table and the next record in the other.
+        records: Records. Beside each base table, each record is added to one table and the next record to the other.
     """
     for old, new in ((records[0], records[1]), *pairwise(records[1:]), (records[0], records[-1])):
         for base in bases:

@@ -1,7 +1,7 @@
 """The report of an audit: verdict, bound and claim, pair and event, all results, and the power of the audit.
 
     verdict        flagged if a lower confidence bound of the loss exceeds the claim; not flagged is no proof
-    PairResult     the search on one pair of neighbours          ScoreHistogram    what was seen on both sides
+    PairResult     the search on one pair of neighbours          ScoreHistogram    histograms of scores of both samples
     Finding        an observation of the extra checks, such as noise that repeats
 
 A flagged report states the event, its hits on both data sets and the bound. JSON and HTML hold all of it.
@@ -56,7 +56,7 @@ class Finding:
 
     Attributes:
         name: Name of the check, such as "reopened ledger".
-        message: A sentence that says what was observed.
+        message: A sentence that describes the observation.
         is_flagged: True if the observation contradicts the claimed guarantee.
     """
 

@@ -2,7 +2,7 @@
 
     CallableSampler    a function in this process
     BatchSampler       a function that returns many independent outcomes at once
-    PackageSampler     a function of an installed package, in processes of its own
+    PackageSampler     a function of an installed package, in separate processes
     CommandSampler     a command that reads a CSV file and writes JSON
     KilledSampler      a service that is killed when it answers, and restarted
 
@@ -360,7 +360,7 @@ class CommandSampler:
         """
         words = [word.replace("{data}", str(source)).replace("{out}", str(target)) for word in self._words]
 
-        # A session of its own lets a timeout end the command together with the processes that it started.
+        # A separate session lets a timeout end the command together with the processes that it started.
         try:
             process = subprocess.Popen(
                 words, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True
@@ -450,7 +450,8 @@ Service = Callable[[Any, Path, Publish], Any]
 
 
 class KilledSampler:
-    """Kills a service as soon as it publishes its answer, and restarts it with the state that it left.
+    """Kills a service as soon as it publishes its answer, and restarts it on the same folder of state. Each run of the
+    service, from start to kill, is a *life*.
 
     The outcome has the outputs of all lives. A correct service charges and stores its answer before it publishes. It
     then repeats the same answer or none, so all lives together lose what one release loses.
@@ -478,7 +479,8 @@ class KilledSampler:
         return [self._run_lives(data) for _ in range(number)]
 
     def _warm_up(self, data: Any) -> None:
-        """Answer once in this process, so that the lives do not load modules again."""
+        """Run the service once in this process and discard its answer, so that forked processes find all modules
+        loaded."""
         with tempfile.TemporaryDirectory() as folder, suppress(Exception):
             self._service(copy.deepcopy(data), Path(folder), lambda shown: None)
         self._is_loaded = True
@@ -515,7 +517,8 @@ class KilledSampler:
 
 
 def _end_child(child: int, patience: float) -> None:
-    """Wait so many seconds for the end of a child process, then kill it: a service may go on after its answer."""
+    """Wait up to `patience` seconds for the end of a child process, then kill it: a service may go on after its
+    answer."""
     deadline = time.monotonic() + patience
     while time.monotonic() < deadline:
         if os.waitpid(child, os.WNOHANG)[0]:

@@ -162,8 +162,8 @@ class Event:
         """Return a lower limit of the privacy loss, in the claimed parameter, from fresh samples.
 
         Args:
-            left: Fresh outcomes of the one data set.
-            right: Fresh outcomes of the other.
+            left: Fresh outcomes of one data set.
+            right: Fresh outcomes of the other data set.
             claim: The claimed loss.
             error: Probability that the limit is wrong, between 0 and 1.
             as_ratio: Whether the numbers of samples are Poisson.
@@ -179,8 +179,8 @@ def sort_scores(scores: Iterable[Score], left: Sample, right: Sample, tuning: Tu
 
     Args:
         scores: Functions of an outcome.
-        left: Outcomes of the one data set.
-        right: Outcomes of the other.
+        left: Outcomes of one data set.
+        right: Outcomes of the other data set.
         tuning: The largest number of cuts of a score.
     """
     sorted_scores = (SortedScore.from_samples(score, left, right, tuning) for score in scores)
@@ -195,7 +195,8 @@ def rank_events(sorted_scores: Iterable[SortedScore], claim: Claim) -> list[Even
 
 
 def choose_one_sided_event(sorted_scores: Iterable[SortedScore], claim: Claim) -> Event | None:
-    """Return the most frequent event that one data set alone has shown; None if there is none, or rho is claimed.
+    """Return the most frequent event that one data set alone has shown; None without one-sided events, or if rho is
+    claimed.
 
     Args:
         sorted_scores: Scores of both data sets' outcomes.
@@ -233,8 +234,8 @@ class SortedScore:
 
         Args:
             score: Function of an outcome.
-            left: Outcomes of the one data set.
-            right: Outcomes of the other.
+            left: Outcomes of one data set.
+            right: Outcomes of the other data set.
             tuning: The largest number of cuts.
         """
         a, b = (np.sort(scores[~np.isnan(scores)]) for scores in map(score.compute, (left, right)))
@@ -270,8 +271,8 @@ class SortedScore:
         return self._make_event(best, reverse, float(estimates[best]))
 
     def find_one_sided_event(self, claim: Claim, reverse: bool) -> Event | None:
-        """Return the most frequent event of one direction that the other data set has not shown; None if there
-        is none.
+        """Return the most frequent event of one direction that the other data set has not shown; None without such an
+        event.
 
         Its estimated loss takes one hit for the other data set.
 
@@ -625,7 +626,7 @@ class Search:
             learn: Whether scores are fitted by machine learning as well.
 
         Returns:
-            A list of the best event, empty if there is none; and the one-sided event, or None.
+            A list of the best event, empty if no event was found; and the one-sided event, or None.
         """
         left_size = max(1, 2 * len(left) // 5)
         right_size = max(1, 2 * len(right) // 5)
@@ -793,8 +794,8 @@ def make_histogram(event: Event, left: Sample, right: Sample, bins: int = 40) ->
 
     Args:
         event: The event, with its score.
-        left: Outcomes of the one data set.
-        right: Outcomes of the other.
+        left: Outcomes of one data set.
+        right: Outcomes of the other data set.
         bins: Largest number of bins, about.
     """
     a = event.score.compute(left)

@@ -106,7 +106,7 @@ def make_adjacency(neighbours: Neighbours, unit: Unit, records: Records | Cached
 
     Args:
         neighbours: Add-remove or replace-one.
-        unit: What is protected.
+        unit: The privacy unit.
         records: The records, whose units are counted if their number is public.
     """
     return neighbours.to_adjacency(unit, records.units() if neighbours.has_public_units else None)
@@ -733,13 +733,13 @@ def _make_count_sampler() -> Sampler:
 
 def run_target_checks(*, quick: bool = False) -> Iterator[tuple[str, list[Finding]]]:
     """Run the checks that compare no probabilities: whether noise repeats in forked or new processes, whether values
-    lie on a lattice, and whether the time of a call tells the data apart.
+    lie on a lattice, and whether the time of a call depends on the data.
 
     Args:
         quick: Whether fewer calls are made.
 
     Yields:
-        Name of what was checked, and its findings, flagged or not.
+        Name of each check, and its findings, flagged or not.
     """
     calls = FEW_COMPARED_CALLS if quick else COMPARED_CALLS
     pair = families.values(EDGES, adjacency=ADD_REMOVE).pairs[0]

@@ -139,7 +139,7 @@ class NamedTable(options.FormattedSourceOptions):
 
     @property
     def table_name(self) -> str:
-        """Name of the table in a plain file: that of the file without its endings."""
+        """Name of the table in a plain file: the file name without its endings."""
         return Path(Path(self.data).name.removesuffix(".gz").removesuffix(".zst")).stem
 
 

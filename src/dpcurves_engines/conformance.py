@@ -94,7 +94,7 @@ class Finding(NamedTuple):
     """The result of one conformance check.
 
     Attributes:
-        description: What was checked, as one line of text.
+        description: The check, as one line of text.
         is_equal: Whether the engine agrees with this library.
     """
 

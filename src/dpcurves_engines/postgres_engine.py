@@ -225,7 +225,7 @@ class PostgresTable(EngineTable):
 
     @property
     def engine(self) -> str:
-        """The engine's name for privacy statements, which says where the rows of a unit are ranked."""
+        """The engine's name for privacy statements, which states where the rows of a unit are ranked."""
         return "PostgreSQL" if self.ranking == THERE else "PostgreSQL, ranked here"
 
     def open(self, unit: Unit, key: bytes) -> CountingEngine:
@@ -262,7 +262,7 @@ def used_rows_sql(
     one unit.
 
     Formal guarantees: rows that tie in that order are counted alike in every query. So the counted rows of a unit are a
-    function of the key and of that unit's rows, whatever the physical order and the other units. If a unit is added,
+    function of the key and of that unit's rows, and not of the physical order or the other units. If a unit is added,
     removed or changed, at most `unit.records` used rows disappear and at most as many appear, all of this unit. This
     holds for any hash values. A good hash with a secret key makes the choice fair.
 
@@ -649,7 +649,7 @@ class PostgresEngine(CheckablePostgres):
         Args:
             bound: Axes of the query; the last one has the numbers that are summed.
             half: Integer steps in half the width of a cell, the unit of offsets.
-            amount: SQL of what is summed, in terms of the column `amount`, the offset from the middle of the cell.
+            amount: SQL of the summed number, in terms of the column `amount`, the offset from the middle of the cell.
 
         Returns:
             Sums, (cells + 1,), as Python integers; missing rows count 0.

@@ -6,8 +6,8 @@
     TEMPLATES                 SQL of each function of expressions
 
 An error message of the database would reveal the row that caused it, so no operation may raise one. PostgreSQL raises
-errors in casts, and where a double overflows or underflows. Each such operation is computed only where its operands
-allow it; elsewhere the value is NULL, as `evaluate_checked` says.
+errors in casts, and where a double overflows or underflows. Each of these operations is computed only where its
+operands allow it; elsewhere the value is NULL, as in `evaluate_checked`.
 
 Formal guarantees: rows are mapped one by one, so neighbouring tables stay neighbouring or become equal.
 """
@@ -46,10 +46,10 @@ def build_postgres_sql(
 ) -> str:
     """Return a FROM clause with the columns of some rows and a column for each expression.
 
-    Values equal those of `evaluate_expression`, bit by bit.
+    Values equal the results of `evaluate_expression`, bit by bit.
 
     Formal guarantees: no operation of the SQL raises an error for any row, and none reads another row. Operations that
-    PostgreSQL may refuse stand in a branch of CASE whose condition on the same row excludes the refusal.
+    PostgreSQL may refuse are in a branch of CASE whose condition on the same row excludes the refusal.
 
     Args:
         rows: FROM clause of the rows.
@@ -111,7 +111,7 @@ _ADD = (
     # rounding, four times smaller.
     f"CASE WHEN abs({{0}}) = {INFINITE} OR abs({{1}}) = {INFINITE} THEN NULL "
     # PostgreSQL computes parts of literals while it plans, in all branches up to one that is always taken: for a small
-    # literal this one is, so that a quarter of it, which may round to 0, is not computed.
+    # literal that is the branch below, so that a quarter of it, which may round to 0, is not computed.
     f"WHEN abs({{0}}) < {_power(900)} OR abs({{1}}) < {_power(900)} THEN {{0}} %s {{1}} "
     f"WHEN abs({{0}} * 0.25::float8 %s {{1}} * 0.25::float8) < {_power(1022)} THEN {{0}} %s {{1}} END"
 )

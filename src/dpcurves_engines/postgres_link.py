@@ -76,7 +76,7 @@ SAID = (
     ("timeout", f"the server did not answer within {SECONDS_TO_CONNECT} seconds: check host, port and firewall"),
 )  # fmt: skip
 """Pairs of a part of libpq's message, in any case, and the text shown in its place. The first match applies, so
-specific parts stand before general ones."""
+specific parts come before general parts."""
 
 Result = TypeVar("Result")
 
@@ -136,8 +136,8 @@ class SnapshotConnection:
     def begin_snapshot(self) -> None:
         """Begin the read-only transaction, which `close` ends.
 
-        All later reads see the tables as they were at the first one. Functions and operators are those of
-        ``pg_catalog``, so that nobody's own function of the same name sees rows.
+        All later reads see the tables as they were at the first read. Functions and operators come from
+        ``pg_catalog``, so that a user's function of the same name never sees rows.
 
         Raises:
             ValueError: the server refused; the connection is then closed.
@@ -162,7 +162,7 @@ class SnapshotConnection:
             argument: Name of the argument that the error blames.
 
         Returns:
-            The rows in the server's order, one tuple of Python values each; an empty list if there is none.
+            The rows in the server's order, one tuple of Python values each; an empty list without rows.
 
         Raises:
             ValueError: the statement failed, which closes the connection; or the connection was closed before.

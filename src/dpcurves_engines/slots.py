@@ -1,8 +1,8 @@
 """Histogram cells in SQL: constants with which PostgreSQL and Spark place a value in its cell. No records are read.
 
 A database must place each value in the cell that `Grid.cell_of` gives, bit for bit. On a grid of cells of equal width
-the SQL guesses a cell by a formula, which returns the right cell or the one above it; then it compares the value with
-that cell's lower edge.
+the SQL guesses a cell by a formula, which returns the right cell or the next higher cell; then it compares the value
+with that cell's lower edge.
 
     find_buckets            the guess by ``width_bucket``, with bounds 2**-20 cells below the edges (PostgreSQL)
     find_clipped_formula    the guess by floor((x - lower) * scale + shift) (Spark)
@@ -89,8 +89,8 @@ def find_buckets(grid: Grid) -> Buckets | None:
 def find_clipped_formula(grid: Grid) -> Formula | None:
     """Return a formula for the cell of a value that was clipped to the inner edges.
 
-    The formula returns the cell or the one above it. So a value below all inner edges comes out one cell too high, as
-    is allowed, and a value above all of them in its own cell.
+    The formula returns the cell or the next higher cell. So a value below all inner edges comes out one cell too high,
+    as is allowed, and a value above all of them in its own cell.
 
     Args:
         grid: Public cells.
@@ -243,7 +243,7 @@ class Pieces:
         return np.zeros(len(self.slot_counts) * self.count + 1, dtype=np.int64)
 
     def sum_prefixes(self, counts: IntArray) -> list[int]:
-        """Return the count of each prefix, then that of missing records.
+        """Return the count of each prefix, then the count of missing records.
 
         Args:
             counts: Number of records for each row and interval, laid out as `zero_counts`.

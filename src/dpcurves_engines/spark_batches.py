@@ -6,8 +6,8 @@ These functions do what SQL cannot: they place numbers on grids without a formul
     build_placer     returns cell and amount of each row, for conformance checks
     build_ranker     computes the HMAC-SHA256 by which the rows of a unit are ranked
 
-Each returns a function from an iterator of Arrow record batches to another one, for ``DataFrame.mapInArrow``. Workers
-have no dpcurves, so the functions are sent by value and import NumPy and Arrow only.
+Each returns a function from one iterator of Arrow record batches to another iterator, for ``DataFrame.mapInArrow``.
+Workers have no dpcurves, so the functions are sent by value and import NumPy and Arrow only.
 
 Formal guarantees: counts and sums are exact integers without noise, each in two parts of which the low one has 31 bits.
 The mechanism that receives them adds the noise; they must not be shown before.

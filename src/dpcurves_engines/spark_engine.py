@@ -207,7 +207,7 @@ class CheckableSpark:
             values: Public numbers, (values,).
 
         Returns:
-            Indices, (values,); `grid.slots` stands for missing.
+            Indices, (values,); `grid.slots` for a missing value.
         """
         bound = BoundAxis(Axis("x", grid), spark_sql.make_column("x", "double"), 0)
         slot = spark_sql.slot_sql(bound, 0)

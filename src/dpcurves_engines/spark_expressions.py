@@ -50,7 +50,7 @@ def add_expressions(
 ) -> Any:
     """Return a data frame with the columns of `rows` and a column for each expression.
 
-    Values equal those of `evaluate_checked`, bit by bit.
+    Values equal the results of `evaluate_checked`, bit by bit.
 
     Formal guarantees: no operation of the SQL raises an error for any row, not even in ANSI mode, and none reads
     another row.
@@ -305,7 +305,7 @@ def _walk_parts(checked: Checked) -> Iterator[Checked]:
 
 
 def _are_equal(received: Sequence[Any], expected: Any, kind: ValueType) -> bool:
-    """Return whether values that Spark returned equal those of `evaluate_checked`, bit by bit; NaN equals NaN.
+    """Return whether values returned by Spark equal the results of `evaluate_checked`, bit by bit; NaN equals NaN.
 
     Args:
         received: Values from Spark, None where NULL.

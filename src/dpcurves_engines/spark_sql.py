@@ -243,7 +243,7 @@ def _formula_slot_sql(grid: Grid, number: str, guess: str) -> str:
     Args:
         grid: The grid.
         number: SQL of the double.
-        guess: SQL of a cell number: the cell of the double, or the one above it.
+        guess: SQL of a cell number: the cell of the double, or the next higher cell.
     """
     cell = f"{guess} - CAST({number} < {edge_sql(grid, guess, double_literal)} AS INT)"
     if grid.outside is Outside.CLIPPED:
@@ -290,13 +290,13 @@ def text_literal(text: str) -> str:
 def format_type(field: Any) -> str:
     """Return the declared type of a field as Spark prints it.
 
-    Text with a collation has its name added, because its equality is not that of bytes.
+    Text with a collation has its name added, because it does not compare texts byte by byte.
 
     Args:
         field: A ``StructField`` of pyspark.
     """
     declared = str(field.dataType.simpleString())
-    if declared == "string":  # the schema of a table says in its metadata that a text is char(n)
+    if declared == "string":  # a table's schema marks char(n) in its metadata only
         declared = str((field.metadata or {}).get(CHAR_TYPE, declared))
     compared = getattr(field.dataType, "collation", None) or "UTF8_BINARY"
     return declared if compared == "UTF8_BINARY" else f"{declared} collate {compared}"

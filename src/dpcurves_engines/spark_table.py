@@ -4,7 +4,7 @@ A `Session` answers questions under differential privacy. Usually its data is a 
 in Spark. Spark counts the records, and only counts leave it. The counting itself is in `spark_engine`.
 
     spark       wrap a pyspark data frame (classic or Connect), which is counted in the caller's Spark session
-    spark_at    name a table or view of a Spark Connect server, which is counted over a connection of its own
+    spark_at    name a table or view of a Spark Connect server, which is counted over a separate connection
 
     Session(spark(frame), ...)        Session(spark_at("sc://host:15002/;use_ssl=true", table="clinic.visits"), ...)
 
@@ -51,7 +51,7 @@ def spark(table: Any, *, spark: Any = None, version: int | None = None) -> Spark
     Raises:
         TypeError: `table` is neither a data frame nor a name; a name comes without a session; a version comes with a
             data frame, or is not a nonnegative integer.
-        ValueError: Spark has no such table or no such version, or was not reached.
+        ValueError: Spark does not have the table or the version, or was not reached.
     """
     _require_version(version)
     if isinstance(table, str):
@@ -124,7 +124,8 @@ def _find_frame(session: Any, name: str, version: int | None) -> Any:
         version: The Delta version or Iceberg snapshot id; None: the newest.
 
     Raises:
-        ValueError: there is no such table or version. The text is without Spark's message, which could show data.
+        ValueError: Spark does not have the table or the version. The text is without Spark's message, which could show
+            data.
     """
 
     def find_newest() -> Any:
@@ -168,7 +169,8 @@ class SparkTable(EngineTable):
 
         Args:
             unit: The privacy unit and its contribution bound (largest number of rows of a unit that are used).
-            key: Secret bytes. Which rows of a unit are used is decided by a keyed hash, so that nobody can foresee it.
+            key: Secret bytes. Which rows of a unit are used is decided by a keyed hash, so that the choice is
+                unpredictable.
         """
         from .spark_engine import SparkEngine
 
@@ -204,7 +206,8 @@ class RemoteSparkTable(EngineTable):
 
         Args:
             unit: The privacy unit and its contribution bound (largest number of rows of a unit that are used).
-            key: Secret bytes. Which rows of a unit are used is decided by a keyed hash, so that nobody can foresee it.
+            key: Secret bytes. Which rows of a unit are used is decided by a keyed hash, so that the choice is
+                unpredictable.
 
         Raises:
             ValueError: the server, the table or the version cannot be reached; the connection is then ended.

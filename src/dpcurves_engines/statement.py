@@ -123,11 +123,13 @@ class SqlQuestion:
 
     @classmethod
     def from_sql(cls, text: str) -> SqlQuestion:
-        """Parse a statement.
+        """Parse a statement ``SELECT dp_...(column, ...) FROM table [WHERE condition] [GROUP BY column, ...]``.
 
-        Formal guarantees: every word of the text is accounted for; a text of which the parser ignored a part is
-        refused. Names of columns and of the table, single values, and expressions of the closed language
-        (`dpcurves.expressions`) are sent to an engine, in the same way as for questions from files.
+        Nothing is sent to an engine here.
+
+        Formal guarantees of the parser: every word of the text is accounted for; a text of which it would ignore a part
+        is refused. So a question sends an engine only names of columns and of the table, single values, and expressions
+        of the closed language (`dpcurves.expressions`), as for questions from files.
 
         Raises:
             ValueError: The text is no statement of the form `FORM`; the message names the rule, and quotes the part
@@ -263,8 +265,8 @@ PARENTHESIS_DEPTHS = MappingProxyType({"L_PAREN": 1, "R_PAREN": -1})
 def _set_expressions_aside(text: str, tokens: Sequence[Any]) -> tuple[str, Node | None]:
     """Split a SQL statement: expressions among arguments are replaced by quoted column names, and WHERE is taken out.
 
-    Formal guarantees: each expression and the condition are parsed by the closed language, which refuses what it does
-    not know. The rest of the statement is accounted for word by word.
+    Formal guarantees: each expression and the condition are parsed by the closed language, which refuses unknown
+    syntax. The rest of the statement is accounted for word by word.
 
     Args:
         text: The statement.
@@ -554,7 +556,7 @@ class _StatementReader:
             Name in lower case, and fields of the question by name.
 
         Raises:
-            InvalidArgument: there is no such function, or the arguments do not fit it.
+            InvalidArgument: the function is unknown, or the arguments do not fit it.
         """
         name = str(call.this).lower()
         function = FUNCTIONS.get(name)
@@ -718,7 +720,7 @@ class _StatementReader:
         """Return the value of a number, text or truth value.
 
         Args:
-            expression: Parsed expression; a minus sign may stand before a number.
+            expression: Parsed expression; a number may have a minus sign.
 
         Raises:
             InvalidArgument: the expression is something else.
@@ -913,7 +915,7 @@ def write_hints_as_fields() -> Iterator[None]:
 
 
 def is_view_of_single_table(name: Sequence[str], tables: Collection[str], views: Collection[str]) -> bool:
-    """Return True if the name after FROM is that of a stored view, and not that of the only table.
+    """Return True if the name after FROM names a stored view, not the only table.
 
     Args:
         name: Parts of the name.
@@ -926,7 +928,7 @@ def is_view_of_single_table(name: Sequence[str], tables: Collection[str], views:
 def _choose_cap(budget: PrivacyLoss | None, loss: PrivacyLoss, ledger: Ledger, dataset: str) -> PrivacyLoss:
     """Return the cap of the account.
 
-    It is the stated one, or that of an existing account, or the loss rounded up to what a ledger can store.
+    It is the stated cap, or the cap of an existing account, or the loss rounded up to what a ledger can store.
 
     Args:
         budget: Stated cap; None: none is stated.

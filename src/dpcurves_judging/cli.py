@@ -4,7 +4,7 @@ Each command asks one question about a table of labels and scores, and prints a 
 ``--show curves`` it draws the curves of the result. `COMMANDS` puts the commands together from
 
     options    groups of options, which become fields of the question: labels, scores, classes, bounds
-    views      what is printed: all numbers of a result; matrices, histograms and coefficients where it has them
+    views      printed output: all numbers of a result; matrices, histograms and coefficients where it has them
 
 Options have the names of JSON keys.
 """

@@ -2,7 +2,7 @@
 
 A question lists its statistics by name; each `Statistic` is a function of the counts of all tables. `CountedNumbers`
 evaluates them on unbiased counts, and simulates noise and sampling for their intervals. `ask_one_table` and
-`ask_tables` ask for the counts. Metrics of multiclass models, model pairs, uplift and forecasts are such results.
+`ask_tables` ask for the counts. Metrics of multiclass models, model pairs, uplift and forecasts are subclasses.
 
 Formal guarantees: post-processing of released counts, which costs no budget.
 """
@@ -50,7 +50,7 @@ class Statistic(NamedTuple):
         compute: Function from tables of shape (..., *shape) to numbers of shape (...); NaN where counts are too small
             to divide by.
         minimum, maximum: Bounds of the number.
-        null_value: Value for a perfect model, or without a difference; None: the number has no such value.
+        null_value: Value for a perfect model, or without a difference; None: no value of the number is special.
     """
 
     compute: Callable[[Tables], FloatArray]
@@ -74,7 +74,7 @@ def find_slot_shapes(question: Any) -> tuple[tuple[int, ...], ...]:
     grid.
 
     Args:
-        question: The question. Its method `grids` says how many of the last axes of each table are grids.
+        question: The question. Its method `grids` returns how many of the last axes of each table are grids.
     """
     slot_shapes = []
     for shape, grid_axes in zip(question.shapes(), question.grids(), strict=True):
@@ -174,7 +174,7 @@ class CountedNumbers(IntervalResult):
         Args:
             name: One of `names`.
             level: Probability that the interval contains the number, between 0 and 1.
-            population: Whether numbers of the population are meant, rather than those of these records.
+            population: Whether intervals cover the population's numbers rather than the numbers of these records.
 
         Raises:
             ValueError: `name` is not one of `names`; `level` is not between 0 and 1; or, with `population`, a unit may
@@ -269,7 +269,7 @@ class CountedNumbers(IntervalResult):
         """Return the statistic with this name, or with this title.
 
         Raises:
-            InvalidArgument: there is none.
+            InvalidArgument: no statistic has this name or title.
         """
         require_type("name", name, str, "a text")
         if name not in self._statistics and name in (titles := self._number_titles()):
@@ -339,8 +339,8 @@ class CountedNumbers(IntervalResult):
         return list(zip(self._number_titles(), values, strict=True))
 
     def _plot(self, shades: Sequence[Any], /, **arguments: Unpack[PlotArguments]) -> Any:
-        """Draw each number in a row with its intervals: differences, and other numbers with a null value, have an
-        axis of their own with a line there; return the first axes."""
+        """Draw each number in a row with its intervals: differences, and other numbers with a null value, have
+        a separate axis with a line at that value; return the first axes."""
         statistics = list(self._statistics.items())
         names = self._row_names()
         panels = []
@@ -465,9 +465,6 @@ def require_few_counts(shapes: Sequence[tuple[int, ...]], name: str) -> None:
     Args:
         shapes: Shapes of the tables.
         name: The argument that the error names.
-
-    Raises:
-        ValueError: a table has too many counts.
 
     Raises:
         ValueError: a table has too many counts.

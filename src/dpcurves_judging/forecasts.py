@@ -1,8 +1,8 @@
 """Error forecasts (power analysis) for questions about models, before budget is spent.
 
-`FORECASTS` registers one `ForecastKind` per type of question: how synthetic records are made, and what is measured. For
-each type, records are synthesised from a reference distribution (`_SimulatedRecords`) and answered with noise. The
-first number of the result is compared with the same number without noise:
+`FORECASTS` registers one `ForecastKind` per type of question: how synthetic records are made, and which error is
+measured. For each type, records are synthesised from a reference distribution (`_SimulatedRecords`) and answered with
+noise. The first number of the result is compared with the same number without noise:
 
 - the error is the absolute difference, or 1/2 if the released number is unknown;
 - the half width is half the width of the number's interval, or 1 if that is infinite.
@@ -127,7 +127,7 @@ def _make_pair_columns(question: ModelPairQuestion, draw: Any) -> dict[str, Any]
 
     Args:
         question: The question, whose columns are filled.
-        draw: Classes and scores of a reference distribution, each of shape (records,).
+        draw: Pair of arrays from a reference distribution: classes, 0 or 1, and scores, 0 to 1, (records,) each.
     """
     records = _SimulatedRecords.from_draw(draw)
     names = parse_class_labels(question.label, question.pos_label, question.neg_label).values
@@ -139,11 +139,11 @@ def _make_pair_columns(question: ModelPairQuestion, draw: Any) -> dict[str, Any]
 
 
 def _make_several_model_columns(question: ModelComparisonQuestion, draw: Any) -> dict[str, Any]:
-    """Return synthetic labels, and the scores of all models, each less exact than the one before.
+    """Return synthetic labels, and the scores of all models, each less accurate than the model before.
 
     Args:
         question: The question, whose columns are filled.
-        draw: Classes and scores of a reference distribution, each of shape (records,).
+        draw: Pair of arrays from a reference distribution: classes, 0 or 1, and scores, 0 to 1, (records,) each.
     """
     records = _SimulatedRecords.from_draw(draw)
     names = parse_class_labels(question.label, question.pos_label, question.neg_label).values
@@ -160,7 +160,7 @@ def _make_uplift_columns(question: UpliftQuestion, draw: Any) -> dict[str, Any]:
 
     Args:
         question: The question, whose columns are filled.
-        draw: Classes and scores of a reference distribution, each of shape (records,).
+        draw: Pair of arrays from a reference distribution: classes, 0 or 1, and scores, 0 to 1, (records,) each.
     """
     records = _SimulatedRecords.from_draw(draw)
     outcome = parse_class_labels(question.outcome, question.pos_label, question.neg_label, ("neg_label", "pos_label"))
@@ -179,17 +179,17 @@ def _make_quantile_forecast_columns(question: QuantileForecastsQuestion, draw: A
 
     Args:
         question: The question, whose columns are filled.
-        draw: Classes and scores of a reference distribution, each of shape (records,).
+        draw: Pair of arrays from a reference distribution: classes, 0 or 1, and scores, 0 to 1, (records,) each.
     """
     return {name: interpolate_grid(question.grid, _SimulatedRecords.from_draw(draw).score) for name in question.errors}
 
 
 def _make_prediction_columns(question: PredictedObservedQuestion, draw: Any) -> dict[str, Any]:
-    """Return synthetic predictions, and observed values that correlate with them.
+    """Return synthetic predictions, and observed values that correlate with them, each spread over its grid.
 
     Args:
         question: The question, whose columns are filled.
-        draw: Classes and scores of a reference distribution, each of shape (records,).
+        draw: Pair of arrays from a reference distribution: classes, 0 or 1, and scores, 0 to 1, (records,) each.
     """
     records = _SimulatedRecords.from_draw(draw)
     return {
@@ -216,7 +216,7 @@ def _make_ordinal_columns(question: OrdinalClassesQuestion, draw: Any) -> dict[s
 
     Args:
         question: The question, whose columns are filled.
-        draw: Classes and scores of a reference distribution, each of shape (records,).
+        draw: Pair of arrays from a reference distribution: classes, 0 or 1, and scores, 0 to 1, (records,) each.
     """
     records = _SimulatedRecords.from_draw(draw)
     score = {require_column_name(question.score): interpolate_grid(question.grid, records.score)}
@@ -226,11 +226,11 @@ def _make_ordinal_columns(question: OrdinalClassesQuestion, draw: Any) -> dict[s
 def _make_multiclass_columns(question: MulticlassQuestion, draw: Any) -> dict[str, Any]:
     """Return synthetic labels of up to three classes, and a score of each class.
 
-    Predicted classes and their confidence are added if the question names such columns.
+    Predicted classes and their confidence are added if the question names columns for them.
 
     Args:
         question: The question, whose columns are filled.
-        draw: Classes and scores of a reference distribution, each of shape (records,).
+        draw: Pair of arrays from a reference distribution: classes, 0 or 1, and scores, 0 to 1, (records,) each.
     """
     records = _SimulatedRecords.from_draw(draw)
     label = question.label
@@ -251,7 +251,7 @@ def _make_feature_columns(question: Any, draw: Any) -> dict[str, Any]:
 
     Args:
         question: The question, whose columns are filled.
-        draw: Classes and scores of a reference distribution, each of shape (records,).
+        draw: Pair of arrays from a reference distribution: classes, 0 or 1, and scores, 0 to 1, (records,) each.
     """
     bits = np.asarray(draw[0])
     score = np.asarray(draw[1], dtype=np.float64)

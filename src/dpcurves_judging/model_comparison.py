@@ -3,7 +3,7 @@
 `ModelComparisonQuestion` asks for the counts, and `ModelComparison` holds the areas, the differences and their
 intervals. The area of a model is the mean over all tables that count its score.
 
-`choose_design` decides, by a forecast of the error, what is counted:
+`choose_design` chooses the counted tables by a forecast of the error:
 
 - pairs: for each pair of models, the joint table of both scores. The covariance of sampling errors is then known.
 - scores: one table per model. Counts have less noise, but intervals for the population assume the worst covariance.
@@ -118,10 +118,10 @@ class ModelComparison(CountedNumbers):
         """Return the interval of the area of one model minus the area of another; intervals of all pairs hold together.
 
         Args:
-            first: Column of scores of the one model.
-            second: Column of scores of the other.
+            first: Column of scores of one model.
+            second: Column of scores of the other model.
             level: Probability that all these intervals contain their differences, between 0 and 1.
-            population: Whether the areas of the population are meant, rather than those of these records.
+            population: Whether intervals cover the population's areas rather than the areas of these records.
 
         Raises:
             ValueError: a name is no column of scores, both are equal, or `level` is not between 0 and 1.
@@ -155,7 +155,7 @@ class ModelComparison(CountedNumbers):
         return np.array(ends)
 
     def _row_names(self) -> list[str]:
-        """Return the model, or both models, of each number in a picture; the axis says what the numbers are."""
+        """Return the model, or both models, of each number in a picture; the axis label names the numbers."""
         return [name.removeprefix("auc, ") for name in self._statistics]
 
     def _axis_title(self, null_value: float | None) -> str:
@@ -340,7 +340,7 @@ class ModelComparisonQuestion(TableQuestion):
     def steps(self, setting: Setting) -> Needs[Any]:
         """Yield the queries: one table of class by score for each model, or one joint table for each pair of models,
         each with an equal budget fraction; return `ModelComparison`. If the design needs a coarser grid, a note
-        says so.
+        reports this.
 
         Args:
             setting: Loss and adjacency, by which `choose_design` picks tables and cells.
@@ -372,7 +372,7 @@ def choose_design(
     number.
 
     Args:
-        question: The question; what it fixes (`cells`, `releases`) stays.
+        question: The question; `cells` and `releases` are kept if it fixes them.
         setting: Loss and adjacency; a private number of records is taken as `Tuning.usual_records`.
         tuning: Constants of the forecast.
     """

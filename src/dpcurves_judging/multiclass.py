@@ -285,7 +285,7 @@ def _compute_macro_auc(tables: Tables, *, weighted: bool = False) -> FloatArray:
 def _compute_micro_auc(tables: Tables) -> FloatArray:
     """Return the area under the ROC curve over all pairs of record and class, shape (...).
 
-    A pair is positive if the class is that of the record, and its score is the score of the class.
+    A pair is positive if the record is of the class; the score of a pair is the record's score of the class.
     """
     sides = zip(*(_split_against_rest(table, index) for index, table in enumerate(tables)), strict=True)
     negative, positive = (np.sum(np.broadcast_arrays(*side), axis=0) for side in sides)

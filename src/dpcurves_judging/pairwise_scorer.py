@@ -327,8 +327,11 @@ class PairwiseScorerQuestion(TableQuestion):
         return PairwiseScorer(self, (answer.counts, *evidence), privacy)
 
     def sums(self, told: Sequence[Evidence]) -> FoldSums:
-        """Return the sums of features in each class and fold, in units of features between -1 and 1. `told` is the
-        evidence of counts, of features and of products, in the order of release."""
+        """Return the sums of features in each class and fold, in units of features between -1 and 1.
+
+        Args:
+            told: Evidence of counts, of features and of products, in the order of release.
+        """
         features, (count_evidence, *sum_evidence) = len(self.features), told
         counts = count_evidence.unbiased_cells.reshape(2, self.folds)
         rows = (2, self.folds)
@@ -345,8 +348,11 @@ class PairwiseScorerQuestion(TableQuestion):
         return FoldSums(counts, np.stack(sums[:features], axis=-1), products, float(np.mean(noise)))
 
     def held_out(self, told: Sequence[Evidence]) -> HeldOut:
-        """Return the predictor that scores each record by the scorer of the other folds. `told` is the evidence of
-        counts and sums."""
+        """Return the predictor that scores each record by the scorer of the other folds.
+
+        Args:
+            told: Evidence of counts and sums, in the order of release.
+        """
         sums = self.sums(told)
         scorers = [
             self.scorecard(fit_least_squares(sums.drop_fold(fold)), f"without fold {fold + 1}", standard=True)

@@ -171,7 +171,7 @@ class GroupRates(ScoresByCategory):
         Args:
             number: Name of a rate or a metric.
             level: Probability that all intervals contain their numbers at once, between 0 and 1.
-            population: Whether numbers of the population are meant, rather than those of these records.
+            population: Whether intervals cover the population's numbers rather than the numbers of these records.
 
         Raises:
             ValueError: `number` is unknown; `level` is not between 0 and 1; or, with `population`, units have
@@ -194,7 +194,7 @@ class GroupRates(ScoresByCategory):
         Args:
             number: Name of a rate or a metric.
             level: Probability that all intervals contain their differences at once, between 0 and 1.
-            population: Whether numbers of the population are meant, rather than those of these records.
+            population: Whether intervals cover the population's numbers rather than the numbers of these records.
 
         Returns:
             By pair of groups: first minus second, with its interval.
@@ -217,7 +217,7 @@ class GroupRates(ScoresByCategory):
         Args:
             number: Name of a rate or a metric.
             level: Probability that the interval contains the largest difference, between 0 and 1.
-            population: Whether numbers of the population are meant, rather than those of these records.
+            population: Whether the interval covers the population's number rather than the number of these records.
 
         Raises:
             ValueError: `number` is unknown; `level` is not between 0 and 1; or, with `population`, units have

@@ -87,7 +87,7 @@ class Uplift(CountedNumbers):
     def uplift(self) -> FloatArray:
         """The uplift curve: additional good outcomes if the records with the highest scores are treated.
 
-        The shape is that of `records_treated`. NaN if too few records are treated, or too few are not.
+        The array has the shape of `records_treated`. NaN if too few records are treated, or too few are not.
         """
         return self._find_curve("uplift")
 
@@ -95,7 +95,7 @@ class Uplift(CountedNumbers):
     def qini(self) -> FloatArray:
         """The Qini curve: good outcomes among the treated minus good outcomes of as many untreated records.
 
-        The shape is that of `records_treated`. NaN if too few records are treated, or too few are not.
+        The array has the shape of `records_treated`. NaN if too few records are treated, or too few are not.
         """
         return self._find_curve("qini")
 
@@ -307,7 +307,8 @@ def _compute_uplift(above: FloatArray) -> FloatArray:
 
 
 def _compute_qini(above: FloatArray) -> FloatArray:
-    """Return the Qini curve: good outcomes of the treated, minus those of the untreated, scaled to as many records.
+    """Return the Qini curve: good outcomes of the treated, minus good outcomes of the untreated scaled to as many
+    records.
 
     Args:
         above: Counts of the records with the highest scores, shape (..., treatment, outcome, points).
@@ -326,7 +327,7 @@ CURVES: Mapping[str, Callable[[FloatArray], FloatArray]] = MappingProxyType(
 
 
 def _compute_effect(totals: FloatArray) -> FloatArray:
-    """Return the rate of good outcomes of the treated minus that of the untreated.
+    """Return the rate of good outcomes of the treated minus the rate of the untreated.
 
     Args:
         totals: Counts of all records, shape (..., treatment, outcome).
@@ -340,7 +341,7 @@ def _compute_effect(totals: FloatArray) -> FloatArray:
 
 
 def _compute_area(table: FloatArray, *, qini: bool) -> FloatArray:
-    """Return the area above random treatment, divided by that of the perfect order.
+    """Return the area above random treatment, divided by the area of the perfect order.
 
     Args:
         table: Counts by treatment, outcome and cell of the score, shape (..., 2, 2, cells).

@@ -1,9 +1,10 @@
-"""The local model of differential privacy: each person's device adds the noise, so nobody has to be trusted.
+"""The local model of differential privacy: each person's device adds the noise, so people need to trust no server.
 
 `Task` states the question in public, `Task.randomize` makes one person's report, and `aggregate` estimates the curve
 from the reports. Also called local differential privacy (LDP).
 
-Formal guarantees: the report of a person has the privacy loss that the task states, whatever the aggregator does.
+Formal guarantees: the report of a person has the privacy loss that the task states, even if the aggregator is
+malicious.
 """
 
 from typing import Any

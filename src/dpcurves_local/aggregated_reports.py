@@ -11,7 +11,7 @@ support each answer (a tally), removes the bias (debiasing), and combines the le
     apportion_people     how many people report about each level
 
 Formal guarantees: everything here is a function of randomised reports and public facts, so it has no privacy loss
-beyond that of the reports (post-processing).
+beyond the loss of the reports (post-processing).
 """
 
 from __future__ import annotations
@@ -358,7 +358,7 @@ def _simulate_sampling_errors(
     The list is empty if every person was asked at all levels. Each level asks a sample, without replacement, of the
     people that finer levels did not ask. If n of m people are drawn, and the sum of these m has the error d, the sum of
     the n has the error ``n / m * d`` plus noise with ``n * (1 - n / m)`` times the covariance ``diag(f) - f f'`` of one
-    person. The recursion begins with the finest level, so each level needs only the table of its own answers.
+    person. The recursion begins with the finest level, so each level needs only the table of answers to that level.
 
     Args:
         distribution: Levels and their numbers of reports.

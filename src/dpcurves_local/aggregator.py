@@ -10,7 +10,7 @@ removes the bias of the randomisation.
 
 A collection stores counts and pseudonyms only, so single reports cannot be read again.
 
-Formal guarantees: reports are randomised on the devices, and the aggregator never sees a true value. What it computes
+Formal guarantees: reports are randomised on the devices, and the aggregator never sees a true value. Each result
 is a function of the reports alone, so it adds no privacy loss (post-processing).
 """
 
@@ -64,8 +64,8 @@ takes about a megabyte.
 def aggregate(reports: Iterable[bytes] | bytes | str | Path, task: Task) -> Any:
     """Return the curve of a task, estimated from the reports of people.
 
-    A person counts once. Damaged reports and those of another task are left out. Use `Collection` to see how many these
-    were, or to read several files.
+    A person counts once. Damaged reports and reports of another task are left out. Use `Collection` to see how many
+    these were, or to read several files.
 
     Args:
         reports: Results of `Task.randomize`, one per item or concatenated; the bytes that `Task.randomize_table`
@@ -284,7 +284,7 @@ class Inviter:
     """The aggregator's secret key, which signs invitations to tasks that name its public key.
 
     An invitation is a pseudonym and an Ed25519 signature of it under a label and the task's hash. A server accepts at
-    most one report per invitation, so nobody can send reports under invented names or in another person's name. An
+    most one report per invitation, so a client cannot send reports under invented names or in another person's name. An
     invitation shows the server only the pseudonym, which the report contains too.
 
     Formal guarantees: invitations protect accuracy, not privacy. The loss of a report is bounded without them.

@@ -96,10 +96,10 @@ def _invert_axis(axis: Axis | Categories) -> Axis | Categories:
     """Return an axis of an increasing function of x, such as ``ln(x)``, as an axis of x on the inverse grid.
 
     Args:
-        axis: An axis. One that is no such function is returned unchanged.
+        axis: An axis. An axis of x itself, or of another function, is returned unchanged.
 
     Raises:
-        ValueError: of an axis with two times only one is such a function, or both are different ones.
+        ValueError: only one of the two times of an axis is a function, or their functions differ.
     """
     if not isinstance(axis, Axis) or not isinstance(axis.column, str) or "(" not in axis.column:
         return axis
@@ -230,7 +230,7 @@ def _find_category(axis: Categories, value: Any) -> int:
     """SECRET: return the index of the category that equals a value or its text. Raises nothing.
 
     Args:
-        axis: The axis. If it ends with a category for all others, an unlisted value gets that one unless it is missing.
+        axis: The axis. If it ends with a category for all others, an unlisted, nonmissing value has that index.
         value: The person's value.
 
     Returns:
@@ -373,7 +373,7 @@ TABLE = "CREATE TABLE IF NOT EXISTS kept (task TEXT, person TEXT, report BLOB NO
 class ReportMemo:
     """A file with the report of each task and person. It contains reports only, no value.
 
-    Formal guarantees: a person has one report per task, however often and by whomever it is requested. Repeated
+    Formal guarantees: a person has one report per task, for any number of requests by any requester. Repeated
     requests return the same draw, so averaging cannot reduce the noise. A report is stored before it is returned. Names
     that differ in case, compatible characters or spaces belong to one person.
 

@@ -76,8 +76,8 @@ def has_drawn_names(names: Octets) -> bool:
 class HashedNameSet:
     """A hash set of 8-byte pseudonyms, by multiplicative hashing with a random odd number (Dietzfelbinger et al.).
 
-    The multiplier is secret, so attackers cannot choose colliding pseudonyms. Results equal those of `SortedNameSet`,
-    and take a third of the time if loops are compiled. At most three quarters of the slots are used.
+    The multiplier is secret, so attackers cannot choose colliding pseudonyms. Results equal the results of
+    `SortedNameSet`, and take a third of the time if loops are compiled. At most three quarters of the slots are used.
 
     Args:
         about: Expected number of pseudonyms; it sets the first size of the table, and the table grows as needed.
@@ -126,7 +126,7 @@ class HashedNameSet:
 def _insert_numbers(numbers: Numbers, table: Numbers, key: np.uint64, shift: np.uint64, first: BoolArray) -> np.uint64:
     """Insert numbers into the table by linear probing, and write to `first` which ones were new.
 
-    A free slot holds 0. The last slot tells whether the number 0 itself was inserted; no product points there. The
+    A free slot holds 0. The last slot stores whether the number 0 itself was inserted; no product points there. The
     slots of the next numbers are read ahead together, because memory latency dominates.
 
     Args:
@@ -246,7 +246,7 @@ class ReportFormat:
         return self.header_prefix + encode_count(len(names)) + self._append_checksums(names, messages).tobytes()
 
     def encode_reports_singly(self, names: Octets, messages: Octets) -> bytes:
-        """Return the records of many people, each as a part of its own.
+        """Return the records of many people, each with its own header.
 
         Args:
             names: Pseudonyms, (people, 8) bytes.
@@ -292,7 +292,7 @@ class ReportFormat:
                 position = position + len(singles_rows)
                 continue
 
-            # A part may be larger than what is parsed at once, or cut off.
+            # A part may be larger than one parsed chunk, or cut off.
             position += length
             available = min(announced, (len(view) - position) // self.record_size, MOST_AT_ONCE)
             yield self._verify_checksums(self._view_records(view, position, available), damaged)
@@ -315,7 +315,7 @@ class ReportFormat:
     def _parse_header(self, view: memoryview, position: int) -> int | None:
         """Return the number of records that a header announces.
 
-        None if no complete header of this task stands at `position`, or its checksum is wrong.
+        None if `position` has no complete header of this task, or its checksum is wrong.
         """
         header = bytes(view[position : position + len(self.header_prefix) + COUNT_SIZE])
         count = int.from_bytes(header[len(self.header_prefix) : len(self.header_prefix) + 4], "little")
@@ -346,7 +346,7 @@ class ReportFormat:
         return int(differs.argmax()) if differs.any() else rows_in_batch
 
     def _find_header(self, view: memoryview, position: int) -> int:
-        """Return the position of the next header of this task; the length of `view` if there is none."""
+        """Return the position of the next header of this task; the length of `view` without a further header."""
         while position < len(view):
             match = bytes(view[position : position + SEARCHED_BYTES + len(self.header_prefix)]).find(self.header_prefix)
             if match >= 0:

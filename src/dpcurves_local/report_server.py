@@ -245,7 +245,7 @@ class ReportStore:
             expected_head: Header of this task.
 
         Raises:
-            InvalidArgument: a header is another one; the file is closed.
+            InvalidArgument: a header in the file belongs to another task; the file is closed.
         """
         if not np.all((heads == np.frombuffer(expected_head, dtype=np.uint8)) | (heads == 0)):
             os.close(self._file)

@@ -225,8 +225,8 @@ class SecondRound(Task):
 
     @property
     def _salt(self) -> str:
-        """The account under which names are hashed: that of the first round; the task's own in older documents without
-        names.
+        """The account under which names are hashed: the account of the first round, or the task's in older documents
+        without names.
         """
         return self.hash if self.names is None else self.first_task_hash
 
@@ -274,7 +274,8 @@ class SecondRound(Task):
     ) -> TwoRoundArea:
         """Return the area under the ROC curve, from the published curve and the aggregated bits.
 
-        The stated loss is the loss of one round if repeats were refused and none was found, else that of both rounds.
+        The stated loss is the loss of one round if repeats were refused and none was found, else the loss of both
+        rounds.
 
         Args:
             reply: Function of a step and its charge that returns the release of the bits.

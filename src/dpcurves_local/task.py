@@ -4,8 +4,8 @@ Each person's device randomises an answer and sends it, as a report, to the aggr
 distribution function. `Task` states the question, the privacy loss of a report and the number of people.
 `Task.randomize` makes the report of one person. `choose_grid` chooses the grid of a question about pairs of people.
 
-Formal guarantees: the device adds the noise, so one report has at most the loss of the task, whatever the aggregator
-does (see `Task`).
+Formal guarantees: the device adds the noise, so one report has at most the loss of the task, even if the aggregator
+is malicious (see `Task`).
 """
 
 from __future__ import annotations
@@ -119,7 +119,7 @@ def predict_error(kernel: Function, grid: Grid, people: int, loss: PrivacyLoss) 
     debiased = LevelReports(range(cells), people, randomiser.NAME, *randomiser.support).debias_tallies(
         np.zeros(cells + 1)
     )
-    # the variance depends on the true counts: equal ones, and nobody without a value
+    # the variance depends on the true counts: assume equal counts and no missing value
     debiased = replace(debiased, counts=np.append(np.full(cells, people / cells), 0.0))
     noise = (
         debiased.make_centred_form(on_cells.mean, debiased.mean(on_cells.mean)).find_deviation(population=True)
@@ -360,8 +360,8 @@ class Task(Document):
         return curve if self._stochastic_rounding is None else replace(curve, privacy=curve.privacy.with_notes(ROUNDED))
 
     def _draw_answers(self, slots: IntArray, source: Randomness) -> IntArray:
-        """SECRET: return the indices of the cells (slots) to report: those of the values, rounded at random if the task
-        asks for that.
+        """SECRET: return the indices of the cells (slots) to report: the cells of the values, rounded at random if the
+        task asks for that.
 
         Args:
             slots: Indices of the cells of the values, (people,).
@@ -463,7 +463,7 @@ class Task(Document):
         Args:
             table: Table with one row: a file, a data frame or columns by name.
             person: Name of the person; it determines the pseudonym, so that each person reports once.
-            column: Name of the table's column, if it differs from that of the task. None: the task's name.
+            column: Name of the table's column, if it differs from the name in the task. None: the task's name.
             delimiter: Field separator of a CSV file.
             memo: Stored reports; a person who has reported sends the same report again. None: a new report is drawn.
 
@@ -482,12 +482,12 @@ class Task(Document):
 
         Args:
             table: Table of the people: a file, a data frame or columns by name.
-            column: Name of the table's column, if it differs from that of the task's only column. None: the task's
+            column: Name of the table's column, if it differs from the name of the task's only column. None: the task's
                 names.
             delimiter: Field separator of a CSV file.
 
         Returns:
-            Indices, (rows,); the number of slots stands for missing.
+            Indices, (rows,); missing values have the index ``slots``.
 
         Raises:
             InvalidArgument: a column is missing or of another type.
@@ -513,7 +513,7 @@ class Task(Document):
         return (replace(axis, column=column, where=where),)
 
     def _make_report(self, slot: int, person: str | None, memo: ReportMemo | None, source: Randomness) -> bytes:
-        """SECRET: return the report of one value: the one in the memo, or a new one.
+        """SECRET: return the report of one value: from the memo if it has one, else newly randomised.
 
         Args:
             slot: Index of the cell or category of the value.

@@ -345,7 +345,7 @@ class Local:
         Args:
             workload: The counts that will be read.
             loss: Privacy loss of each person.
-            adjacency: What is protected, with the public number of people.
+            adjacency: The adjacency relation, with the public number of people.
         """
         return choose_one_round(workload, Setting(loss, adjacency))
 
@@ -355,7 +355,7 @@ class Local:
         Args:
             query: Counts of public cells.
             loss: Privacy loss of each person.
-            adjacency: What is protected, with the public number of people.
+            adjacency: The adjacency relation, with the public number of people.
 
         Raises:
             UnsupportedQuery: reports cannot answer the query, or there are too many people.

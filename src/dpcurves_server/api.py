@@ -230,7 +230,7 @@ class PlanMessage(QuestionMessage):
         """Return the stated share of rows that pass the filter, from 0 to 1; None if none was sent.
 
         Raises:
-            ValueError: the value is no such share.
+            ValueError: the number is not above 0 and at most 1.
         """
         return None if self.share_of_rows is None else parse_row_share(str(self.share_of_rows))
 

@@ -1,9 +1,9 @@
 """Audit log of a verification server: paged reading, export as JSON lines, and verification of its hash chain.
 
-An event says who did what to which dataset and when, such as "asked" or "published". Events are entries of the privacy
-budget ledger, in which each entry contains a keyed hash of the one before (hash chain), so that a later change is
-noticed. `Archive.run_logged` writes an event in the database transaction of the change that it reports, so no logged
-change lacks its event.
+An event records who did what to which dataset and when, such as "asked" or "published". Events are entries of the
+privacy budget ledger, in which each entry contains a keyed hash of the entry before (hash chain), so that a later
+change is noticed. `Archive.run_logged` writes an event in the database transaction of the change that it reports, so no
+logged change lacks its event.
 
 An auditor reads and verifies the whole log. A steward, who manages a dataset, reads the events of this dataset. Nobody
 else reads any. Events hold no confidential records.
@@ -23,7 +23,7 @@ from .principals import NOTHING, Principal, Right, Subject, require
 from .store import Archive
 
 MOST_EVENTS = 1000
-"""Largest number of events on a page of the audit log, so that one response stays small; readers ask for further pages
+"""Largest number of events on a page of the audit log, to keep responses small; readers ask for further pages
 by the number of the last entry."""
 
 
@@ -97,11 +97,11 @@ class AuditLog:
                 compared.
 
         Returns:
-            What was verified, with the present head of the chain.
+            Result of the check, with the present head of the chain.
 
         Raises:
             ProtocolError: The reader is not an auditor.
-            ValueError: A row was altered without the key; the message names the first such row.
+            ValueError: A row was altered without the key; the message names the first altered row.
         """
         require(who, Right.AUDIT, NOTHING)
         return self._archive.ledger.verify(head)

@@ -2,11 +2,11 @@
 
     bearer token      the holder of the token, with rights in the token's project only
     session cookie    the person who signed in; a request with side effects needs the session's CSRF token
-    neither           nobody; requests of one network address are limited
+    neither           not signed in; requests of one network address are limited
 
 A project is a group of analysts who share a dataset. A CSRF token proves that a request comes from the server's own
-page, because other sites cannot read it. `Authenticator` also limits the rate of requests of each account, whichever
-way it signs in. This module touches no records.
+page, because other sites cannot read it. `Authenticator` also limits the rate of requests of each account, by any
+way of signing in. This module touches no records.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ class Authenticator:
         return principal
 
     def find_session(self, request: Request) -> BrowserSession | None:
-        """Return the session of a browser request; None if nobody signed in.
+        """Return the session of a browser request; None if the request has no valid session.
 
         Args:
             request: A request, perhaps with a session cookie.

@@ -2,7 +2,7 @@
 
 `ChildProcess(module)` runs a module of this package. `ensure_running` returns the process, whose standard input takes
 requests and whose standard output gives responses, one at a time; `kill` ends work that takes too long. A thread cannot
-be killed, a process can: so such work never blocks the server.
+be killed, a process can: so long work never blocks the server.
 
 Two kinds of work run so: plans of questions (their cost and expected error, `planner`) and plots of answers
 (`renderer`). This module touches no records.
@@ -33,7 +33,7 @@ class ChildProcess:
         self.process: subprocess.Popen[bytes] | None = None
 
     def ensure_running(self) -> subprocess.Popen[bytes]:
-        """Return the running process; start one if there is none or the last one has ended.
+        """Return the running process; start it at the first call, and again after it has ended.
 
         Raises:
             OSError: The system cannot start a process now.

@@ -7,9 +7,9 @@ Views are public text, stored with the dataset's account in the privacy budget l
     declare_view_columns          schema and view -> the columns that questions on the view may use
     list_form_columns             schema and all views -> the columns that a form offers
 
-A stored question has the view's text, so its identifier, charge and answer stay the same when somebody changes the
-view. Forms offer derived columns with unknown ranges, because nothing public states their ranges. This module touches
-no records.
+A stored question has the view's text, so its identifier, charge and answer stay the same when the
+view is changed. Forms offer derived columns with unknown ranges, because nothing public states their ranges. This
+module touches no records.
 """
 
 from __future__ import annotations
@@ -46,10 +46,10 @@ def question_on_view_from_json(question_json: Mapping[str, Any], views: Mapping[
 
 
 def list_derived_names(view: View) -> tuple[str, ...]:
-    """Return the names of the derived columns of a view; those of its base come first.
+    """Return the names of the derived columns of a view; columns of its base view come first.
 
     Args:
-        view: The view, which may be based on another one.
+        view: The view, which may be based on another view.
 
     >>> list_derived_names(View("employed", columns={"hourly": "wage / hours"}, base=View("all", columns={"a": "b"})))
     ('a', 'hourly')

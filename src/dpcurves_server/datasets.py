@@ -58,7 +58,7 @@ def _open_records(data: object, delimiter: str, unit: Unit) -> Records:
     Args:
         data: Path, table or other records of the data set.
         delimiter: The field separator of a CSV file.
-        unit: The privacy unit: its column must exist. Without a contribution bound (rows per unit), 1 stands in.
+        unit: The privacy unit: its column must exist. Without a contribution bound (rows per unit), 1 is used.
 
     Raises:
         InvalidArgument: the records cannot be opened, or have no column of the unit. The message does not list the
@@ -154,7 +154,7 @@ class Dataset:
         """Neighbouring relation of all releases from this version.
 
         It is an `AdjacencyWithoutBound` if the unit has no stated contribution bound (largest number of rows of a unit
-        that are used). Then each question finds a bound with part of its own budget.
+        that are used). Then each question finds a bound with a part of its budget.
         """
         return self.account.neighbours.to_question_adjacency(self.account.unit, self.units)
 
@@ -272,7 +272,7 @@ class Datasets:
             source: The location of the records.
             columns: The public schema.
             name: Name of the dataset.
-            relation: Whether the people are those of the previous version; `Relation.FIRST` for version 1 only.
+            relation: Whether the previous version has the same people; `Relation.FIRST` for version 1 only.
             units: The public number of privacy units under replace-one; None under add-remove.
             description: A public description in words.
 
@@ -321,7 +321,7 @@ class Datasets:
         return self._dataset_from_row(self._archive.run_logged(event, insert_version))
 
     def all(self, who: Principal) -> tuple[Dataset, ...]:
-        """Return the public facts of the current version of each dataset, sorted by name; empty if there is none.
+        """Return the public facts of the current version of each dataset, sorted by name; empty without datasets.
 
         Args:
             who: The caller.
@@ -379,7 +379,7 @@ class Datasets:
     def views(self, who: Principal, name: str) -> dict[str, View]:
         """Return the views of a dataset by name: stored filters and derived columns, as text without data.
 
-        Views are stored with the account of the current version. The result is empty if there is none.
+        Views are stored with the account of the current version. The result is empty if no view is stored.
 
         Args:
             who: The caller.
@@ -419,7 +419,7 @@ class Datasets:
 
 
 def _find_latest(connection: Connection, name: str) -> Row[Any] | None:
-    """Return the database row of the current (highest) version of a dataset; None if there is no such dataset."""
+    """Return the database row of the current (highest) version of a dataset; None if no dataset has the name."""
     query = select(DATASETS).where(DATASETS.c.name == name).order_by(DATASETS.c.version.desc())
     return connection.execute(query).first()
 
@@ -437,7 +437,7 @@ def _require_latest(connection: Connection, name: str) -> Row[Any]:
 
 
 def _require_version(connection: Connection, name: str, version: int | None) -> Row[Any]:
-    """Return the database row of a version of a data set; None stands for the newest version.
+    """Return the database row of a version of a data set; for None, of the newest version.
 
     Raises:
         ProtocolError: the data set or this version does not exist (status 404).

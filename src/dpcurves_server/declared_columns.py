@@ -1,8 +1,8 @@
 """Schema validation of a verification server: declared columns of a dataset, dummy tables, and uploaded tables.
 
-A dataset's public schema declares its columns: numbers with a range, or categories with their values. Somebody who
+A dataset's public schema declares its columns: numbers with a range, or categories with their values. A person who
 knows the table typed it, so it is public and costs no privacy budget. Range and values may be left unknown; then each
-question finds them with part of its own budget. Three things are made from the schema alone:
+question finds them with a part of its budget. Three things are made from the schema alone:
 
     columns_from_json    JSON -> the declared columns
     dummy_table          declared columns -> a table of independent, uniform values, to try questions on
@@ -102,7 +102,7 @@ def columns_from_json(columns: Any) -> tuple[Declared, ...]:
         columns: Plain JSON objects, written by `declared_columns_to_json` or by hand.
 
     Raises:
-        ValueError: A column is invalid, there are none or more than 2,000, or two have the same name.
+        ValueError: A column is invalid, the number of columns is 0 or above 2,000, or two columns have the same name.
     """
     declared = declared_columns_from_json("columns", columns)
     names = [str(column.column) for column in declared]
@@ -129,7 +129,8 @@ def dummy_table(columns: Sequence[Declared], rows: int, names: Collection[str] |
     Arguments:
         columns: The public schema.
         rows: The number of rows.
-        names: Names of the columns to include; None: all. A column has the same values whichever others are included.
+        names: Names of the columns to include; None: all. A column has the same values whichever other columns are
+            included.
 
     Returns:
         An Arrow table with the included columns in the order of `columns`.
@@ -239,7 +240,7 @@ MEMORY_BYTES = 3 * 2**30
 """Limit of the parsing process's address space in bytes. Most of it is room for libraries, which map much and use
 little."""
 PARQUET = b"PAR1"
-"""First four bytes of each Parquet file, by which it is told from CSV."""
+"""First four bytes of each Parquet file, which distinguish it from CSV."""
 
 
 def main() -> None:

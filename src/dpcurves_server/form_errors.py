@@ -3,7 +3,7 @@
 A form asks a question about a dataset; the library checks the typed values. Its errors name an argument of Python and a
 rule (`InvalidArgument`), often with an example in Python:
 
-    describe_form_error    form, error, typed values -> `FormError`: the form field that the argument stands for, and
+    describe_form_error    form, error, typed values -> `FormError`: the form field of the argument, and
                            the rule with the labels of the page
 
 This module touches no records, and errors state rules and typed texts only.

@@ -3,7 +3,7 @@
 A question, such as a distribution function or a mean, has fields like column, range and filter. The public schema
 declares the columns of the dataset with their ranges or categories. `build_inputs` chooses a list, a text or a range as
 the input of each field, and offers columns, default ranges and categories from the schema. `complete_fields` fills in
-from the schema what was not typed, before the values are parsed as a question. This module touches no records.
+empty fields from the schema, before the values are parsed as a question. This module touches no records.
 """
 
 from __future__ import annotations
@@ -374,7 +374,7 @@ def _read_numbers(form: Form, values: FieldValues) -> FieldValues:
     """Return the typed fields, in which numbers have a point before their decimals, not a comma.
 
     Args:
-        form: Form of the question, which tells which fields hold numbers.
+        form: Form of the question, which knows which fields hold numbers.
         values: Typed texts by name of the field.
 
     Raises:
@@ -443,7 +443,7 @@ def _find_usual_label(column: Declared | None, default: str | None) -> Category 
     """Return the label that a question takes if none is chosen.
 
     It is the default, if the schema declares it; or of two declared categories the affirmative one. None if the schema
-    does not tell; empty if the label has no default.
+    does not decide it; empty if the label has no default.
 
     >>> [_find_usual_label(Categories("died", pair), "1") for pair in ((0, 1), ("No", "Yes"), ("early", "late"))]
     [1, 'Yes', None]
@@ -582,7 +582,7 @@ def complete_fields(form: Form, values: FieldValues, columns: Sequence[Declared]
 
 
 def _fill_automatic_ranges(form: Form, values: FieldValues, declared: Mapping[str, Declared]) -> FieldValues:
-    """Return the typed fields, with ``auto`` as a range that nobody typed, if the question can find one privately.
+    """Return the typed fields, with ``auto`` for a range that was left empty, if the question can find one privately.
 
     This is done for expressions, and for columns with an unknown range.
 
@@ -805,7 +805,7 @@ def _check_part(argument: str, name: str, text: str) -> None:
     Args:
         argument: Field of the part, such as ``grid.cells``.
         name: ``lower``, ``upper`` or ``cells``.
-        text: What was typed; empty: nothing.
+        text: The typed text; empty if nothing was typed.
 
     Raises:
         InvalidArgument: the part is missing or invalid; the error names the field.

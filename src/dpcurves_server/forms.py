@@ -1,6 +1,6 @@
 """HTML forms of questions: fields with labels and help, and the parser that builds a question from typed texts.
 
-A question says what is computed from a dataset under differential privacy, such as a distribution function of a column.
+A question defines a computation on a dataset under differential privacy, such as a distribution function of a column.
 Each kind of question has a `Form` of `Field` objects. `Form.build_question` parses the texts that a browser sent into
 an object of the question's class. Empty fields get their defaults; invalid values raise `ValueError`, which names the
 field. Typed text is never used as a file name. This module touches no records.
@@ -182,7 +182,7 @@ def _find_model(field: Field, name: str, models: Mapping[str, Predictor]) -> Pre
         models: The project's models by name.
 
     Raises:
-        InvalidArgument: The project has no such model, or the field takes no models.
+        InvalidArgument: The project has no model of this name, or the field takes no models.
     """
     model = models.get(name) if field.allows_model else None
     if model is None:

@@ -10,7 +10,7 @@ A verification server answers questions about confidential tables under differen
                           time that counting took may depend on records
 
 Worker processes end with the server. A worker leases a question while it works on it. Leases that an earlier server
-left behind are returned when a new one starts, so that other workers continue.
+left behind are returned when a new server starts, so that other workers continue.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ from .services import Services
 from .store import Archive
 
 UNFORESEEN = "server: internal error; the request was not carried out"
-"""Error message for exceptions that nobody foresaw; details stay in the operator's log, as they may reveal records."""
+"""Error message for unexpected exceptions; details stay in the operator's log, as they may reveal records."""
 
 
 def create_app(

@@ -8,7 +8,7 @@
 The address that the command prints holds a secret token. The browser that opens it gets a cookie, and only requests
 with this cookie are answered, because other users and other web sites can reach a port of this machine too. Requests
 with another host name (DNS rebinding) and requests from pages of other sites (CSRF) are refused first. Answers are
-charged to the table's privacy budget like those of the command line.
+charged to the table's privacy budget like answers of the command line.
 """
 
 from __future__ import annotations
@@ -259,12 +259,12 @@ def _serve_locked(
 ) -> None:
     """Serve the pages of a table until the process is stopped. The caller holds the lock of the ledger.
 
-    The arguments are those of `serve_local_table`. A port of 0 takes a free one.
+    Arguments as in `serve_local_table`. A port of 0 takes a free one.
 
     Raises:
         ValueError: The port is taken.
     """
-    # seconds between publication times. One local user owns the table, so they reveal counting times to nobody else.
+    # seconds between publication times. The only user owns the table, so no other person sees counting times.
     publish_seconds = 0.2
     patience = 0.5  # seconds: on a busy machine the worker, of low priority, needs long for a picture
     workers = Workers(table.ledger_url, (WorkerRole.ALL,), publish_seconds, patience)

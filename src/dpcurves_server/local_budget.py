@@ -97,7 +97,7 @@ def raise_budget(services: Services, table: LocalTable, limit: PrivacyLoss) -> N
 
 
 def _copy_views(ledger: Ledger, earlier: str, later: str) -> None:
-    """Copy the views (named definitions of derived columns) of an account to the one that pays from now on.
+    """Copy the views (named definitions of derived columns) of an account to the account that pays from now on.
 
     Views are public texts, so this costs no budget.
 

@@ -123,7 +123,7 @@ def _parse_value(text: str, label: str) -> float:
 
     Args:
         text: A number, or an ISO date on an axis of dates or times; UTC if it states no time zone.
-        label: Label of the axis, which tells whether it has dates or times.
+        label: Label of the axis; it ends with ``(date)`` or ``(moment)`` if values are dates or times.
 
     Raises:
         InvalidArgument: The text is no number, or no date on an axis of dates or times.

@@ -355,7 +355,7 @@ def _find_csv_format(path: Path, delimiter: str, encoding: str) -> Source:
 def _find_database_table(path: Path, table: str) -> str:
     """Return the named table of a DuckDB database, or its only one.
 
-    Raises `InvalidArgument` if there is no such table, or no database.
+    Raises `InvalidArgument` if the file is no database, or has no table of this name.
     """
     import duckdb
 

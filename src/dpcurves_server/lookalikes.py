@@ -2,7 +2,7 @@
 
 A synthetic table holds made-up rows for analysts to practise on. A steward (who manages the dataset) uploads it, and by
 picking the wrong file would publish all records. So `compare_tables` compares each upload with the confidential table
-and returns one of four words (`Resemblance`), never a number. It runs in a process of its own, because the serving
+and returns one of four words (`Resemblance`), never a number. It runs in a separate process, because the serving
 process opens no records.
 
 Formal guarantees: none towards the steward. Whether rows are equal is an exact answer about records, so it is kept
@@ -14,7 +14,7 @@ coarse:
     UNCLEAR      the schema has few combinations of values, so that honest tables share most rows; or no comparison ran
     DIFFERENT    every other upload
 
-A schema of few combinations is UNCLEAR whatever its records are, so nobody finds a record by trying uploads. The word
+A schema of few combinations is always UNCLEAR, so a record cannot be found by trying uploads. The word
 goes into the log.
 """
 
@@ -42,7 +42,7 @@ MEMORY_BYTES = 3 * 2**30
 
 
 class Resemblance(Enum):
-    """How an uploaded table resembles the confidential one; the module docstring says when each word is used."""
+    """How an uploaded table resembles the confidential one; the module docstring defines the four words."""
 
     EQUAL = "equal"
     SIMILAR = "similar"
@@ -108,7 +108,7 @@ def judge_rows(uploaded: int, registered: int, common: int, columns: Sequence[De
 
 
 def _has_many_combinations(columns: Sequence[Declared]) -> bool:
-    """Return True if a schema allows so many rows that two honest tables share few of them.
+    """Return True if a schema allows enough different rows that two honest tables share few.
 
     That is so for a column of numbers or of unlisted categories, or for more than 10,000 combinations of categories.
     """
@@ -145,8 +145,8 @@ def _compare(source: Source, columns: Sequence[Declared], packed: bytes, length:
         digest: SHA-256 of the upload as it was sent, in hexadecimal digits.
 
     Returns:
-        The resemblance; `UNCLEAR` if the table is in an engine, or the columns have too few combinations to tell copies
-        from chance.
+        The resemblance; `UNCLEAR` if the table is in an engine, or the columns have too few combinations to distinguish
+        copies from chance.
     """
     path = Path(source.data)
     if source.table or not path.is_file():  # in an engine, where its rows stay

@@ -6,7 +6,7 @@
     oversized     a body above `LARGEST_REQUEST`, or `LARGEST_FILE` for an upload     413
     cross-site    not `SAFE`, without a bearer token, not known to come from here     403
 
-A body that is longer than its Content-Length says is cut off at the same limit. All responses, refusals too, get the
+A body longer than its Content-Length is cut off at the same limit. All responses, refusals too, get the
 headers of `HEADERS`, and a content security policy by their media type unless the route sets one. The middleware reads
 headers and body sizes only.
 """
@@ -132,7 +132,8 @@ def _body_limit(scope: Scope) -> int:
 
 
 def _limit_body(receive: Receive, limit: int) -> Receive:
-    """Return a `receive` that reports a disconnection once the body exceeds a limit, whatever its Content-Length says.
+    """Return a `receive` that reports a disconnection once the body exceeds a limit, even if its Content-Length is
+    smaller.
 
     Args:
         receive: ASGI function that returns the next part of the body.

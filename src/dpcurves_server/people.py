@@ -191,7 +191,7 @@ class People:
             """Store the new hash of the password.
 
             Raises:
-                ProtocolError: there is no such account, or the caller may not change it.
+                ProtocolError: no account has the name, or the caller may not change it.
             """
             _require_person(connection, name)
             if not is_own and KEEPERS & _find_roles(connection, name):
@@ -516,7 +516,8 @@ class SignInThrottle:
             self._failures.pop(self._find_counter(client), None)
 
     def _find_counter(self, client: Hashable) -> int:
-        """Return the number of the client's counter. Nobody else can tell which clients share one."""
+        """Return the number of the client's counter. Without the key it cannot be known which clients share a
+        counter."""
         digest = blake2b(repr(client).encode(errors="surrogatepass"), key=self._key, digest_size=8).digest()
         return int.from_bytes(digest) % THROTTLED_CLIENTS
 
@@ -627,8 +628,8 @@ class Sessions:
         """Begin a session of 12 hours, by name and password.
 
         Failed attempts are throttled per name and address. They are also throttled per name over all addresses from
-        which nobody has signed in under it, whether the name exists or not. So strangers cannot lock out a person who
-        comes from a known address.
+        which no sign-in under this name succeeded, whether the name exists or not. So strangers cannot lock out a
+        person who comes from a known address.
 
         Args:
             name: Name of the account.
@@ -703,7 +704,7 @@ class Sessions:
         """Return the session of a cookie, with the account's present roles.
 
         Returns:
-            The session; None if there is none with this cookie, it has ended, or the account is locked.
+            The session; None if no session has this cookie, the session has ended, or the account is locked.
         """
 
         def find_session(connection: Connection) -> BrowserSession | None:
@@ -717,7 +718,7 @@ class Sessions:
         return self._archive.read_snapshot(find_session)
 
     def sign_out(self, cookie: str) -> None:
-        """End the session with this cookie; nothing happens if there is none."""
+        """End the session with this cookie; no error if no session has it."""
         ended = delete(SESSIONS).where(SESSIONS.c.digest == hash_secret(cookie))
         self._archive.write(lambda connection: connection.execute(ended).rowcount)
 
@@ -726,7 +727,7 @@ class Sessions:
 
         Args:
             principal: The person who has signed in.
-            action: What the audit log says.
+            action: Action in the audit log's event.
 
         Returns:
             The session, with the secret cookie and the token against cross-site requests.
@@ -805,7 +806,7 @@ class Tokens:
         return secret
 
     def all(self, who: Principal) -> tuple[Token, ...]:
-        """Return the caller's own tokens, without their secrets; empty if there is none."""
+        """Return the caller's own tokens, without their secrets; empty without tokens."""
         return self._archive.read_snapshot(lambda connection: _find_tokens(connection, who.name))
 
     def revoke(self, who: Principal, token: str) -> None:
@@ -838,7 +839,7 @@ class Tokens:
             secret: The secret of the token.
 
         Returns:
-            The principal; None if there is no such token, it has expired, or the account is locked.
+            The principal; None if the token is unknown or has expired, or the account is locked.
         """
 
         def find_principal_of_token(connection: Connection) -> Principal | None:

@@ -1,6 +1,6 @@
 """Query planning of a verification server: what a question would cost in privacy budget, and its expected error.
 
-A plan says which noise mechanism would answer a question, at which privacy loss, and how large the error would be. It
+A plan states which noise mechanism would answer a question, at which privacy loss, and how large the error would be. It
 depends on public facts only: the question, the schema and the loss. So planning costs no budget and touches no records.
 
 It may take seconds and a gigabyte of memory, though. Small questions are planned in the serving process. Others wait in
@@ -206,7 +206,7 @@ class PlanPending(Exception):
     """The plan is being made. Whoever asked for it waits without a thread, and asks again.
 
     Attributes:
-        future: Is done when the plan is made, whatever its outcome.
+        future: Future that is done when the plan is made or has failed.
     """
 
     def __init__(self, future: Future[Any]) -> None:

@@ -9,7 +9,7 @@ dataset, or a project and its dataset) is decided in one place:
     operator     creates and locks accounts             auditor      sees budgets, questions and logs
     steward      manages datasets                       analyst      asks questions of a project
 
-`require` raises the same error for what is hidden and for what does not exist, so that names cannot be guessed.
+`require` raises the same error for hidden and for missing objects, so that names cannot be guessed.
 
 >>> steward = Principal("ada", stewarded_datasets=frozenset({"visits"}))
 >>> may(steward, Right.PUBLISH, Subject("visits")), may(steward, Right.PUBLISH, Subject("wages"))
@@ -128,7 +128,7 @@ def _is_analyst(who: Principal, subject: Subject) -> bool:
 
 
 def _may_see_datasets(who: Principal, subject: Subject) -> bool:
-    """Return True for auditors, stewards and analysts, whatever the subject."""
+    """Return True for auditors, stewards and analysts, for every subject."""
     return who.is_auditor or bool(who.stewarded_datasets) or bool(who.projects)
 
 

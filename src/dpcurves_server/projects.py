@@ -9,8 +9,8 @@ budget among people:
     allowance of an analyst in it        largest total loss of that analyst's questions
 
 A charge must fit the cap and both allowances. Analysts of a project share its questions: what one has asked is free for
-all of them. Names of analysts are shown only to callers with the right to see them. A question of somebody who has left
-the project is refused when it would be charged. No function here reads records.
+all of them. Names of analysts are shown only to callers with the right to see them. A question of an analyst who has
+left the project is refused when it would be charged. No function here reads records.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from .store import Archive, format_now, has_row
 from .tables import DATASETS, MEMBERS, PEOPLE, PROJECTS, QUESTIONS
 
 MOST_OPEN = 500
-"""Largest number of waiting questions of a project, so that one project cannot fill the queue of the server."""
+"""Largest number of waiting questions of a project, so that a single project cannot fill the queue of the server."""
 
 
 class NoLongerMember(ProtocolError):
@@ -127,7 +127,7 @@ class Projects:
     def remove_member(self, who: Principal, project: str, person: str) -> None:
         """Remove an analyst from a project, and write an audit event. Questions that they asked stay with the project.
 
-        Their questions that are not yet charged will be refused. Removing somebody who is no member changes nothing.
+        Their questions that are not yet charged will be refused. Removing a person who is no member changes nothing.
 
         Args:
             who: The caller: a steward of the project's dataset, or the machine.
@@ -145,7 +145,7 @@ class Projects:
         )
 
     def all(self, who: Principal) -> tuple[Project, ...]:
-        """Return the projects that the caller may see, sorted by name; empty if there is none.
+        """Return the projects that the caller may see, sorted by name; empty if the caller may see no project.
 
         A project's analysts are left out where the caller may not see their names.
         """
@@ -181,7 +181,7 @@ class Projects:
         Args:
             who: The caller: a steward of the project's dataset, or the machine.
             project: Name of the project.
-            limit: The largest total loss, what was spent before included.
+            limit: The largest total loss, including the loss already spent.
             analyst: Name of an analyst of the project; None: the project itself.
             rule: Whether all allowances together must fit the dataset's cap (`AllowanceRule.WITHIN`), or may exceed it.
 
@@ -241,7 +241,8 @@ class Projects:
     def require_membership(connection: Connection, member: Member) -> None:
         """Require that the author of a question is still an analyst of its project.
 
-        A worker calls it within the transaction that charges the question, so that nobody leaves in between.
+        A worker calls it within the transaction that charges the question, so that the author cannot leave the project
+        in between.
 
         Args:
             connection: The connection of this transaction.

@@ -129,7 +129,8 @@ def loss_to_json(loss: PrivacyLoss) -> dict[str, str | None]:
 
 
 def find_question(connection: Connection, id: str) -> AskedQuestion | None:
-    """Return a question by its identifier, with all names; None if it does not exist. Rights are not checked."""
+    """Return the question with this identifier, with the names of its project and its analyst; None if no question has
+    it. The caller checks rights and hides these names where needed."""
     row = connection.execute(WITH_RELEASES.where(QUESTIONS.c.id == id)).first()
     return None if row is None else question_from_row(row)
 
@@ -247,7 +248,8 @@ class Questions:
         )
 
     def ask(self, who: Principal, project: str, question_json: Mapping[str, Any], loss: PrivacyLoss) -> AskedQuestion:
-        """Put a question into the queue, and return it. If the project has asked it at this loss, that one is returned.
+        """Put a question into the queue, and return it. If the project has asked it at this loss, the earlier question
+        is returned.
 
         A new question gets an audit event, and wakes a worker. The worker charges it before any record is read, against
         the allowances of analyst and project and the dataset's cap. A question that was refused before, and so not
@@ -310,7 +312,7 @@ class Questions:
         return question
 
     def all(self, who: Principal, project: str) -> tuple[AskedQuestion, ...]:
-        """Return the newest `MOST_LISTED` questions of a project, newest first; empty if there is none.
+        """Return the newest `MOST_LISTED` questions of a project, newest first; empty without questions.
 
         Raises:
             ProtocolError: The project does not exist, or is hidden from the caller.
@@ -381,7 +383,7 @@ def question_id(request: str, question: Any) -> str:
 
 
 def answer_key(dataset: Dataset, question: Any) -> str:
-    """Return a key that equal questions about the same version of a dataset have in common, whatever loss they pay.
+    """Return a key that equal questions about the same version of a dataset share, at every loss.
 
     By this key, published answers of any project are found that answer a question without a charge.
     """

@@ -1,7 +1,7 @@
 """Database-backed job queue of a verification server, with leases: questions that wait to be charged and answered.
 
 Worker processes charge a question's privacy loss, count the records and store the noisy answer. A lease gives a
-question to one worker for a limited time, so that another one takes over after a crash. A steward, who manages a
+question to one worker for a limited time, so that another worker takes over after a crash. A steward, who manages a
 dataset, may move or withdraw its waiting questions (`Stewardship`).
 
     lease_next        a worker leases a question for `LEASE_SECONDS`: queued ones before paid ones
@@ -324,7 +324,7 @@ def _select_next(connection: Connection, now: int, role: WorkerRole, *, lock: bo
 
     Questions are charged in the order in which they were asked. They are counted one of each person, then one of each
     project, in rotation, so that many slow questions of one person delay another person by at most one question; and
-    short questions have a worker of their own. Who comes next depends on who asked what and when, never on records.
+    a separate worker counts short questions only. Who comes next depends on who asked what and when, never on records.
 
     Args:
         connection: Open transaction of the database.

@@ -87,7 +87,7 @@ def render_page(curve: Any, svg: str) -> str:
 
 
 def render_statement(curve: Any, language: str) -> str:
-    """Return the privacy statement of a curve in plain words: what is protected, and at which loss.
+    """Return the privacy statement of a curve in plain words: the protected unit and the privacy loss.
 
     Args:
         curve: The released curve.
@@ -190,7 +190,8 @@ class Releases:
         return answer
 
     def is_drawn(self, id: str) -> bool:
-        """Return True if no picture of this identifier waits to be drawn: it is stored, or there is no such answer."""
+        """Return True if no picture of this identifier waits to be drawn: it is stored, or no answer has the
+        identifier."""
         query = select(RELEASES.c.id).where(RELEASES.c.id == id, RELEASES.c.svg == "")
         return self._archive.read_snapshot(lambda connection: connection.execute(query).first()) is None
 
@@ -218,7 +219,7 @@ class Releases:
             _HERE.release()
 
     def all(self, who: Principal, project: str) -> tuple[AskedQuestion, ...]:
-        """Return the newest 500 answered questions of a project, newest first; empty if there is none.
+        """Return the newest 500 answered questions of a project, newest first; empty without answers.
 
         Args:
             who: The caller.
@@ -231,7 +232,8 @@ class Releases:
         return list_questions(self._archive, QUESTIONS.c.project == project, ANSWERED)
 
     def list_published(self, who: Principal, dataset: str) -> tuple[AskedQuestion, ...]:
-        """Return the newest 500 questions of a dataset with published answers, newest first; empty if there is none.
+        """Return the newest 500 questions of a dataset with published answers, newest first; empty without published
+        answers.
 
         Args:
             who: The caller.
@@ -279,7 +281,7 @@ ANSWERS = WITH_RELEASES.add_columns(
 
 
 def _find_answer(connection: Connection, id: str) -> Answer | None:
-    """Return the answer of the question with this identifier; None if there is no such question, or no answer yet."""
+    """Return the answer of the question with this identifier; None if no question has it, or without an answer yet."""
     row = connection.execute(ANSWERS.where(QUESTIONS.c.id == id)).first()
     return None if row is None else _answer_from_row(row)
 
@@ -450,7 +452,7 @@ class Models:
         return ModelsByName(self._archive, project, tuple(dict.fromkeys(map(str, model_names))))
 
     def all(self, who: Principal, project: str) -> tuple[StoredModel, ...]:
-        """Return the models of a project in the order of adding; empty if there is none.
+        """Return the models of a project in the order of adding; empty without models.
 
         Args:
             who: The caller.

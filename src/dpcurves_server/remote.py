@@ -186,7 +186,7 @@ class Remote:
         """Return the curve of a release of the project, or of a published one, by its id.
 
         Raises:
-            ProtocolError: There is no such release for the token's holder.
+            ProtocolError: The token's holder may see no release of this identifier.
         """
         return result_from_json(self.export(release, "json").decode())
 
@@ -198,7 +198,7 @@ class Remote:
             ending: Format: ``json``, ``svg``, ``png``, ``csv``, ``xlsx`` or ``html``.
 
         Raises:
-            ProtocolError: There is no such release for the token's holder, or no such format.
+            ProtocolError: The token's holder may see no release of this identifier, or the format is unknown.
         """
         return self._channel.get(_build_path("releases", f"{release}.{ending}"), self._token)
 

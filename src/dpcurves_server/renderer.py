@@ -226,7 +226,7 @@ SKETCH_KEY = b"public key of the noise in sketches"
 def _draw_sketch(inputs: DrawingInputs, table: Any | None) -> Drawing:
     """Draw the question's answer on a public table, with noise of the planned scale from a public key.
 
-    With a typed share of rows, that share of the table's rows passes the filter, whatever their values.
+    With a typed share of rows, that share of the table's rows passes the filter, chosen without regard to values.
 
     Formal guarantees: none is needed, because the table is public. The picture is marked as one of made-up data.
 
@@ -469,7 +469,7 @@ class Renderer:
         Raises:
             ProtocolError: drawing failed or took too long (status 503).
         """
-        # 60.0: seconds after which a drawing is aborted and its process restarted: nobody waits longer for it
+        # 60.0: seconds after which a drawing is aborted and its process restarted: the longest wait of a user
         ending = threading.Timer(60.0, self._child.kill)
         ending.start()
         try:

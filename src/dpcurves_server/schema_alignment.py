@@ -1,6 +1,6 @@
 """Completion of questions from the public schema of a dataset: declared categories, their types, and class labels.
 
-The schema of a dataset declares the values of categorical columns, such as the two labels of a column that says whether
+The schema of a dataset declares the values of categorical columns, such as the two labels of a column of whether
 an event happened. A question may leave some of them out, or give a number as a text. `align_with_schema` writes the
 declared values into the question, which can then be answered from any file with the declared columns, such as a CSV
 file, which states no types.

@@ -5,7 +5,7 @@ was made and how private it is. The server cannot check that statement, so a sec
 
     propose_table    a steward uploads a table for a version of a dataset
     confirm_table    another person confirms it; then all who may list the dataset may download it
-    dummy_csv        rows of independent, uniform values of the declared columns; they need nobody's approval
+    dummy_csv        rows of independent, uniform values of the declared columns; they need no approval
 
 Each upload is compared with the confidential table, because a steward may pick the wrong file. An upload that equals
 the confidential table is refused. An upload that shares many of its rows is refused unless the steward insists.
@@ -120,7 +120,7 @@ class SyntheticTable:
 
 @dataclass(frozen=True, slots=True)
 class SyntheticDescription:
-    """What is shown of a confirmed synthetic table before it is downloaded.
+    """Facts about a confirmed synthetic table that are shown before its download.
 
     Attributes:
         statement: Its author's words on how the table was made and how private it is.
@@ -246,8 +246,8 @@ class SyntheticTables:
             digest: `SyntheticProposal.digest` of the proposal that the caller has looked at.
 
         Raises:
-            ProtocolError: The caller may not confirm tables of the dataset, or proposed this one; or no proposal has
-                this digest, because there is none or a newer one.
+            ProtocolError: The caller may not confirm tables of the dataset, or proposed this table; or no proposal has
+                this digest, because none waits or a newer one replaced it.
         """
         require(who, Right.CONFIRM_SYNTHETIC, Subject(dataset.name))
         version = {"dataset": dataset.name, "version": dataset.version}

@@ -5,8 +5,8 @@ project) asks a question about the project's dataset; its noisy answer is a rele
 for practice, shown after a second person has confirmed them.
 
     PEOPLE, ROLES, SUBJECTS, SESSIONS, TOKENS, ADDRESSES     who signs in, by password or by an identity provider
-    DATASETS, PROJECTS, MEMBERS, MODELS                      what is asked about, and by whom
-    QUESTIONS, RELEASES, ASKED_FORMS                         what was asked and answered
+    DATASETS, PROJECTS, MEMBERS, MODELS                      datasets, projects and their analysts
+    QUESTIONS, RELEASES, ASKED_FORMS                         questions and answers
     SYNTHETIC, PROPOSED                                      synthetic tables, confirmed and waiting
 
 `METADATA` creates all tables (`METADATA.create_all(engine)`). Columns are non-empty texts unless they are given a type;

@@ -17,7 +17,7 @@ from dpcurves.arguments import InvalidArgument
 DECIMAL_COMMA = re.compile(r"[-+]?\d*,\d+(?:e[-+]?\d+)?", re.IGNORECASE)
 """A number with a single comma: a decimal comma, unless three digits follow one to three others."""
 ONE_THOUSAND = re.compile(r"[-+]?[1-9]\d{0,2},\d{3}")
-"""A number whose comma may stand before decimals or between thousands."""
+"""A number whose comma may be a decimal or a thousands separator."""
 GROUPED = re.compile(r"[-+]?\d{1,3}(?:(?:,\d{3})+\.\d+|(?:\.\d{3})+,\d+|(?:,\d{3}){2,}|(?:\.\d{3}){2,})")
 """A number that has separators between its thousands without doubt."""
 LIST_SEPARATOR = ";"

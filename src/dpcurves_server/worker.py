@@ -45,7 +45,7 @@ from .queue import Job, LeaseLost, Queue, WorkerRole
 from .releases import render_csv, render_svg
 from .store import Archive
 
-# Reasons of refusals that hide what an error of the records says.
+# Reasons of refusals that hide the text of errors of the records.
 UNREADABLE = "the records cannot be read now, and nothing was charged; ask again later"
 MISFIT = (
     "the records do not have the columns, types or number of units that the question and the public schema state, and "

@@ -288,8 +288,12 @@ class LedgerScenario:
         self._world.step("showed a note", KILL, POWER)
 
     def _run_auditor(self) -> None:
-        """Read the ledger, record a view and an event, ask what must be refused, and look at a copy that was changed
-        without the key."""
+        """Check an account with a delta: store a charge, a view and an event, and read them again; make calls that the
+        ledger must refuse, such as a second use of a request id; and verify a copy that was altered without the key.
+
+        Raises:
+            Violation: a call or the altered copy was not refused, or the ledger lost a change.
+        """
         world = self._world
         folder = self._disk.make_folder(AUDITOR)
         ledger = self._open()

@@ -95,7 +95,8 @@ async def call_app(app: App, request: Request, pause: float) -> tuple[int, bytes
     body = b""
 
     async def receive() -> dict[str, Any]:
-        """Return the next part of the body; afterwards, that the client is gone."""
+        """Return the next ASGI message: ``http.request`` with a part of the body, after the last
+        ``http.disconnect``."""
         if not chunks:
             return {"type": "http.disconnect"}
         if len(chunks) == 1 and pause:

@@ -222,8 +222,8 @@ class SiteOptions:
     socket: str | None = optional("PATH", "A socket for another transport of its messages: see federation app.")
 
     def choose_approval(self) -> Callable[[ApprovalRequest], bool]:
-        """Return the function that decides whether the site answers a question: all, those of a list, or as the officer
-        types.
+        """Return the function that decides whether the site answers a question: all, the questions of a list, or as the
+        officer types.
 
         Raises:
             Misuse: --approve and --approved do not fit together.

@@ -126,7 +126,7 @@ def require_task_columns(records: Records, schema: Schema) -> None:
         schema: Columns of the task.
 
     Raises:
-        ValueError: A column is missing or has another type; the message names the first such column.
+        ValueError: A column is missing or has another type; the message names the first of these columns.
     """
     for name, kind in schema.items():
         refusals = [error for axis in kind.axis_builders if (error := _find_refusal(records, axis(name))) is not None]

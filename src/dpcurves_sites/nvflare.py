@@ -5,8 +5,8 @@ send HTTPS requests to a coordinator, which passes messages on. Where NVFlare al
 carries the same requests and answers instead, as opaque bytes.
 
 `dpcurves federation app --by nvflare` writes a job that names both classes. The process of the site listens at a local
-socket. Its path is in the environment variable ``DPCURVES_SOCKET``, in which ``{site}`` stands for NVFlare's name of
-the site. This file imports only NVFlare, `transport.py` and the standard library.
+socket. Its path is in the environment variable ``DPCURVES_SOCKET``, in which ``{site}`` is replaced by NVFlare's name
+of the site. This file imports only NVFlare, `transport.py` and the standard library.
 
 Formal guarantees: both classes read no records and hold no keys. All secrets stay in the site's process, where messages
 are masked and signed, so a transport that reads or changes them learns no count and forges no answer.

@@ -2,14 +2,14 @@
 
 A federation is a group of sites (such as hospitals) that keep their records and reveal only noisy sums of their counts.
 An analyst posts a signed request. It begins a round of the secure aggregation protocol (`secure_sum`), which has five
-stages: in each one, every site posts a message and gets the messages of the other sites in the stage before. The
+stages. In each stage, every site posts a message and gets the messages of the other sites in the stage before. The
 coordinator stores messages and hands them out. It closes a stage when all sites have answered, or a quorum and a short
 grace period have passed.
 
 The coordinator holds no secret key of a site and reads no records. It can delay or drop messages, but not forge them,
-because each one is signed. Sites and analysts sign in with a ticket (bearer token). Each ticket has limits of waiting
-requests, rounds and bytes, so that one holder cannot use up the server. Waiting requests (long polls) hold no thread,
-and messages lie in files of a temporary folder, not in memory.
+because each message is signed. Sites and analysts sign in with a ticket (bearer token). Each ticket has limits of
+waiting requests, rounds and bytes, so that a single holder cannot use up the server. Waiting requests (long polls) hold
+no thread, and messages lie in files of a temporary folder, not in memory.
 """
 
 from __future__ import annotations
@@ -147,7 +147,7 @@ class StoredMessage:
         try:
             path.write_bytes(message)
         except OSError:
-            path.unlink(missing_ok=True)  # a part of the message may stand there, on a disk that is full
+            path.unlink(missing_ok=True)  # on a full disk the file may have a part of the message
             raise
         return cls(path, len(message), sha256(message).digest())
 
@@ -245,8 +245,8 @@ class MessageBoard:
     def _plan_for(self, analyst: int, signed_request: bytes) -> tuple[str, int]:
         """Return the request id of an analyst's round, and the number of integers in a site's vector.
 
-        Planning is work that nobody has paid for. So only one request of an analyst is planned at a time, and for at
-        most a quarter of the time.
+        Planning costs server time before any budget is charged. So only one request of an analyst is planned at a time,
+        and for at most a quarter of the time.
 
         Args:
             analyst: Number of the analyst in the task.
@@ -311,7 +311,7 @@ class MessageBoard:
         """Return the most bytes that a site may post to a stage of a round: they follow from the plan."""
         with self._changed:
             vector_length = self._find_round(name).vector_length if stage == MASKED else 0
-        # 2**26 bytes: the largest message of a site, whatever the plan is
+        # 2**26 bytes: the largest message of a site under any plan
         return min(2**26, LARGEST_WITHOUT_VECTOR + 8 * vector_length)
 
     def post_message(self, name: str, stage: int, site: int, message: bytes) -> bytes:
@@ -564,7 +564,7 @@ def create_app(board: MessageBoard) -> Starlette:
             role: Owner (a site) or analyst.
 
         Raises:
-            ProtocolError: another task is named (status 404), or the token is not that of such a member.
+            ProtocolError: another task is named (status 404), or no member of the task has the token.
         """
         if task != board.task.hash:
             raise ProtocolError("task", "is not served here; ask the coordinator that the task document names", 404)

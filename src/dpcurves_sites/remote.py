@@ -2,7 +2,7 @@
 
 A federation is a group of sites (such as hospitals) that keep their records and reveal only noisy sums of their counts.
 Sites and analysts exchange signed messages through a coordinator (`relay`). The process of a site waits for requests
-there and answers them with `site.Site`. Before it answers, somebody at the site (the officer) must approve the
+there and answers them with `site.Site`. Before it answers, the site's officer must approve the
 question: at a prompt, or in advance by a file of approved questions with the largest loss of each (`ApprovedList`).
 An analyst's client asks like a `Session`, and combines the messages of the sites into the noisy sum.
 """
@@ -364,7 +364,7 @@ class _CoordinatorConnection:
         self._round_timeout = round_timeout
 
     def use_transport(self, transport: Transport) -> None:
-        """Close the current transport and send later messages through another one."""
+        """Close the current transport and send later messages through `transport`."""
         self._channel.close()
         self._channel = transport
 
@@ -373,7 +373,7 @@ class _CoordinatorConnection:
         down.
 
         Args:
-            path: Path below that of the task.
+            path: Path below the task's path.
             body: Message.
 
         Raises:

@@ -5,11 +5,11 @@ several rounds, that is, queries of which each depends on the released answers b
 
     request = the question, the released answers of earlier rounds, the number of the round, the analyst's signature
 
-The plan of a round says what is counted, with which noise and at which privacy loss. It is a deterministic function of
+The plan of a round states the counted query, the noise and the privacy loss. It is a deterministic function of
 the request and of public facts, so it need not be sent.
 
 Formal guarantees: every site computes the plan itself (`RoundRequest.plan_round`) after it has verified the analyst's
-signature. So a coordinator that passes the request on can change neither what is counted nor the loss that is charged.
+signature. So a coordinator that passes the request on can change neither the query nor the charged loss.
 """
 
 from __future__ import annotations

@@ -595,7 +595,7 @@ def mask_vector(sum_round: SumRound, signer: Signer, state: bytes, shares: Itera
             "this round",
         )
 
-    # All sites must have received the same keys, or the coordinator could stand between two of them.
+    # All sites must have received the same keys, or the coordinator could impersonate one site to another.
     messages = _parse_stage(sum_round, SHARES, shares)
     _require_present(sum_round, SHARES, messages, old_state.public_keys)
     _require_own_message(SHARES, signer, messages)
@@ -698,7 +698,7 @@ def unmask(sum_round: SumRound, signer: Signer, state: bytes, signed: Iterable[b
 
 
 def _require_own_message(stage: int, signer: Signer, messages: Mapping[int, SignedMessage]) -> None:
-    """Check that the message of this site is among those that the coordinator hands out.
+    """Check that the message of this site is among the messages that the coordinator hands out.
 
     Args:
         stage: Number of the stage, for the message.

@@ -237,7 +237,7 @@ class RoundStore:
 
 def _require_same_sites(connection: Connection, sum_round: SumRound, payment: str, sites: Sequence[int]) -> None:
     """Check that a sum is over the sites of the earlier rounds under this payment, which may have the same noise: the
-    difference of two such sums would show a site's exact counts.
+    difference of two sums over different sites would show a site's exact counts.
 
     The first list is stored.
 
@@ -273,7 +273,7 @@ def _round_conditions(table: Table, sum_round: SumRound) -> list[ColumnElement[b
 
 
 def _digest_messages(messages: Sequence[bytes]) -> str:
-    """Return the hash of a set of messages, whatever their order."""
+    """Return the hash of a set of messages, independent of their order."""
     return sha256(b"".join(sorted({sha256(message).digest() for message in messages}))).hexdigest()
 
 
@@ -552,7 +552,7 @@ class Site:
         Args:
             needed: The price.
             remaining: The remaining budget.
-            purpose: What is paid, for the message.
+            purpose: Purpose of the payment, for the message.
 
         Raises:
             BudgetExceeded: it is not; the message has both amounts.

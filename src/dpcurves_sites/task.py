@@ -1,4 +1,4 @@
-"""Public configuration of a federation, signed by all sites: who takes part, what is protected, and the budget.
+"""Public configuration of a federation, signed by all sites: participants, privacy unit and budget.
 
 A federation is a group of sites (such as hospitals) that keep their records and reveal only noisy sums of their counts.
 Sites, coordinator and analysts agree on a document that never changes, the task:
@@ -10,7 +10,7 @@ Sites, coordinator and analysts agree on a document that never changes, the task
     consent                   a site's signature of the task's hash
 
 A site takes part by signing the hash of a task that it has read. Nothing is answered before all sites have signed, so
-no site answers under terms that another one has not seen.
+no site answers under terms that another site has not seen.
 """
 
 from __future__ import annotations

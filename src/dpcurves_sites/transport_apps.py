@@ -9,8 +9,8 @@ usually go by HTTPS to a coordinator. Where Flower or NVFlare already connects t
     write_flower_app     writes an app for Flower, its settings and a start script
     write_nvflare_job    writes a job for NVFlare
 
-Formal guarantees: those of the site, whatever the carrier does. Sites and coordinator sign their messages, so a changed
-one is refused, and counts are masked before they are sent.
+Formal guarantees: those of the site, even if the carrier is malicious. Sites and coordinator sign their messages, so a
+changed message is refused, and counts are masked before they are sent.
 """
 
 from __future__ import annotations
@@ -110,7 +110,7 @@ class SocketTransport:
         if UNANSWERED.search(path):
             return b""
 
-        # One request is under way at a time: its number tells its answer from a late one.
+        # One request is under way at a time: its number distinguishes its answer from a late answer.
         with self._changed:
             self._number += 1
             self._batch = pack_parts([str(self._number).encode(), token.encode(), *self._waiting])
@@ -141,7 +141,7 @@ class SocketTransport:
             answer: Answer to the current batch. Empty bytes, `OVER`, and answers to other batches are ignored.
 
         Returns:
-            The batch that waits for an answer; empty if there is none until the timeout.
+            The batch that waits for an answer; empty if no batch arrives before the timeout.
 
         Raises:
             ValueError: The answer is malformed.

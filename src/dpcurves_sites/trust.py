@@ -193,8 +193,8 @@ class SecureSum:
 
     @property
     def honest_sites(self) -> int:
-        """The number of noise shares that sum to a curator's noise: those of the sites that neither collude nor are
-        left out.
+        """The number of noise shares that sum to a curator's noise: the shares of the sites that neither collude nor
+        are left out.
         """
         return self.sites - self.collusion_threshold
 
@@ -492,7 +492,7 @@ def derive_round(roster: Roster, plan: Plan, allotment: Allotment) -> SumRound:
 
     Args:
         roster: The sites and their public keys.
-        plan: Plan of the query: what is counted, with which noise, at which loss.
+        plan: Plan of the query: the counts, the noise and the loss.
         allotment: The part of a charged budget that pays for this plan, with request id and number of the step.
     """
     facts = f"{plan.fingerprint}\n{allotment.part}\n{allotment.request}".encode()
@@ -505,7 +505,7 @@ def build_release(plan: Plan, sum_round: SumRound, messages: RoundMessages, allo
     """Add up the masked vectors of a finished round, remove the masks, and return the noisy sum as a release.
 
     Args:
-        plan: Plan of the query: what is counted, with which noise, at which loss.
+        plan: Plan of the query: the counts, the noise and the loss.
         sum_round: The round that answers the plan, from `derive_round`.
         messages: All messages of the round, by stage.
         allotment: The part of a charged budget that pays for this plan.

@@ -399,11 +399,11 @@ class BufferedPrefixes(PrefixDistribution):
     """Each step releases, per key, its weighted count plus fading weighted counts of earlier steps, with noise.
 
     A count of k steps before is multiplied by ``sum(weight * input * decay**k)`` over the buffers, weights in units of
-    ``2**-LATTICE_BITS``; that of the step itself by the weight of its step. Totals are computed by inverting this.
+    ``2**-LATTICE_BITS``; the count of the step itself by the weight of its step. Totals are computed by inverting this.
 
     Attributes:
         keys: Number of counts of a step.
-        time_steps: Most steps: the public horizon, or that of endless streams.
+        time_steps: Most steps: the public horizon, or the assumed horizon of endless streams.
         runs: Weights of the counts of all steps, from the first to the last.
         decays: Factor by which each buffer decays per step.
         weights: Weight of each buffer, in units of the lattice.
@@ -570,14 +570,15 @@ def _buffer_inputs(run: WeightedSteps) -> FloatArray:
 class BufferedMoments(NamedTuple):
     """What consecutive steps do to the estimator's errors, if each value has noise of variance 1.
 
-    The errors e are those of the buffers, and last that of the total. Step t decays the buffers, by the diagonal matrix
-    U. The decayed buffers' errors, weighted, and the value's noise z are the error of its count times g, the weight of
-    its step. So ``e(t) = (U - b c^T) e(t - 1) + b z``, with ``c = (U w, 0)``; b holds the inputs of the buffers over
-    g, and for the total 1 / g. Moments of steps are combined, so long runs take a logarithm of their length.
+    The vector e has the error of each buffer, and last the error of the total. Step t decays the buffers, by the
+    diagonal matrix U. The decayed buffers' errors, weighted, and the value's noise z are the error of its count times
+    g, the weight of its step. So ``e(t) = (U - b c^T) e(t - 1) + b z``, with ``c = (U w, 0)``; b holds the inputs of
+    the buffers over g, and for the total 1 / g. Moments of steps are combined, so long runs take a logarithm of their
+    length.
 
     Attributes:
         transition: Matrix by which the errors before the steps become errors after them.
-        covariance: Covariance of the errors after the steps, if there was none before.
+        covariance: Covariance of the errors after the steps, if the errors before were zero.
         observed: Sum over the steps of the outer products of the total's row of the transition until that step.
         summed_variance: Sum over the steps of the variance of the total, if there was no error before.
     """
@@ -639,7 +640,7 @@ def _moments_of_runs(
 def _pieces_of_run(
     decays: tuple[Fraction, ...], weights: tuple[int, ...], run: WeightedSteps, steps: int
 ) -> list[BufferedMoments]:
-    """Return the moments of pieces of 1, 2, 4, ... steps that add up to so many steps of a run.
+    """Return the moments of pieces of 1, 2, 4, ... steps that add up to the given number of steps of a run.
 
     Args:
         decays: Decay of each buffer in a step.

@@ -1,7 +1,7 @@
 """Queries of streams under continual observation: counts at every time step, also along a hierarchy of categories.
 
 A stream is a sequence of timestamped tuples (rows). Each tuple falls into one time step, and into one *state*: a
-category or a cell of a grid, such as the access point that a phone used. A query says what is counted at every step,
+category or a cell of a grid, such as the access point that a phone used. A query defines the counts of every step,
 and how the counts will be read. The mechanism and its noise are chosen from it.
 
     TimeStepQuery           counts of tuples in each state, at every step
@@ -143,7 +143,7 @@ class Forest:
             state_counts: Count of each state, in the order of `states`.
 
         Returns:
-            The counts of all aggregations, in the order of `names`, then those of all states.
+            The counts of all aggregations, in the order of `names`, then the counts of all states.
 
         >>> Forest.from_sets({"both": ["a", "b"]}).count_nodes([3, 4])
         [7, 3, 4]
@@ -156,7 +156,7 @@ def _flatten_hierarchy(node: Any, depth: int) -> dict[str, list[str]]:
 
     Args:
         node: JSON object whose values are lists of states or further objects.
-        depth: Number of objects that contain this one; at most 64.
+        depth: Number of enclosing objects; at most 64.
 
     Raises:
         WrongArgumentType: A part is neither a list of texts nor a nonempty object, or is nested too deeply.

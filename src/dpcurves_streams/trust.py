@@ -61,7 +61,7 @@ class CentralStream:
         """Return the curator's plan for a query of a stream, from public facts alone.
 
         Args:
-            query: What is counted at each time step.
+            query: The counts of each time step.
             loss: The privacy loss of all steps together.
             adjacency: The neighbouring relation: which two streams the loss is about.
 

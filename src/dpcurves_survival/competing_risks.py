@@ -491,15 +491,17 @@ class CompetingRisks(IntervalResult):
         return cls.from_counts(turns, causes, grid, question["label"], document.privacy)
 
     def key_columns(self, level: float, *, population: bool = True) -> dict[str, Any]:
-        """Return the number at risk at the beginning, and each cause's share with an event at the end of follow-up with
-        the band there.
+        """Return the number at risk at the beginning, and each cause's cumulative incidence at the end of follow-up
+        with the ends of its band there.
 
         Args:
             level: Confidence level of the band.
-            population: Whether the band for the population is included.
+            population: Whether a band for the population is added to the band for these records; it is left out if
+                units may have several records.
 
         Returns:
-            Values by column name.
+            Values by column name: ``records``, and for cause i ``cause_i``, ``cause_i_lower`` and ``cause_i_upper``,
+            with the population ``cause_i_lower_population`` and ``cause_i_upper_population`` too.
         """
         end = int(np.flatnonzero(np.isfinite(self.incidence[0]))[-1])
         edges = len(self.x)

@@ -501,10 +501,13 @@ class Survival(IntervalResult):
 
         Args:
             level: Confidence level of the intervals.
-            population: Whether intervals for the population are included.
+            population: Whether an interval for the population is added to the interval for these records; it is left
+                out if units may have several records.
 
         Returns:
-            Values by column name.
+            Values by column name: ``records``, ``median`` (a text if it is unknown or beyond the grid),
+            ``median_lower`` and ``median_upper``, with the population ``median_lower_population`` and
+            ``median_upper_population`` too.
         """
         limits = {
             of_population: self.median_interval(level, population=of_population)

@@ -944,10 +944,12 @@ class IntervalCensoredSurvival(IntervalResult):
 
         Args:
             level: Confidence level of the band.
-            population: Whether the band for the population is included.
+            population: Whether a band for the population is added to the band for these records; it is left out if
+                units may have several records.
 
         Returns:
-            Values by column name.
+            Values by column name: ``share``, ``share_lower`` and ``share_upper``, with the population
+            ``share_lower_population`` and ``share_upper_population`` too.
         """
         end = int(np.flatnonzero(np.isfinite(self.y))[-1])
         limits = {}

@@ -105,7 +105,7 @@ def account_of(ledger: Ledger, dataset: str | None) -> Account:
         dataset: Name of the dataset; None: the only account.
 
     Raises:
-        Misuse: there is no such account, or several and none is named.
+        Misuse: no account has the name, or several exist and no name is given.
     """
     accounts = {account.dataset: account for account in ledger.accounts()}
     if dataset is not None and dataset not in accounts:

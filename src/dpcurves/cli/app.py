@@ -41,10 +41,12 @@ DEFAULTS: dict[signal.Signals, Callable[[int, FrameType | None], object] | signa
 
 @contextmanager
 def catch_signals() -> Iterator[Callable[[], int | None]]:
-    """Context manager: signal handlers are installed in the main thread, and removed at the end of the block. It gives
-    a function that returns the number of the last signal caught, or None.
+    """Context manager that catches SIGINT and SIGTERM. It gives a function that returns the number of the last signal
+    caught, or None.
 
-    Each signal raises KeyboardInterrupt in Python code, so that drafts and temporary files are removed on exit.
+    Each signal raises KeyboardInterrupt in Python code, so that drafts and temporary files are removed on exit. At the
+    end of the block Python's default handlers are restored. Handlers that the caller has installed are kept. In other
+    threads than the main thread, where Python allows no handlers, nothing is caught.
     """
     caught: list[int] = []
 
@@ -53,7 +55,7 @@ def catch_signals() -> Iterator[Callable[[], int | None]]:
 
         Args:
             number: Number of the signal.
-            frame: Frame that was interrupted; None: there is none.
+            frame: The interrupted frame, if any.
 
         Raises:
             KeyboardInterrupt: always.
@@ -201,7 +203,7 @@ class Commands(click.Group):
         instead.
 
         Args:
-            args: Words of the command line; None: those of the process.
+            args: Words of the command line; None: the words in ``sys.argv``.
             prog_name: Without effect.
             extra: Without effect.
         """
@@ -290,7 +292,7 @@ class OneCommand(click.Command):
                     formatter.write_dl(listed)
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Parse the words of a command, after checks whose messages are clearer than those of Click.
+        """Parse the words of a command, after checks whose messages are clearer than Click's messages.
 
         Args:
             ctx: Context of click, which gets the values.

@@ -225,7 +225,7 @@ def print_plan_notes(
         session: The session.
         question: The question.
         loss: Its privacy loss.
-        rows: Contribution bound (rows per unit); None: that of the session, or found privately.
+        rows: Contribution bound (rows per unit); None: the session's bound, or found privately.
         name: Text before each note.
     """
     bounded = session.unit.is_bounded or rows is not None
@@ -333,7 +333,7 @@ def apply_stored_view(
 
     Raises:
         Misuse: no ledger is named.
-        InvalidArgument: the account has no such view.
+        InvalidArgument: the account has no view of this name.
     """
     if payer.view is None:
         return question
@@ -365,7 +365,7 @@ def open_session(terms: Terms, loss: PrivacyLoss) -> Session:
     `loss`, in memory, and nothing is recorded.
 
     Raises:
-        ValueError: an option needs a ledger, or the guarantee differs from that of the account.
+        ValueError: an option needs a ledger, or the guarantee differs from the account's guarantee.
     """
     from ..session import Session
 

@@ -52,7 +52,7 @@ WEIGHTED_GRID = "weighted results of this command need public cells: give --grid
 
 def build_weighted_question(kind: str, given_fields: Mapping[str, Any], **further_fields: Any) -> Any:
     """Return the weighted question of the class `kind` that the options describe, or None without ``weight``; without
-    a grid or bounds, that of the class with automatic range.
+    a grid or bounds, a question of the class with automatic range.
 
     Raises:
         Misuse: a given option does not apply to weighted results, or a grid is missing that these need.
@@ -136,7 +136,7 @@ def cdf_question(**question_fields: Any) -> Any:
         question_fields: Arguments of the question by name; `grid` is None for an automatic range.
 
     Raises:
-        Misuse: an option needs a grid, and there is none.
+        Misuse: an option needs a grid, and no grid is given.
     """
     from ..curves import AutoRangeCdfQuestion, CdfQuestion
 
@@ -321,7 +321,7 @@ def _cell_columns(grid: Grid, label: str, edge_indices: NDArray[Any]) -> dict[st
 
     Args:
         grid: Grid of the cells.
-        label: Label of the axis, which says whether numbers are dates.
+        label: Label of the axis, which ends with ``(date)`` or ``(moment)`` for dates or times.
         edge_indices: Indices of the edges of merged cells.
 
     Returns:
@@ -360,7 +360,7 @@ def _parse_estimator(argument: str, word: str) -> TableEstimator:
 
     Args:
         argument: Name of the option, for the message.
-        word: What was typed.
+        word: The typed text.
 
     Raises:
         Misuse: no estimator has this name.
@@ -586,7 +586,7 @@ class BarChartView(ResultView):
         missing = f"{chart._missing_label}: {chart._describe_missing(self.settings.level)}"
         caption = missing + self.describe_missing_population(chart.privacy)
         table = chart.describe_table(**self.settings._asdict())
-        # intervals of shares, which are those of counts over their sum, are in files: rows fit into a terminal
+        # intervals of shares, which are intervals of counts over the sum, are in files: rows fit into a terminal
         ends = [column.name for column in table.columns if column.name.startswith("share_")]
         return [ViewTable.from_table(caption, table, 60, without=ends)]
 

@@ -296,7 +296,7 @@ def _describe_columns(columns: Columns) -> str:
 
 
 def _find_table(file: str) -> ExampleTable:
-    """Return the example table that a file name stands for.
+    """Return the example table with this file name.
 
     Args:
         file: Path as the user typed it; its stem is the name of the table.

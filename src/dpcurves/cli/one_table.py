@@ -206,7 +206,7 @@ def _list_commands() -> Iterator[Command]:
 
 
 QUESTIONS: Mapping[str, Command] = MappingProxyType({command.__name__: command for command in _list_commands()})
-"""All commands by name, those of other packages included."""
+"""All commands by name, including commands of other packages."""
 
 
 def commands_for_terms(terms: type[Any], *, plans: bool = False) -> dict[str, Command]:

@@ -50,7 +50,7 @@ Label = str | int | float | bool
 DECLARED_NUMBER = "number:"
 """Prefix of a label that is a number in the data, as in ``number:1``."""
 BLANKS = " \t"
-"""Characters that may stand around a label; other blank characters, such as U+00A0, belong to it."""
+"""Characters that are stripped around a label; other blank characters, such as U+00A0, belong to it."""
 TRUTH = {"true": True, "false": False}
 """Truth values as typed after ``number:``."""
 ITEM = re.compile(r'[ \t]*("(?:[^"]|"")*"|[^,"]*)[ \t]*(?:,|\Z)')
@@ -62,7 +62,7 @@ def parse_integer(argument: str, text: str, minimum: int = 1) -> int:
 
     Args:
         argument: Name of the option, for the message.
-        text: What was typed.
+        text: The typed text.
         minimum: Smallest number allowed.
 
     Raises:
@@ -77,7 +77,7 @@ def parse_integer_above_one(argument: str, text: str) -> int:
     """Return the whole number, at least 2, that a typed option states.
 
     Raises:
-        Misuse: the text is no such number.
+        Misuse: the text is not a number in the allowed range.
     """
     return parse_integer(argument, text, minimum=2)
 
@@ -87,7 +87,7 @@ def check_positive_number(argument: str, text: str) -> str:
 
     Args:
         argument: Name of the option, for the message.
-        text: What was typed.
+        text: The typed text.
 
     Raises:
         Misuse: the text is not a finite number above 0, or is longer than 60 characters.
@@ -118,7 +118,7 @@ def parse_magnitude(argument: str, text: str) -> float:
 
     Args:
         argument: Name of the option, for the message.
-        text: What was typed.
+        text: The typed text.
 
     Raises:
         Misuse: the text is neither.
@@ -135,10 +135,10 @@ def parse_probability(argument: str, text: str) -> float:
 
     Args:
         argument: Name of the option, for the message.
-        text: What was typed, as in ``0.95``.
+        text: The typed text, as in ``0.95``.
 
     Raises:
-        Misuse: the text is no such number.
+        Misuse: the text is not a number in the allowed range.
     """
     number = _parse_float(text)
     if number is None or not 0 < number < 1:
@@ -151,10 +151,10 @@ def parse_row_share(argument: str, text: str) -> float:
 
     Args:
         argument: Name of the option, for the message.
-        text: What was typed, as in ``0.1``.
+        text: The typed text, as in ``0.1``.
 
     Raises:
-        Misuse: the text is no such number.
+        Misuse: the text is not a number in the allowed range.
     """
     number = _parse_float(text)
     if number is None or not 0 < number <= 1:
@@ -167,7 +167,7 @@ def parse_numbers(argument: str, text: str) -> tuple[float, ...]:
 
     Args:
         argument: Name of the option, for the message.
-        text: What was typed, as in ``0.25,0.5``.
+        text: The typed text, as in ``0.25,0.5``.
 
     Raises:
         Misuse: an item is empty or no finite number.
@@ -184,7 +184,7 @@ def parse_number(argument: str, text: str) -> float:
 
     Args:
         argument: Name of the option, for the message.
-        text: What was typed, as in ``0.5``.
+        text: The typed text, as in ``0.5``.
 
     Raises:
         Misuse: the text is no finite number, or a list of several.
@@ -200,7 +200,7 @@ def parse_choice(argument: str, text: str, choices: Mapping[str, Choice]) -> Cho
 
     Args:
         argument: Name of the option, for the message.
-        text: What was typed.
+        text: The typed text.
         choices: Value for each word that may be typed.
 
     Raises:
@@ -406,7 +406,7 @@ def option(
         help_text: Text of the help.
         default: Default value; without one the option is required.
         parse: Function of the option's name and the typed text; None: the text stays.
-        name: Name of the option, such as "--model-note"; None: that of the field.
+        name: Name of the option, such as "--model-note"; None: the field's name.
     """
     declared = Option(*([name] if name else []), help=help_text, metavar=metavar)
     return field(default=default, metadata={"declared": declared, "read": parse})
@@ -551,7 +551,7 @@ def _find_default(name: str, hint: Any, metavar_defaults: Mapping[str, str]) -> 
     Args:
         name: Name of the option.
         hint: Its type annotation, which has the metavar.
-        metavar_defaults: Default by metavar; an empty default stands for the option's name.
+        metavar_defaults: Default by metavar; an empty default means the option's name.
     """
     metavar = next(
         (str(annotation.metavar) for annotation in getattr(hint, "__metadata__", ()) if hasattr(annotation, "metavar")),
@@ -934,7 +934,7 @@ def read_score_source(option: str, score: str) -> str | Predictor:
 
     Args:
         option: Name of the option, for the message.
-        score: What was typed.
+        score: The typed text.
 
     Raises:
         Misuse: the file cannot be read or holds no model.
@@ -959,7 +959,7 @@ def parse_grid(option: str, text: str) -> Grid:
 
     Args:
         option: Name of the option, for the message.
-        text: What was typed.
+        text: The typed text.
 
     Raises:
         Misuse: the text states no grid.
@@ -1133,7 +1133,7 @@ class EdgeSubsetOptions:
     points: str | None = optional("N", "Count records below N evenly spaced edges only.")
 
     def find_indices(self, grid: Grid) -> tuple[int, ...] | None:
-        """Return the indices of the edges that --cut-points or --points name; None stands for all edges.
+        """Return the indices of the edges that --cut-points or --points name; None for all edges.
 
         Raises:
             Misuse: both options are given, a value lies outside the grid, or there are too many edges.
@@ -1270,7 +1270,7 @@ class AutoCells(CellOptions):
 
 
 def is_range_automatic(cells: CellOptions) -> bool:
-    """Return True if the range is to be searched: ``--grid`` is missing or ``auto``, without edges and values."""
+    """Return True if the range must be found privately: ``--grid`` is missing or ``auto``, without edges and values."""
     has_other_cells = (cells.edges, cells.values) != (None, None)
     if cells.grid == AUTO and has_other_cells:
         raise Misuse(

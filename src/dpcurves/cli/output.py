@@ -57,7 +57,7 @@ def parse_json_object(option: str, text: str) -> dict[str, Any]:
 
     Args:
         option: Name of the option, for the message.
-        text: What was typed.
+        text: The typed text.
 
     Raises:
         Misuse: the text is no JSON object.

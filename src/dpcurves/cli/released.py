@@ -185,7 +185,7 @@ def drift(
 ) -> None:
     """Drift of a column since a reference: stability index, KS, Wasserstein, area, missing share, with alarms.
 
-    For bar charts: stability index, chi-squared, total variation, and the share of values that nobody listed.
+    For bar charts: stability index, chi-squared, total variation, and the share of unlisted values.
 
     Released curves are read from files and no data are opened, so it costs no privacy.
 

@@ -165,7 +165,7 @@ class ScoresView(ResultView):
 
         Args:
             reading: The metric: a curve, or several by category.
-            like: Metric whose size the plot has; None: that of `reading`.
+            like: Metric that sets the size of the plot; None: `reading`.
         """
         from ..display import SQUARE
 

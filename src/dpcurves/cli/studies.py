@@ -546,7 +546,7 @@ def _answer_questions(
 @contextmanager
 def _postpone_output_errors() -> Iterator[Callable[..., None]]:
     """Context manager that gives a function to print lines. If standard output fails, as behind ``head``, the error is
-    raised only when the block ends: a study writes all its files, whoever reads its lines.
+    raised only when the block ends: a study writes all its files even if its printed lines are cut off.
 
     Raises:
         OutputError: standard output failed in the block.

@@ -1,14 +1,14 @@
 """Warn that a table has changed since the last question to the same account, by comparing keyed hashes of its files.
 
 Answers about two versions of a table are about different records. `find_change` takes the files, the ledger and the
-account, and returns a warning or None. It compares the keyed hash (HMAC) of the files with the one that the last call
+account, and returns a warning or None. It compares the keyed hash (HMAC) of the files with the hash that the last call
 stored in the user's state folder (`ledger.head_copy.find_folder`):
 
 - ``tables.key`` holds the key of all hashes. It is not the key of a ledger.
 - ``NAME.table`` holds the hash of the files of an account's last question. NAME is a keyed hash of the account.
 
 Formal guarantees: none, so the warning is shown on the terminal of the data holder only, and only after the charge. A
-refusal instead would tell analysts exactly, without a charge, that a record came or went.
+refusal instead would reveal to analysts, exactly and without a charge, that a record came or went.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from ..ledger.sqlite import parse_storage_url
 
 
 def find_change(files: Sequence[Path], ledger: str, dataset: str) -> str | None:
-    """Return a warning if the files differ from those of the last call for this account, and store their hash.
+    """Return a warning if the files differ from the files of the last call for this account, and store their hash.
 
     Args:
         files: Paths that name the files of the table.

@@ -5,8 +5,8 @@ A failed command prints one line, ``dpcurves: ARGUMENT: RULE``, and ends with a 
     0 if the answer was written, else a status of `ExitStatus` for data, budget, usage, output, ...
 
 An error of the library about an argument becomes one about the option that was typed (`translate_argument_errors`), and
-messages of click are put in the same form (`REWORDED`). A failure after the budget was charged says so, with the
-request id under which the stored answer is returned at no cost (`ChargedFailure`).
+messages of click are put in the same form (`REWORDED`). A message of a failure after the charge states the charge and
+the request id under which the stored answer is returned at no cost (`ChargedFailure`).
 
 No line contains a value from a record.
 """

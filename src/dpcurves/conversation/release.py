@@ -522,7 +522,7 @@ class PrivacyStatement:
         """Return the statement of a curve with this loss under this adjacency.
 
         Args:
-            loss: What was spent.
+            loss: The spent privacy loss.
             adjacency: Add-remove or replace-one, with the privacy unit.
             trust: Text of the trust model.
             mechanism: Text of the mechanisms.

@@ -1,7 +1,7 @@
 """Workloads: what a question needs to know, and the conversation in which it gets unbiased counts.
 
-A workload says what is needed (cells, prefixes, rankings, groups), not how it is counted. The same question can so run
-in one round or in several, with one curator or with none. Three parties talk through Python generators:
+A workload states the needed counts (cells, prefixes, rankings, groups), not how to count them. The same question can so
+run in one round or in several, with one curator or with none. Three parties talk through Python generators:
 
     question        yields a Need (workload, fraction of its budget)      receives an answer
     strategy        yields a Step (query, fraction of the workload)       receives a release
@@ -10,7 +10,7 @@ in one round or in several, with one curator or with none. Three parties talk th
 No party sees more than it needs: only the trust model opens records, and only the ledger charges.
 
 Formal guarantees: needs, workloads and steps are functions of public facts and of earlier answers. Fractions of needs
-add up to 1, and so do those of the steps of one workload.
+add up to 1, and so do the fractions of the steps of one workload.
 
 >>> from dpcurves.data import Grid
 >>> CellWorkload((Axis("age", Grid(0, 100, cells=10)),)).axes[0].slots

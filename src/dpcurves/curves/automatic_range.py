@@ -168,7 +168,7 @@ class AutoRangeQuantilesQuestion(TableQuestion):
 
         Raises:
             WrongArgumentType: `column` is no text, or `probabilities` is no list of numbers.
-            InvalidArgument: a probability is not between 0 and 1, or there is none.
+            InvalidArgument: a probability is not between 0 and 1, or the list is empty.
         """
         require_type("column", self.column, str, "the name of a column")
         object.__setattr__(self, "probabilities", parse_shares("probabilities", self.probabilities))
@@ -222,7 +222,7 @@ def _find_step(prefixes: PrefixShares) -> float:
         prefixes: Counts along the chosen grid.
 
     Returns:
-        The step in the unit of the column; 0.0 if there is none.
+        The step in the unit of the column; 0.0 if values have no common step.
     """
     edges = prefixes.grid.edge(np.arange(prefixes.grid.cells + 1))
     known = np.flatnonzero(prefixes.measured_edges)
@@ -240,7 +240,7 @@ def note_on_range(curve: CDF, label: str = "") -> str:
 
     Args:
         curve: The distribution function along the chosen cells.
-        label: Label of the axis, which says whether numbers are dates.
+        label: Label of the axis, which ends with ``(date)`` or ``(moment)`` for dates or times.
     """
     step = curve.prefixes.step
     multiples = ""
@@ -300,7 +300,7 @@ def format_range(lower: float, upper: float, label: str) -> tuple[str, str]:
     Args:
         lower: Lower end, in the unit of the column.
         upper: Upper end.
-        label: Label of the axis, which says whether numbers are dates.
+        label: Label of the axis, which ends with ``(date)`` or ``(moment)`` for dates or times.
     """
     if not is_date_axis(label):
         return format_number(lower), format_number(upper)

@@ -6,7 +6,7 @@ histogram:
     count_i = n_i + z_i      share_i = count_i / sum_j count_j
 
 Unlisted categories are first found by partition selection (`mechanisms.partition_selection`). *Intervals* of counts
-hold for all categories at the same time; those of shares hold one by one and invert a test on
+hold for all categories at the same time; intervals of shares hold one by one and invert a test on
 ``(1 - s) * count_i - s * (all others)``, because a ratio of noisy numbers has no simple distribution.
 
 Suppression (`BarChart.suppress_below`) hides released counts that are mostly noise; it adds no protection.
@@ -145,7 +145,7 @@ class BarChart(IntervalResult):
         Args:
             evidence: The counts, one row of all categories and missing values, with the distribution of their noise.
             categories: Column and public categories whose cells were counted.
-            privacy: The statement of what was spent, stored with the result.
+            privacy: The privacy statement, stored with the result.
         """
         _, missing = evidence.sums.reconstruct(np.array(evidence.values, dtype=np.float64), evidence.total)
         has_other = isinstance(categories, SelectedCategories)
@@ -216,7 +216,7 @@ class BarChart(IntervalResult):
         sorted as numbers, everything else as text. The category of other values stays last.
 
         Raises:
-            ValueError: the order is none of these.
+            ValueError: the order is not one of these.
 
         >>> import dpcurves as dp
         >>> wards = dp.bar_chart(["b", "a", "b"] * 300, categories=("a", "b"), epsilon=1, adjacency=dp.ADD_REMOVE)
@@ -554,7 +554,7 @@ class BarChartQuestion(TableQuestion):
 
     @property
     def counted_categories(self) -> Categories:
-        """The counted categories, with the one of other values if it is counted.
+        """The counted categories, with the category of other values if it is counted.
 
         >>> BarChartQuestion(Categories("ward", ("a", "b"))).counted_categories.values
         ('a', 'b', 'other')

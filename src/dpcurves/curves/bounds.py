@@ -262,7 +262,7 @@ def ask_for_bounds(query: CoverageQuery, budget_fraction: Fraction) -> Needs[tup
     """Ask for one interval that covers the query's share of the records, with a fraction of the loss.
 
     Args:
-        query: Doubled intervals, and the share that is to be covered.
+        query: Doubled intervals, and the share of records to cover.
         budget_fraction: Fraction of the question's loss that the query spends, above 0 and at most 1.
 
     Returns:
@@ -392,7 +392,7 @@ class PlaneBoundsQuestion(TableQuestion):
     y: BoundsQuestion
 
     def __post_init__(self) -> None:
-        """Check that both columns have a question of their own.
+        """Check that each column has a separate question.
 
         Raises:
             WrongArgumentType: `x` or `y` is no `BoundsQuestion`.

@@ -55,7 +55,7 @@ class Tuning:
     """Thresholds of pictures of several categories."""
 
     widest_shared_band: float = 0.3
-    """Share of the height of the axes: from a band of this mean width on, each category has a plot of its own."""
+    """Share of the height of the axes: from a band of this mean width on, each category gets a separate plot."""
 
 
 TUNING = Tuning()
@@ -155,7 +155,7 @@ class ByCategory(CompositeResult, Mapping[Key, Curve]):
         )
 
     def _title(self) -> str:
-        """Return the title: that of the first curve, and the columns of the categories."""
+        """Return the title: the first curve's title, and the columns of the categories."""
         if not self or type(self).TITLE != ByCategory.TITLE:
             return super()._title()
         return f"{next(iter(self.values()))._title()} by {self.column}"
@@ -270,7 +270,7 @@ class ByCategory(CompositeResult, Mapping[Key, Curve]):
         return display.format_distinct_labels(names, display.LONGEST_WHOLE)
 
     def _translate_category(self, category: Key) -> str:
-        """Return the name of a category, that of all other values in the language of the reader."""
+        """Return the name of a category; the category of all other values has a name in the reader's language."""
         values = category if isinstance(category, tuple) else (category,)
         return format_key(tuple(str(translate(str(v))) if v in self._rest_names else v for v in values))
 
@@ -460,7 +460,7 @@ class ByCategory(CompositeResult, Mapping[Key, Curve]):
                 all are shown.
 
         Returns:
-            The table; None if there are no categories, or curves have no such numbers.
+            The table; None if there are no categories, or curves have no key numbers.
 
         >>> import dpcurves as dp
         >>> people = {"age": [30, 40, 50] * 1000, "ward": ["a", "b", "b"] * 1000}
@@ -682,7 +682,8 @@ def collect_by_category(by: By, curves: Iterable[Any], result_class: type[ByCate
 
 
 def format_axis_label(column: str, measured_in: str) -> str:
-    """Return the label of an axis: the column, and the measuring unit in parentheses unless the column's name says it.
+    """Return the label of an axis: the column, and the measuring unit in parentheses unless the column's name contains
+    it.
 
     The units of dates and times always follow, because values are printed as such by them.
 
@@ -707,7 +708,7 @@ def describe_question(quantity: str, column: str, by: By) -> str:
     """Return the description of a question for the ledger, as in "mean of age by sex".
 
     Args:
-        quantity: What is asked for, such as "mean".
+        quantity: The requested statistic, such as "mean".
         column: The column that it is computed from.
         by: Columns of categories; None: no grouping.
     """

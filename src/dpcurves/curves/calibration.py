@@ -101,7 +101,7 @@ class Calibration(GroupIntervalResult):
 
         Args:
             groups: Released counts of the groups of predicted probabilities.
-            privacy: The statement of what was spent, to which the note is added.
+            privacy: The privacy statement, to which the note is added.
         """
         count = np.maximum(groups.group_counts.count, 0.0)
         curve = cls(groups.likely_means, _estimate_shares(groups), count, groups.grid.edges, privacy, groups)
@@ -123,7 +123,7 @@ class Calibration(GroupIntervalResult):
 
         Args:
             level: Probability that an interval contains its number, between 0 and 1.
-            population: Whether numbers of the population are meant, rather than those of these records.
+            population: Whether intervals are for the numbers of the population, not for the numbers of these records.
             generator: Random numbers of the simulated noise; None: a fixed public seed.
 
         Raises:
@@ -271,7 +271,7 @@ class HosmerLemeshow(GroupIntervalResult):
 
         Args:
             groups: Released counts of the groups of predicted probabilities.
-            privacy: The statement of what was spent; notes on dependence and on hidden groups are added to it.
+            privacy: The privacy statement; notes on dependence and on hidden groups are added to it.
             generator: Random numbers of the simulated null distribution; None: a fixed public seed.
         """
         released = groups.group_counts
@@ -302,7 +302,7 @@ class HosmerLemeshow(GroupIntervalResult):
 
         Args:
             level: Probability that an interval contains its number, between 0 and 1.
-            population: Whether numbers of the population are meant, rather than those of these records.
+            population: Whether intervals are for the numbers of the population, not for the numbers of these records.
             generator: Random numbers of the simulated noise; None: a fixed public seed.
 
         Raises:

@@ -160,7 +160,7 @@ class CdfHistogram(IntervalResult):
             prefixes: Released numbers of records below the edges of a grid, and their total.
             bins: Number of bins, or their edges in units of the column.
             label: What the values are, as on the axis of a picture.
-            privacy: The statement of what was spent, stored with the result.
+            privacy: The privacy statement, stored with the result.
 
         Raises:
             ValueError: there is no bin, or edges do not increase, lie outside of the grid, or share a nearest edge.
@@ -186,7 +186,7 @@ class CdfHistogram(IntervalResult):
 
         Args:
             level: Probability that all intervals contain their numbers at once, between 0 and 1.
-            population: Whether numbers of the population are meant, rather than those of these records.
+            population: Whether intervals are for the numbers of the population, not for the numbers of these records.
             generator: Random numbers of the simulated noise; None: a fixed public seed.
 
         Raises:
@@ -393,7 +393,7 @@ class HasQuantiles(Protocol):
 
 
 def name_quantile(p: float) -> str:
-    """Return the name of the quantile of level `p` in tables: the quartiles have names of their own.
+    """Return the name of the quantile of level `p` in tables: the quartiles have special names.
 
     >>> [name_quantile(p) for p in (0.1, 0.25, 0.5, 0.75)]
     ['0.1 quantile', 'lower quartile', 'median', 'upper quartile']
@@ -495,7 +495,7 @@ class CDF(IntervalResult):
             evidence: The counts, one row of all cells of the grid, with the distribution of their noise.
             grid: The grid whose cells were counted.
             label: What the values are, as on the axis of a picture.
-            privacy: The statement of what was spent, stored with the curve.
+            privacy: The privacy statement, stored with the curve.
         """
         return cls.from_prefixes(PrefixShares(evidence, grid), label, privacy)
 
@@ -507,7 +507,7 @@ class CDF(IntervalResult):
         Args:
             prefixes: Released numbers of records below the edges of a grid, and their total.
             label: What the values are, as on the axis of a picture.
-            privacy: The statement of what was spent; the notes are added to it.
+            privacy: The privacy statement; the notes are added to it.
         """
         notes = notes_on_end_cells(prefixes.grid, *prefixes.measured_prefix_counts, prefixes.evidence, prefixes.scale)
         curve = cls(label, privacy, prefixes)
@@ -536,7 +536,7 @@ class CDF(IntervalResult):
             return ()
         subjects = "the band at every edge", "the band at most edges"
         notes: tuple[str, ...] = ()
-        # draws, and the ratio by which their band may differ from that of all draws: four standard errors and more
+        # draws, and the ratio by which their band may differ from the band of all draws: four standard errors and more
         for draws, margin in ((400, 1.25), (MOST_FEW_DRAWS, 1.12)):
             if not self.prefixes.are_typical(draws):
                 break
@@ -809,7 +809,7 @@ class CDF(IntervalResult):
 
         Args:
             level: Probability that the band contains the whole curve, between 0 and 1.
-            population: Whether numbers of the population are meant, rather than those of these records.
+            population: Whether intervals are for the numbers of the population, not for the numbers of these records.
             generator: Random numbers of the simulated noise; None: a fixed public seed.
 
         Returns:
@@ -887,7 +887,7 @@ class CDF(IntervalResult):
         Args:
             p: Share of the records below the quantile, from 0 to 1.
             level: Probability that the interval contains the quantile, between 0 and 1.
-            population: Whether numbers of the population are meant, rather than those of these records.
+            population: Whether intervals are for the numbers of the population, not for the numbers of these records.
             generator: Random numbers of the simulated noise; None: a fixed public seed.
 
         Raises:
@@ -909,7 +909,7 @@ class CDF(IntervalResult):
         Args:
             p: Shares of the records below the quantiles, from 0 to 1, of any shape.
             level: Probability that all intervals contain their quantiles at once, between 0 and 1.
-            population: Whether numbers of the population are meant, rather than those of these records.
+            population: Whether intervals are for the numbers of the population, not for the numbers of these records.
             generator: Random numbers of the simulated noise; None: a fixed public seed.
 
         Raises:
@@ -972,10 +972,10 @@ class CDF(IntervalResult):
         At `p` of 0.5 it is the difference of medians. The interval contains the difference with probability about
         `level`. Distances from each quantile to the ends of its `quantile_interval` are random errors, which add up in
         squares (Zou and Donner 2008), except for the cell in which the quantile lies: both quantiles may lie at the far
-        ends of their cells, so these distances add up linearly. A declared value has no such distance.
+        ends of their cells, so these distances add up linearly. A declared value has distance 0.
 
         Args:
-            other: A curve whose records and noise are independent of those of this curve; its grid may differ.
+            other: A curve of other records, with independent noise; its grid may differ.
             p: The share of records at or below the quantile.
             level: The confidence level.
             population: Whether the interval is for the population, not for these records.
@@ -1127,7 +1127,7 @@ class CdfQuestion(TableQuestion):
     Attributes:
         column: A column of numbers.
         grid: Public cells. Values outside are clipped into the end cells, unless they are counted apart. On at least
-            500 cells, zero is counted in a cell of its own, unless records are known to be few: quantiles and shares
+            500 cells, zero is counted in a separate cell, unless records are known to be few: quantiles and shares
             are then exact at zero, where records are often heaped; `x` and `y` keep the given edges. Quantiles of
             values that are heaped on other round numbers are more exact from a `QuantilesQuestion`.
         by: Publicly declared categories: one curve for each, at the privacy loss of one curve. A tuple of several

@@ -124,7 +124,7 @@ class PrecisionRecall(BandedTableResult):
 
         Args:
             level: Probability that both bands contain their whole curves, between 0 and 1.
-            population: Whether numbers of the population are meant, rather than those of these records.
+            population: Whether intervals are for the numbers of the population, not for the numbers of these records.
             generator: Random numbers of the simulated noise; None: a fixed public seed.
 
         Raises:
@@ -206,7 +206,7 @@ class CumulativeGain(BandedTableResult):
 
         Args:
             level: Probability that the three bands contain their whole curves, between 0 and 1.
-            population: Whether numbers of the population are meant, rather than those of these records.
+            population: Whether intervals are for the numbers of the population, not for the numbers of these records.
             generator: Random numbers of the simulated noise; None: a fixed public seed.
 
         Returns:
@@ -307,7 +307,7 @@ class DecisionCurve(ClassTableResult):
 
         Args:
             level: Probability that the band contains the whole curve, between 0 and 1.
-            population: Whether numbers of the population are meant, rather than those of these records.
+            population: Whether intervals are for the numbers of the population, not for the numbers of these records.
             generator: Random numbers of the simulated noise; None: a fixed public seed.
 
         Raises:
@@ -440,7 +440,7 @@ class Confusion(ClassTableResult):
 
         Args:
             level: Probability that an interval contains its number, between 0 and 1.
-            population: Whether numbers of the population are meant, rather than those of these records.
+            population: Whether intervals are for the numbers of the population, not for the numbers of these records.
             generator: Random numbers of the simulated noise; None: a fixed public seed.
 
         Raises:
@@ -484,7 +484,7 @@ class Confusion(ClassTableResult):
 
         Args:
             level: Probability that an interval contains its number, between 0 and 1.
-            population: Whether numbers of the population are meant, rather than those of these records.
+            population: Whether intervals are for the numbers of the population, not for the numbers of these records.
             generator: Random numbers of the simulated noise; None: a fixed public seed.
 
         Raises:
@@ -642,7 +642,7 @@ class ScoreCalibration(ClassTableResult):
 
         Args:
             level: Probability that an interval contains its number, between 0 and 1.
-            population: Whether numbers of the population are meant, rather than those of these records.
+            population: Whether intervals are for the numbers of the population, not for the numbers of these records.
             generator: Random numbers of the simulated noise; None: a fixed public seed.
 
         Raises:

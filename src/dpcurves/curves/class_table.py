@@ -157,7 +157,7 @@ class ClassTable(SimulationCache):
         Args:
             ratios: Ratios of sums of counts, each with a value at all thresholds.
             level: Probability that all bands hold at once, between 0 and 1.
-            population: Whether numbers of the population are meant, rather than those of these records.
+            population: Whether intervals are for the numbers of the population, not for the numbers of these records.
             generator: Random numbers of the simulated noise; None: a fixed public seed.
 
         Returns:
@@ -361,7 +361,7 @@ class MetricEstimator(ABC):
         return table.counts.interval(lambda cells: self.compute(table, cells), errors, settings.level)
 
     def discretization_error(self, table: ClassTable) -> Interval:
-        """Return by how much the metric of the exact scores may lie below and above that of the cells, at most."""
+        """Return how far the metric of the exact scores may lie below and above the metric of the cells."""
         return 0.0, 0.0
 
     def upper_limit(self, table: ClassTable) -> float:

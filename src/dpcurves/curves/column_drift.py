@@ -143,7 +143,7 @@ class Drift(CompositeResult):
     difference of distribution functions (``ks``), the area between these (``wasserstein``, in units of the column), and
     the distance from 1/2 of the area under the ROC curve that separates both (``auc``). Of bar charts they are the
     index over categories, the chi-squared statistic with the variance of the noise added (``chi_squared``), the total
-    variation distance (``tv``) and the difference of the shares of other values, which nobody listed (``other``). Where
+    variation distance (``tv``) and the difference of the shares of unlisted values (``other``). Where
     both releases count records without a value, the difference of their shares is a further one (``missing``).
     Thresholds are simulated: windows with as many records, drawn from the pooled distribution, with the noise of both
     releases.
@@ -545,8 +545,8 @@ def _chi_squared(first: FloatArray, second: FloatArray, cells: DriftCells) -> Fl
     """Return the chi-squared statistic of two sets of shares, shape (...).
 
     It sums, over categories, the squared difference of shares over its variance. For equal categories the variance is
-    that of sampling, by the pooled share, and of the noise (Gaboardi, Lim, Rogers and Vadhan 2016). Expected counts are
-    at least half a record.
+    the variance of sampling, by the pooled share, and of the noise (Gaboardi, Lim, Rogers and Vadhan 2016). Expected
+    counts are at least half a record.
 
     Args:
         first, second: Released counts, shape (..., categories).

@@ -177,7 +177,7 @@ def rank_sum_test(first: CDF, second: CDF, *, generator: np.random.Generator | N
     The statistic is the probability that a value of the `first` group is smaller than a value of the `second`, plus
     half of the probability that both are equal (in one cell): 1/2 if neither group is larger. It is the statistic of
     ``scipy.stats.mannwhitneyu`` for the second and the first group, divided by the product of their sizes. The p-value
-    is two-sided, and is simulated with both noise and sampling. Costs no budget. Arguments and errors as for `ks_test`.
+    is two-sided, and is simulated with both noise and sampling. Costs no budget.
 
     Args:
         first: Curve of one group.
@@ -186,6 +186,10 @@ def rank_sum_test(first: CDF, second: CDF, *, generator: np.random.Generator | N
 
     Returns:
         The `statistic`, between 0 and 1, and its `p_value`.
+
+    Raises:
+        TypeError: `first` or `second` is not a `CDF`.
+        ValueError: the grids differ, or units have several records.
 
     >>> import dpcurves as dp
     >>> grid, spent = dp.Grid(0, 10, cells=64), {"epsilon": 1, "adjacency": dp.REPLACE_ONE}

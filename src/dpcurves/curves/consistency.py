@@ -1050,7 +1050,7 @@ def _sum_by_group(values: FloatArray, groups: Sequence[IntArray]) -> FloatArray:
         groups: For each grouping, the group number of each part, (parts,).
 
     Returns:
-        Sums, (..., totals): the groups of the first grouping, then those of the next.
+        Sums, (..., totals): the groups of the first grouping, then the groups of the next.
     """
     sums = []
     for group in groups:

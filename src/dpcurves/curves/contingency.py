@@ -131,7 +131,7 @@ class Contingency(IntervalResult):
                 noise.
             rows: Column and public categories of the rows.
             columns: Column and public categories of the columns.
-            privacy: The statement of what was spent; notes on dependence are added to it.
+            privacy: The privacy statement; notes on dependence are added to it.
             generator: Random numbers of the simulated noise; None: a fixed public seed.
         """
         rng = public_generator(generator)

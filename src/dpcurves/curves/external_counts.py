@@ -1,6 +1,6 @@
 """Import of counts from other software: a distribution function (CDF) from a histogram that was released elsewhere.
 
-Counts may be exact, like those of a census table, or have independent noise of one stated distribution, like the noisy
+Counts may be exact, like counts of a census table, or have independent noise of one stated distribution, like the noisy
 histogram of any library for differential privacy:
 
     noisy_i = n_i + z_i      z_i: none, discrete or continuous Laplace, or Gaussian noise of a stated scale

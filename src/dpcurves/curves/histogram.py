@@ -142,7 +142,7 @@ class Histogram(IntervalResult):
             evidence: The counts, one row of all cells of the grid, with the distribution of their noise.
             grid: The grid whose cells were counted.
             label: What the values are, as on the axis of a picture.
-            privacy: The statement of what was spent; the notes are added to it.
+            privacy: The privacy statement; the notes are added to it.
         """
         (cells,), missing = evidence.sums.reconstruct(np.array(evidence.values, dtype=np.float64), evidence.total)
         unbiased = cells[1:-1] if grid.outside is Outside.APART else cells
@@ -230,8 +230,10 @@ class Histogram(IntervalResult):
     def _find_simultaneous_errors(
         self, level: float, edges: Places, generator: np.random.Generator | None
     ) -> FloatArray:
-        """Return half-widths of simultaneous intervals with confidence `level`, (cells,); cached for single cells,
-        which plots and tables share.
+        """Return half-widths, in records, of simultaneous intervals of counts, one for each single or merged cell.
+
+        Half-widths of single cells by the fixed seed are cached, because plots and tables share them. They are
+        simulated anew for each given `generator`.
 
         Args:
             level: Probability that all intervals hold at once.
@@ -490,7 +492,7 @@ class Histogram2D(ReleasedResult):
         Args:
             estimated: Estimated counts of all cells of the plane and outside it, with their releases.
             axes: Column and grid of each axis.
-            privacy: The statement of what was spent, stored with the result.
+            privacy: The privacy statement, stored with the result.
         """
         evidence = tuple(Evidence.from_release(release) for release in estimated.releases)
         labels = str(axes[0].column), str(axes[1].column)

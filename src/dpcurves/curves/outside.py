@@ -73,7 +73,7 @@ def notes_on_outside(
     """Return a note for each column with a significant share of values outside its cells. Rehearsals get no notes.
 
     Args:
-        releases: All releases of an answer. If several counted a column, the one with the least noise is used.
+        releases: All releases of an answer. If several counted a column, the release with the least noise is used.
         note_thresholds: Thresholds that differ from `Tuning.noted_share`.
     """
     best: dict[str, OutsideCount] = {}
@@ -332,7 +332,7 @@ def notes_on_missing_weights(releases: Iterable[Release]) -> tuple[str, ...]:
     """Return a note on records that a weighted result leaves out, if their count is significant.
 
     Sums of weights and of what each record lacks to the cap give the number of all records; squared weights with what
-    they lack to the squared cap give that of the records in use (`WeightQuery`, `SquaredWeightQuery`).
+    they lack to the squared cap give the number of the records in use (`WeightQuery`, `SquaredWeightQuery`).
 
     Args:
         releases: All releases of an answer.
@@ -364,7 +364,7 @@ def _count_all_records(release: Release) -> tuple[float, float] | None:
     """Return the number of all records by a release of sums of weights, and the standard deviation of its noise.
 
     Returns:
-        The pair, in records; None if the release does not tell what missing records lack to the cap.
+        The pair, in records; None if the release does not contain what missing records lack to the cap.
     """
     evidence = Evidence.from_release(release)
     distribution = evidence.sums

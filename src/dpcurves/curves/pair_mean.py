@@ -75,7 +75,8 @@ class UStatistic:
         maximum: The largest possible value.
         pairs: The number of pairs that answered, if pairs of people were sampled; None: all pairs are used.
         bound_moved: An upper bound of the distance, beyond `resolution`, that is due to a few values that are not where
-            their cell has them, as a function of the probability of an error; None: there are none.
+            their cell has them, as a function of the probability of an error; None: all values are where their cells
+            have them.
     """
 
     value: float

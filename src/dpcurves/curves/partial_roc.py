@@ -230,7 +230,7 @@ class PartialArea(BoundedFprEstimator):
     def compute_in_order(self, table: ClassTable, cells: FloatArray, order: int) -> FloatArray:
         """Return the standardised partial area, shape (...).
 
-        For tied scores (order 0) it is the area of trapezoids, cut at `max_fpr`; otherwise that of steps.
+        For tied scores (order 0) it is the area of trapezoids, cut at `max_fpr`; otherwise the area of steps.
 
         Args:
             table: The grid, with its declared values if there are any.
@@ -319,7 +319,7 @@ class MetricEstimate:
 
         Args:
             level: Probability that the interval contains the statistic, between 0 and 1.
-            population: Whether numbers of the population are meant, rather than those of these records.
+            population: Whether intervals are for the numbers of the population, not for the numbers of these records.
             generator: Random numbers of the simulated noise; None: a fixed public seed.
 
         Returns:

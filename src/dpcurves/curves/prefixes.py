@@ -130,7 +130,7 @@ class PrefixShares:
         pilot_queries: The number of earlier rounds that searched for the range and so chose the cells.
         step: The number whose multiples the values seem to be; 0: none. See `range_search.find_value_step`.
         uses_all_rounds: Whether the intervals of all rounds determine how cells are halved: see `combine_rounds`.
-        declared: The grid of the question, if zero was counted in a cell of its own: see `split_at_zero`. None: `grid`.
+        declared: The grid of the question, if zero was counted in a separate cell: see `split_at_zero`. None: `grid`.
         lattice_counts: Counts of the values that are edges of the grid of the question, and of all other values, if
             nearly all are edges: see `lattices.search_edges`. None: this was not asked, or is not so.
     """
@@ -193,7 +193,7 @@ class PrefixShares:
 
     @property
     def has_separate_zero(self) -> bool:
-        """Whether zero was counted in a cell of its own that the grid of the question does not have."""
+        """Whether zero was counted in a separate cell that the grid of the question does not have."""
         return self.declared is not None
 
     @property
@@ -748,7 +748,7 @@ class SearchedQuantiles:
         Args:
             p: Levels of the quantiles, of any shape.
             level: Probability with which all intervals are right.
-            population: If True, the quantiles are those of the population.
+            population: Whether intervals are for the quantiles of the population, not of these records.
         """
         level_per_quantile = 1 - (1 - require_probability("level", level)) / max(np.size(p), 1)
         require_independent(self.privacy, population)

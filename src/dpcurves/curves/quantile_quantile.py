@@ -126,7 +126,8 @@ class QuantileQuantile(CompositeResult):
 
         Args:
             level: Probability that all intervals hold, between 0 and 1.
-            population: Whether quantiles of the population are meant, rather than those of these records.
+            population: Whether intervals are for the quantiles of the population, not for the quantiles of these
+                records.
 
         Raises:
             ValueError: `level` is not between 0 and 1; or, with `population`, a unit may have several records.
@@ -140,7 +141,7 @@ class QuantileQuantile(CompositeResult):
 
         Args:
             level: Probability that the region contains it, between 0 and 1.
-            population: Whether the plot of the population is meant, rather than that of these records.
+            population: Whether the plot of the population is meant, not the plot of these records.
 
         Returns:
             Edges along x, ``(steps + 1,)``, and the smallest and the largest y between neighbouring edges,

@@ -118,7 +118,8 @@ class Quantiles(IntervalResult):
 
         Args:
             level: Probability that all intervals hold their quantiles, between 0 and 1.
-            population: Whether quantiles of the population are meant, rather than those of these records.
+            population: Whether intervals are for the quantiles of the population, not for the quantiles of these
+                records.
 
         Raises:
             ValueError: `level` is not between 0 and 1; or, with `population`, a unit may have several records.

@@ -1,7 +1,7 @@
 """Questions: their protocols, grouping columns, class labels, and grids as plain objects.
 
-A question is a frozen dataclass of public fields. Its `steps` is a conversation: a generator that yields what it needs,
-with fractions of the budget that add up to 1, and returns a result from the answers.
+A question is a frozen dataclass of public fields. Its `steps` is a conversation: a generator that yields the needed
+counts, with fractions of the budget that add up to 1, and returns a result from the answers.
 
     counts = yield from ask_workload(CellWorkload(axes), Fraction(1, 2))
 
@@ -201,7 +201,7 @@ def describe_published_texts(plans: Sequence[Plan]) -> tuple[str, ...]:
     """Return a note for each text in filters and expressions of these plans that looks like a name of a person.
 
     Such texts are published with the result, so an analyst should see the note before the question is charged. Empty
-    if there are none.
+    if no text looks like a name.
 
     Returns:
         Notes, in order of first use of a text.

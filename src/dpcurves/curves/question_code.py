@@ -1,6 +1,6 @@
 """Write a question as the Python code that creates it, for pages from which readers copy code (code generation).
 
-A *question* is a frozen dataclass that says what private curve or number is asked for. `write_question_code` takes one
+A *question* is a frozen dataclass that asks for a private curve or number. `write_question_code` takes one
 and returns a `QuestionCode`: an expression as a person would write it, wrapped to the line width, and the import
 statements that it needs beside ``import dpcurves as dp``. Arguments that equal their defaults are left out. Executed,
 the expression gives an equal question.
@@ -264,7 +264,7 @@ class _Writer:
 
 
 def _public(name: str) -> Any:
-    """Return the object that `dpcurves` exports under this name; None if there is none."""
+    """Return the object that `dpcurves` exports under this name; None if it exports none."""
     return getattr(import_module("dpcurves"), name, None)
 
 
@@ -293,7 +293,7 @@ def _convert_grid(grid: Grid) -> _Code:
 
 
 def _makes_same_grid(make: Callable[[], Grid], grid: Grid) -> bool:
-    """Return True if `make` returns an equal grid, False if it returns another one or refuses its arguments.
+    """Return True if `make` returns an equal grid, False if it returns an unequal grid or refuses its arguments.
 
     Args:
         make: Function without arguments that builds a grid.

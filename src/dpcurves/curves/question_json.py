@@ -1,7 +1,7 @@
 """JSON form of questions: write a question as a JSON object, and parse one that a program or a person wrote.
 
 `question_to_json` and `question_from_json` are inverse. Files, the command line and servers use this format. The field
-``"ask"`` of the object is the command name of the question. The other fields are those of the question class that
+``"ask"`` of the object is the command name of the question. The other fields are the fields of the question class that
 differ from their defaults. People may write short forms:
 
     grid        "0:90:90", "values:0:90" or "auto"          bounds      "0:100" or [0, 100]
@@ -133,8 +133,8 @@ def question_from_json(stored: Mapping[str, Any]) -> Any:
     """Return the question that `question_to_json`, or a person, wrote.
 
     A grid may also be a text, like ``"0:90:90"`` or ``"values:0:90"``; an exact number a text, like ``"0.95"``; and
-    bounds a list or a text, ``"bounds": "0:100"``, instead of ``lower`` and ``upper``. The word ``"auto"`` stands for
-    what is found privately:
+    bounds a list or a text, ``"bounds": "0:100"``, instead of ``lower`` and ``upper``. The word ``"auto"`` requests
+    values that are found privately:
 
     - as grid, or as bounds of a sum or mean: the variant of the question with an automatic range, if it has one;
     - as unit: the smallest unit, from which the search for bounds starts;
@@ -157,7 +157,7 @@ def question_from_json(stored: Mapping[str, Any]) -> Any:
     word = command
     values = {name: value for name, value in stored.items() if name != ASK}
 
-    # A grid or bounds that are found privately have a question of their own.
+    # A grid or bounds that are found privately have a separate question class.
     if values.get(GRID) == AUTO:
         if f"{UNBOUNDED}{word}" not in list_question_classes():
             raise InvalidArgument(

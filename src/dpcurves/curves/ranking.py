@@ -93,7 +93,7 @@ class Ranking(SummaryByCategory):
 
         Args:
             level: Probability that all ranks hold, between 0 and 1.
-            population: Whether ranks in the population are meant, rather than those of these records.
+            population: Whether intervals are for the ranks in the population, not for the ranks in these records.
 
         Returns:
             Ranks in the order of the ranking, from 1.
@@ -110,7 +110,7 @@ class Ranking(SummaryByCategory):
 
         Args:
             level: Probability that all intervals hold, between 0 and 1.
-            population: Whether numbers of the population are meant, rather than those of these records.
+            population: Whether intervals are for the numbers of the population, not for the numbers of these records.
 
         Raises:
             ValueError: `level` is not between 0 and 1; or, with `population`, a unit may have several records.

@@ -253,7 +253,7 @@ class ResidualPlot(ReleasedResult):
         Args:
             estimated: Estimated counts of all cells of the plane and outside it.
             axes: Column and grid of predictions, then of residuals.
-            privacy: The statement of what was spent; a note is added to it if noise may hide a tenth of the records.
+            privacy: The privacy statement; a note is added to it if noise may hide a tenth of the records.
             evidence: The releases behind the estimate.
             coverage: Share of the records that both bounds together were chosen to cover, between 0 and 1.
             alpha: Number of records by which coverage may fall short, with probability 0.95.
@@ -476,9 +476,10 @@ class ResidualPlotQuestion(TableQuestion):
         return ResidualPlot.from_counts(estimated, axes, privacy, evidence, coverage=coverage, alpha=missed_records)
 
     def plan_notes(self, setting: conversation.Setting) -> tuple[str, ...]:
-        """Return a note if the number of records is private.
+        """Return a note if the number of records is private, else ().
 
-        A plan then shows the budget of the bounds for few records; an answer may give them less.
+        The first round then counts the records, and the budget fraction of the queries for bounds depends on this
+        count. A plan shows the largest fraction, which few records need; an answer for many records spends less.
         """
         return () if setting.adjacency.public_record_count is not None else (BOUNDS_OF_FEW,)
 

@@ -92,7 +92,7 @@ class Tuning:
     few_cells: int = 5
     """Cells: a note warns that the grid is too wide if nearly all records lie in at most this many."""
     few_cells_z: float = 100.0
-    """Records, in standard deviations of the noise of a count: with fewer, no note says that records lie in few
+    """Records, in standard deviations of the noise of a count: with fewer, there is no note that records lie in few
     cells."""
     missing_z: int = 8
     """Least z-score of a count of missing records that is noted."""
@@ -203,7 +203,7 @@ def require_label_mappings(columns: object, categories: object) -> None:
 @contextmanager
 def refuse_damaged() -> Iterator[None]:
     """Context manager around code that reads a stored curve: errors of arithmetic, attributes, look-ups and types in
-    the block become `InvalidArgument`, which says that the text is damaged.
+    the block become `InvalidArgument`, with the message that the text is damaged.
 
     Raises:
         ValueError: the code inside failed to read the text.
@@ -278,7 +278,7 @@ PACKAGE = str(Path(__file__).parents[1])
 """Folder whose frames are skipped when a warning names the caller."""
 NEXT_TO_NOTHING = "this release says next to nothing"
 NO_CATEGORY = f"no category has more records than noise alone may give: {NEXT_TO_NOTHING} of them"
-"""Note on counts by category of which neither one nor the sum stands out from the noise."""
+"""Note on counts by category of which neither a single count nor the sum is significant."""
 UNKNOWN = f"every interval holds all possible values: {NEXT_TO_NOTHING}"
 """Note on a picture of numbers of which none is known."""
 TOO_WIDE = f"is wider than {TUNING.unknown_width:g}"
@@ -300,8 +300,8 @@ def notes_on_missing(releases: Iterable[Release]) -> tuple[str, ...]:
     """Return a note on the share of missing records if it is at least `Tuning.noted_share`.
 
     Args:
-        releases: Releases of a question. If several count missing records of the same columns, the one with the least
-            noise decides; rehearsals are skipped.
+        releases: Releases of a question. If several count missing records of the same columns, the release with the
+            least noise decides; rehearsals are skipped.
 
     Returns:
         One note, and reasons if they are released; () if few records are missing.
@@ -326,7 +326,8 @@ def notes_on_missing(releases: Iterable[Release]) -> tuple[str, ...]:
     ]
     share, release = max(shares, key=lambda share_and_release: share_and_release[0])
 
-    # Records that fail a filter are counted as missing if the number of records is public, so many are no surprise.
+    # Records that fail a filter are counted as missing if the number of records is public, so a large number is
+    # expected.
     has_filtered_rows = bool(release.plan.query.where) and isinstance(release.plan.adjacency, ReplaceOne)
     if share < (TUNING.nearly_all if has_filtered_rows else TUNING.noted_share):
         return ()
@@ -558,8 +559,8 @@ def _notes_on_end_values(values: FloatArray, first: float, last: float) -> tuple
 
     Args:
         values: The declared values.
-        first: Share of the records at the first value; 0 if it has no such excess.
-        last: Share of the records at the last value; 0 if it has no such excess.
+        first: Share of the records at the first value; 0 without excess.
+        last: Share of the records at the last value; 0 without excess.
     """
     ends = (
         (first, f"the first value, {format_number(values[0])}", "below"),
@@ -745,8 +746,8 @@ class ReleasedResult(Result, ABC):
         AXIS_COLUMNS: Columns of edges along the axis of its `label`: files write dates there if the axis has dates.
         DISTINGUISHING_FACT: A fact of the question that only its documents have, among documents of its kind; empty: no
             fact distinguishes them.
-        COLUMN_WORDS: Title (a template) and format of each column but those of the user's labels and of interval ends.
-        KEY_WORDS: Title and format of the `key_columns`.
+        COLUMN_WORDS: Title (a template) and format of each column except columns of the user's labels and of interval
+        ends. KEY_WORDS: Title and format of the `key_columns`.
         ROW_WORDS: Words for the short names of numbers in the rows of a list.
 
     >>> import dpcurves as dp
@@ -1025,7 +1026,7 @@ class ReleasedResult(Result, ABC):
     def report_tables(
         self, *, level: float = 0.95, population: bool = True, suppress: float | None = None
     ) -> list[display.ResultTable]:
-        """Return the tables that stand beside the plot on pages and on the first sheet of a workbook.
+        """Return the tables that are shown beside the plot on pages and on the first sheet of a workbook.
 
         Lists of numbers are whole, and curves have rows at round steps.
 
@@ -1036,14 +1037,15 @@ class ReleasedResult(Result, ABC):
                 all are shown.
         """
         table = self.describe_table(level=level, population=population, suppress=suppress)
-        # rows: a list is shown whole up to 400 rows, and a table that is not longer than 20 stands beside the plot
+        # rows: a list is shown whole up to 400 rows, and a table that is not longer than 20 is shown beside the plot
         most_listed, most_beside = 400, 20
         if table.is_list:
             return [table.select_rows(most_listed)]
         return [replace(table.select_rows(), is_detail=table.rows > most_beside)]
 
     def key_columns(self, level: float, *, population: bool = True) -> dict[str, Any]:
-        """Return the numbers that a table by group has of this result, by short name; empty: those of its summary.
+        """Return the numbers that a table by group has of this result, by short name; empty: the numbers of its
+        summary.
 
         Interval ends are named as in ``median_lower`` and ``median_upper_population``; `KEY_WORDS` has the titles.
 
@@ -1161,7 +1163,7 @@ class ReleasedResult(Result, ABC):
     def describe_picture(self, *, level: float = 0.95, population: bool = True) -> display.PictureDescription:
         """Return the plot as numbers and texts: axes, lines, regions, points, names and the privacy statement.
 
-        Other programs draw it without computing a band of their own, as the R package does; `to_json` of the
+        Other programs draw it without computing a band, as the R package does; `to_json` of the
         description is what ``--plot FILE.json`` writes. Costs no budget; needs the extra ``plot``.
 
         Args:
@@ -1243,11 +1245,11 @@ class ReleasedResult(Result, ABC):
     ) -> str:
         """Return the HTML summary around a given plot for readers of a page, with another title and a text if given.
 
-        Notes are shown without the advice that they give to whoever asked the question.
+        Notes are shown without their advice to the analyst who asked the question.
 
         Args:
             picture: The plot, as SVG.
-            title: The title; empty: that of the result.
+            title: The title; empty: the result's title.
             text: Text before the plot.
             level: The confidence level of intervals in its tables.
             population: Whether they include intervals for the population.
@@ -1559,8 +1561,8 @@ class IntervalResult(SimulationCache, ReleasedResult):
         return self._plot(self._build_shades(scopes, level), privacy=privacy, ax=ax, name=name)
 
     def _is_unknown(self) -> bool:
-        """Return True if all numbers are unknown, so that every interval holds all possible values, and no note says
-        so.
+        """Return True if all numbers are unknown, so that every interval holds all possible values, and no note states
+        this.
         """
         if any(NEXT_TO_NOTHING in note for note in self.privacy.notes):
             return False
@@ -1583,7 +1585,7 @@ class IntervalResult(SimulationCache, ReleasedResult):
 
     def _frame_columns(self, level: float | None, *, population: bool) -> dict[str, NDArray[Any]]:
         """Return the columns of `to_frame` as arrays. Libraries of data frames, which take long to import, are used
-        only for a class with a `to_frame` of its own.
+        only for a class that overrides `to_frame`.
 
         Args:
             level: Confidence level of the intervals; None: no ends.

@@ -161,7 +161,7 @@ class FinerCounts:
     def combine_evidence(self, evidence: Evidence) -> Evidence:
         """Return the counts of the curve with these finer counts as a further level of nested intervals.
 
-        The number of missing records stays last, and the public total is that of `evidence`.
+        The number of missing records stays last, and the public total is taken from `evidence`.
         """
         coarse = evidence.interval_sums
         fine = self.evidence.interval_sums
@@ -303,7 +303,7 @@ class ROC(ClassTableResult):
 
         Args:
             level: Probability that the interval contains the AUC, between 0 and 1.
-            population: Whether numbers of the population are meant, rather than those of these records.
+            population: Whether intervals are for the numbers of the population, not for the numbers of these records.
             generator: Random numbers of the simulated noise; None: a fixed public seed.
 
         Returns:
@@ -342,7 +342,7 @@ class ROC(ClassTableResult):
 
         Args:
             level: Probability that the region contains the whole curve, between 0 and 1.
-            population: Whether the curve of the population is meant, rather than that of these records.
+            population: Whether the curve of the population is meant, not the curve of these records.
             generator: Random numbers of the simulated noise; None: a fixed public seed.
 
         Returns:
@@ -443,7 +443,7 @@ class RocQuestion(TableQuestion):
 
     From 400 records times epsilon (800 under replace-one), a pilot query for a fortieth of the loss or less shows if
     nearly all scores other than zero are multiples of a step, 0.05 of scores in [0, 1]. Then a tenth of the loss counts
-    scores at each multiple and scores that are none. If nearly all scores other than the most common one are multiples,
+    scores at each multiple and all other scores. If nearly all scores other than the most common one are multiples,
     the curve has a cell for each multiple; other scores belong to the nearest one.
 
     Between cuts, if there are enough records (`choose_finer_cells`), another round counts both classes on finer cells,
@@ -465,7 +465,7 @@ class RocQuestion(TableQuestion):
             coarser grids; it is always used if cells cannot depend on earlier answers, as with two servers.
         edges: Indices of edges of the grid (0 is the first), which are all the thresholds; the grid may be as fine as
             doubles allow. Further edges can be asked later, under the same request, at no further loss. None:
-            thresholds are chosen as `thresholds` says.
+            thresholds are chosen as described at `thresholds`.
 
     Raises:
         ValueError: `thresholds` is unknown, or a class is missing or repeated; or `edges` is empty, repeats an edge, or

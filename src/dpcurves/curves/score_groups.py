@@ -8,8 +8,9 @@ Calibration curves and the tests of predictions need, for each group g of simila
 
 `MeasuredGroups` have groups that earlier rounds chose, and these three sums as a release; `CountedGroups` form groups
 from the counts of both classes in all cells, where the middle of a cell represents its scores. Both are unbiased, so a
-number may be negative. More groups show more, and each has relatively more noise: their number is that of a table of
-records over the noise of one count (`find_group_number`), and records are counted first if their number is private.
+number may be negative. More groups show more, and each has relatively more noise: the number of groups is chosen as for
+a table of records over the noise of one count (`find_group_number`), and records are counted first if their number is
+private.
 
 Formal guarantees: the granted loss. A record lies in one group, for any groups, so each round (edges, counts, sums)
 loses its public fraction, and these add up to 1. Groups are functions of earlier noisy answers (adaptive composition).
@@ -229,7 +230,7 @@ class ScoreGroups(ABC):
         Args:
             ends: Function that computes the intervals from counts and noise.
             level: Confidence level of one interval.
-            privacy: Privacy statement, which says whether units are independent.
+            privacy: Privacy statement, which states whether units are independent.
             population: Whether they are for the population.
             generator: Random numbers of the simulation; None: a fixed public seed.
 

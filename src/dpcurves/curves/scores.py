@@ -125,8 +125,8 @@ def load_measured_ratios() -> MeasuredRatios:
 
 
 def notes_on_joint_price(setting: Setting) -> tuple[str, ...]:
-    """Return a note on what it costs to release all metrics at once: how much larger errors are than those of separate
-    questions.
+    """Return a note on the price of releasing all metrics at once: how much larger errors are than the errors of
+    separate questions.
 
     Args:
         setting: Privacy loss and adjacency; under replace-one the number of records is public and is used.
@@ -317,7 +317,7 @@ class Scores(ClassTableResult):
 
         Args:
             level: Probability that an interval contains its number, between 0 and 1.
-            population: Whether numbers of the population are meant, rather than those of these records.
+            population: Whether intervals are for the numbers of the population, not for the numbers of these records.
             generator: Random numbers of the simulated noise; None: a fixed public seed.
 
         Raises:
@@ -530,7 +530,7 @@ class ScoresByCategory(ByCategory[Scores]):
             generator: Random numbers of the simulation; None: a fixed public seed.
 
         Raises:
-            InvalidArgument: there is no such category.
+            InvalidArgument: the result has no category of this name.
         """
         if name not in self:
             raise InvalidArgument(

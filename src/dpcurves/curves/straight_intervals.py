@@ -1,7 +1,7 @@
 """Note on interpolation in a private distribution function: most records lie in one interval that it does not resolve.
 
 An adaptive distribution function counts neighbouring cells together where few records seem to lie, and is interpolated
-linearly across them. If one such interval of several cells holds most records, they may be spread over it or all share
+linearly across them. If a single interval of several cells holds most records, they may be spread over it or all share
 one value, and the release does not show which. `note_on_straight_interval` takes the released counts, and returns the
 note with the remedy, to count each cell. The note is written if
 

@@ -117,9 +117,9 @@ class Summary(IntervalResult):
 
     Values outside the bounds are clipped: all four statistics are computed from clipped values. If noise alone may have
     made the count (an empty table does so with probability 2.5 % at most), sum, mean and variance are unknown: NaN.
-    Intervals of mean and variance then contain every possible value, that of the sum is as wide as its noise. If the
-    bounds were found privately, tails were counted: then `names` mention the bounds, and intervals of the sum and the
-    mean are for all values.
+    Intervals of mean and variance then contain every possible value, and the interval of the sum is as wide as its
+    noise. If the bounds were found privately, tails were counted: then `names` mention the bounds, and intervals of the
+    sum and the mean are for all values.
 
     Attributes:
         count: Records with a value: never below zero, nor above a public number of records; NaN if that number is
@@ -181,13 +181,14 @@ class Summary(IntervalResult):
         squares.
 
         Args:
-            rounds: One to four releases in order: count, sum and sum of squares, each one row with one cell; then the
-                counts of equal cells between the bounds.
+            rounds: One to four releases in order: count, sum and sum of squares, each with one row of one cell; then
+                the counts of equal cells between the bounds.
             bounds: The range of the values, of which only both ends are used.
             label: What the values are, as on the axis of a picture.
-            privacy: The statement of what was spent.
+            privacy: The privacy statement.
             statistic: The number that was asked for.
-            tails: Released counts along both tails of the column; None: bounds were declared, so that there are none.
+            tails: Released counts along both tails of the column; None: bounds were declared, so that no tails were
+                counted.
         """
         middle = (bounds.lower + bounds.upper) / 2
         half_range = (bounds.upper - bounds.lower) / 2
@@ -334,7 +335,7 @@ class Summary(IntervalResult):
 
         Args:
             level: Probability that the interval contains the number, between 0 and 1.
-            population: Whether numbers of the population are meant, rather than those of these records.
+            population: Whether intervals are for the numbers of the population, not for the numbers of these records.
             draws: Number of simulated draws of the noise.
 
         Raises:

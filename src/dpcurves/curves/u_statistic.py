@@ -579,7 +579,7 @@ class _MeasuredCells:
         """Return the statistic with a bound on how far values off the lattice can change it; unchanged without one.
 
         Values were taken to be lattice points. A value off the lattice lies less than one cell above the last point in
-        its interval, and the release bounds how many such values there are.
+        its interval, and the release bounds the number of these values.
 
         Args:
             estimated: The statistic, computed as if all values were on the lattice.

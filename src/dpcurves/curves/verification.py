@@ -115,7 +115,7 @@ class Verification(IntervalResult):
             evidence: The released number, one integer, with the distribution of its noise.
             subsets: Number of all subsets.
             claim: The claim, in words.
-            privacy: The statement of what was spent; notes are added to it.
+            privacy: The privacy statement; notes are added to it.
             of_classes: Whether the regression is logistic; then a note warns that a low share may be due to fits
                 that do not exist.
         """

@@ -3,7 +3,7 @@
 A `View` has a filter, expressions of derived columns by name, and perhaps a *base*, another view that it starts from:
 
     rows       WHERE filter of the base AND filter of the view
-    columns    those of the table, of the base and of the view
+    columns    columns of the table, of the base and of the view
 
 A *question* asks for a private curve or number of a table. `View.apply` takes one and returns an equal question about
 the table itself: derived columns are replaced by their expressions (`View.expand`), and the filter is added. So a
@@ -51,17 +51,17 @@ class View:
     """A named filter with derived columns. It holds text alone, never data.
 
     A question that a view is applied to has the filter and the expressions of the view written out. So the ledger, the
-    fingerprint of what was paid, and the result have their text, and a view that is changed later changes no earlier
-    answer.
+    fingerprint of the paid question, and the result have their text, and a view that is changed later changes no
+    earlier answer.
 
     Formal guarantees: a view is a row-wise map and a filter, as every question with `where` and expressions: noise and
-    loss are those of the question without it.
+    loss are the same as for the question without it.
 
     Attributes:
         name: Name of the view.
         where: Condition of the rows, which may read the derived columns; None: all rows.
         columns: Expressions of derived columns, by name.
-        base: View on which this one is defined: its columns can be used here, and its rows are filtered further.
+        base: View on which this view is defined: its columns can be used here, and its rows are filtered further.
 
     Raises:
         ValueError: the filter or an expression is invalid.
@@ -189,7 +189,7 @@ class View:
 
     @property
     def _all_columns(self) -> frozenset[str]:
-        """Names of the derived columns, those of the view that it is based on included."""
+        """Names of the derived columns, including the columns of its base view."""
         return frozenset(self.columns) | (frozenset() if self.base is None else self.base._all_columns)
 
     def _expand_base(self, text: str | None) -> str:

@@ -212,7 +212,8 @@ def ask_weight_sums(
 def note_on_weights(squares: SquaredWeights, caps: float) -> str:
     """Return the note of every weighted result: cap, missing weights, and released design effect.
 
-    `caps` is the released sum of the weights, in units of the cap. If noise hides the design effect, the note says so.
+    `caps` is the released sum of the weights, in units of the cap. If noise hides the design effect, a note states
+    this.
     """
     rule = f"{squares.weights}, {MISSING_WEIGHTS}"
     effect = squares.design_effect(caps)
@@ -423,7 +424,7 @@ class WeightedHistogram(CdfHistogram):
         Args:
             prefixes: Released sums of weights below the edges of the grid.
             label: What the values are, as on the axis of a picture.
-            privacy: The statement of what was spent; the notes are added to it.
+            privacy: The privacy statement; the notes are added to it.
         """
         notes = notes_on_end_cells(prefixes.grid, *prefixes.measured_prefix_counts, prefixes.evidence, prefixes.scale)
         bins = cls.from_placeholder(prefixes, label, privacy.with_notes(*notes))

@@ -87,7 +87,7 @@ class AutoRangeWeightedCdfQuestion(TableQuestion):
     """Weighted distribution function of a column with an automatic range, in five rounds for one loss.
 
     A fifth of the loss pays for three pilot queries about records without their weights, which choose the cells. The
-    rest asks as a `WeightedCdfQuestion` does. Values beyond the cells are counted apart; a note says how much weight
+    rest asks as a `WeightedCdfQuestion` does. Values beyond the cells are counted apart; a note states how much weight
     lies there. If a range is publicly known, a `WeightedCdfQuestion` on a grid of it is more accurate.
 
     Formal guarantees: see the module.
@@ -147,7 +147,7 @@ class AutoRangeWeightedHistogramQuestion(TableQuestion):
     """Weighted histogram of a column with an automatic range: equal cells of a round width, in five rounds.
 
     A fifth of the loss pays for three pilot queries about records without their weights, which choose the cells. The
-    rest asks as a `WeightedHistogramQuestion` does. Values beyond the cells are counted apart; a note says how much
+    rest asks as a `WeightedHistogramQuestion` does. Values beyond the cells are counted apart; a note states how much
     weight lies there.
 
     Formal guarantees: see the module.

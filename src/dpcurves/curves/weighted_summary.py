@@ -111,7 +111,7 @@ class WeightedSummary(Summary):
 
     Values outside the bounds are clipped to the nearer bound, and weights above the cap to the cap. If noise alone can
     explain the sum of weights, sum and mean are unknown: NaN. The interval of the mean then contains every possible
-    value, that of the sum is as wide as its noise. A weighted count has neither.
+    value, and the interval of the sum is as wide as its noise. A weighted count has neither.
 
     Attributes:
         count: The sum of all weights, in their units: the approximate number of people that they represent.
@@ -160,7 +160,7 @@ class WeightedSummary(Summary):
             rounds: The releases in order: of a weighted count two, else four.
             bounds: The range of the values, of which only both ends are used.
             label: What the values are, as on the axis of a picture.
-            privacy: The statement of what was spent; a note on the weights is added to it.
+            privacy: The privacy statement; a note on the weights is added to it.
             weights: Column of the survey weights and their public cap.
             center: The public point from which the spread was measured, in steps from the middle of the bounds.
             statistic: The number that was asked for.
@@ -619,7 +619,7 @@ def build_weighted_summaries(
     Args:
         question: The question, with its column, bounds and categories.
         releases: The releases of all rounds.
-        privacy: The statement of what was spent.
+        privacy: The privacy statement.
         weights: Column of the survey weights and their public cap.
         centers: Point from which each spread was measured, in steps from the middle; empty: all from the middle.
     """

@@ -267,7 +267,7 @@ class OrderedAxis(Axis):
     """One of two columns of times on a grid, in records whose two times are in order; other records are missing.
 
     Formal guarantees: whether a record is missing is a function of that record alone, so it lies in one cell of a
-    table, or is missing, as for any other axis: sensitivities are those of an `Axis`.
+    table, or is missing, as for any other axis: sensitivities are the same as for an `Axis`.
 
     Attributes:
         earlier: The column, or expression, of the earlier time. Infinite numbers are times.
@@ -312,12 +312,12 @@ class LatticeAxis(Axis):
     A multiple of a step below 1 is the double nearest to a whole number over a whole number, so 0.3 is a multiple of
     0.1, and 0.1 + 0.2 is not. The test is arithmetic of doubles, which all engines compute alike.
 
-    Formal guarantees: the cell is a function of the record alone, so sensitivities are those of an `Axis`.
+    Formal guarantees: the cell is a function of the record alone, so sensitivities are the same as for an `Axis`.
 
     Attributes:
         step: A whole number, or one over a whole number.
         bounds: The smallest and the largest number that may count as a multiple; if they cross, no number does.
-        has_points: Whether each multiple has a cell, in rising order; the last cell is that of other numbers.
+        has_points: Whether each multiple has a cell, in rising order; the last cell has all other numbers.
         is_clipped: Whether numbers beyond the bounds are read as the bounds, and both are multiples.
     """
 
@@ -333,7 +333,7 @@ class LatticeAxis(Axis):
         Args:
             axis: Column and grid.
             step: Distance of neighbouring multiples, in units of the column.
-            has_points: Whether each multiple has a cell of its own.
+            has_points: Whether each multiple has a separate cell.
         """
         lower, upper = axis.grid.endpoints
         first, last = find_multiples(lower, upper, step)

@@ -5,7 +5,7 @@ from the file, because a guess would depend on the records. A field that does no
 
 The module reads no files. `is_text_file` and `strip_compression` look at names of files only.
 
-Formal guarantees: each value is a function of its own line and of the declared format, so adding or removing one record
+Formal guarantees: each value is a function of its line and of the declared format, so adding or removing one record
 changes one counted record.
 
 >>> CsvFile("visits.csv.gz", delimiter=";", decimal=",").codec

@@ -56,8 +56,8 @@ def list_files(path: str | Path) -> FileGroup:
         path: Path or pattern of files, or a folder.
 
     Returns:
-        The files with their partition keys. A path without a pattern is returned even if no such file exists, so that
-        opening it gives the usual error.
+        The files with their partition keys. A path without a pattern is returned even if the file does not exist, so
+        that opening it gives the usual error.
 
     Raises:
         ValueError: no file matches the pattern; the folder holds no Parquet files or is a Delta Lake or Iceberg table;
@@ -131,7 +131,7 @@ def _add_partition_keys(paths: Sequence[Path], folders: Sequence[tuple[str, ...]
 def _read_value(text: str) -> str | None:
     """Return the value in the name of a partition folder, such as the ``2024`` of ``year=2024``.
 
-    Percent escapes such as ``%20`` are decoded. None stands for a missing value, as Hive writes it.
+    Percent escapes such as ``%20`` are decoded. None means a missing value, as Hive writes it.
     """
     return None if text == NULL_PARTITION else unquote(text)
 

@@ -363,7 +363,7 @@ class Grid:
     def _require_ordered_text(text: str, lower: float, upper: float, cells: int | None) -> None:
         """Check the numbers of a grid's text: finite, increasing bounds and at least one cell.
 
-        Messages are in the form of the text, because whoever types an option need not know Python.
+        Messages are in the form of the text, because users of the command line need not know Python.
 
         Args:
             text: Text of the grid, for the message.

@@ -2,7 +2,7 @@
 
 If categories are not listed in advance, their names must be found privately. Without a delta this needs a public set
 that contains every possible name. Noise is added to every name of the set, whether a record has it or not, and the
-names whose noisy counts exceed a threshold are released. Two such sets are defined here:
+names whose noisy counts exceed a threshold are released. Two sets of possible names are defined here:
 
 - `TextUniverse`: all texts over an alphabet up to a maximum length;
 - `HashUniverse`: all hashes with a number of bits, for names of any letters.

@@ -40,7 +40,7 @@ TICK_STEPS = (1, 2, 2.5, 5, 10)
 
 
 def format_axes(ax: Axes, across: str = "") -> None:
-    """Format the ticks of both axes of `ax` that have no formatter of their own yet.
+    """Format the ticks of both axes of `ax` that still have matplotlib's default formatter.
 
     Args:
         ax: The axes.
@@ -139,7 +139,7 @@ class DateFormatter(PlainFormatter):
     """Tick labels of days or seconds since 1970, as dates, with times of day unless all are midnight.
 
     Args:
-        label: Label of the axis, whose unit says whether numbers are days or seconds.
+        label: Label of the axis, which ends with ``(date)`` for days, ``(moment)`` for seconds.
     """
 
     def __init__(self, label: str) -> None:
@@ -339,7 +339,7 @@ def _prefix_names(texts: Mapping[str, Sequence[str]]) -> list[str]:
 
 
 def add_statement(ax: Axes, privacy: PrivacyStatement, name: str | None) -> None:
-    """Write the privacy statement and notes of a curve below `ax`, together with those of earlier curves.
+    """Write the privacy statement and notes of a curve below `ax`, together with the statements of earlier curves.
 
     Args:
         ax: The axes. They are shrunk by the height of the new lines.

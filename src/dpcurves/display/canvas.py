@@ -195,10 +195,11 @@ THINNED_POINTS = 1000
 
 
 def select_visible_points(x: FloatArray, y: FloatArray, finest: int = THINNED_POINTS) -> NDArray[np.int64]:
-    """Return the indices of points to draw: all, or those where the line moves by a pixel of a grid of `finest` pixels,
-    and their neighbours.
+    """Return the indices of points to draw: all of up to ``2 * finest`` points; of more, both neighbours of each change
+    of pixel in x or y, and both ends, on a grid of `finest` by `finest` pixels.
 
-    A monotone curve keeps at most ``6 * finest`` points, and moves by less than ``1 / finest`` of its height.
+    Pixels divide the range of finite values. A monotone curve keeps at most ``6 * finest`` points, and moves by less
+    than ``1 / finest`` of its height.
 
     >>> select_visible_points(np.arange(5.0), np.arange(5.0)).tolist()
     [0, 1, 2, 3, 4]
@@ -462,7 +463,7 @@ class Picture:
             lower: Lower bounds, (cells,).
             upper: Upper bounds, (cells,).
             words: Entry in the legend.
-            alpha: Opacity from 0 to 1; None: that of this kind of band.
+            alpha: Opacity from 0 to 1; None: the default of this kind of band.
         """
         ends = (np.asarray(values, dtype=float) for values in (edges, lower, upper))
         dense = shade_opacity(words, self.ax) if alpha is None else alpha
@@ -479,7 +480,7 @@ class Picture:
             lower: Lower bounds.
             upper: Upper bounds.
             words: Legend entry.
-            alpha: Opacity from 0 to 1; None: that of a band with this legend entry.
+            alpha: Opacity from 0 to 1; None: the default of bands with this legend entry.
         """
         alpha = shade_opacity(words, self.ax) if alpha is None else alpha
         how: Any = {"color": self.style.color, "alpha": alpha, "linewidth": 0}

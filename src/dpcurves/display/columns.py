@@ -82,7 +82,7 @@ def draw_cdf(
         y: Share of records below each edge, (cells + 1,), from 0 to 1.
         privacy: Privacy statement of the release, written as a footnote.
         label: The column and its unit, as in ``arr_delay (minutes)``.
-        weighted: True: records have weights, and the axis label says so.
+        weighted: True: records have weights, and the axis label mentions them.
         **on: ``ax``, ``name`` and ``shades``; each shade has bounds at every edge.
     """
     picture = Picture(LANDSCAPE, privacy, **on).scale_x_axis(x)
@@ -118,7 +118,7 @@ def draw_cdf_of_values(
         y: Share of records at or below each value, (values,), from 0 to 1.
         privacy: Privacy statement of the release, written as a footnote.
         label: The column and its unit, as in ``age (years)``.
-        weighted: True: records have weights, and the axis label says so.
+        weighted: True: records have weights, and the axis label mentions them.
         **on: ``ax``, ``name`` and ``shades``; each shade has bounds at every value.
     """
     picture = Picture(LANDSCAPE, privacy, **on)
@@ -166,7 +166,7 @@ def draw_quantiles(
         cells: Bounds of the cell of each quantile, of shape ``(quantiles, 2)``. Quantiles are rounded to the resolution
             of their cells, and drawn hollow if the cell is unbounded. None: quantiles are exact.
         edges: Edges of the grid; geometric edges give a logarithmic axis. Empty: there is no grid.
-        weighted: True: records have weights, and the axis label says so.
+        weighted: True: records have weights, and the axis label mentions them.
         **on: ``ax``, ``name`` and ``shades``; each shade has bounds of every quantile, which may be infinite.
     """
     picture = Picture(LANDSCAPE, privacy, **on).scale_x_axis(edges)

@@ -1,6 +1,6 @@
 """JSON and data frames of curves, and the published JSON Schema that documents are checked against.
 
-A document has what is shown, and what the curve is computed from again:
+A document has the shown numbers, and the released counts from which the curve is computed again:
 
     kind, arrays          numbers of the curve, with enough digits to be read back exactly
     privacy               loss, adjacency, unit, trust model, notes

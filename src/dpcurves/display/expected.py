@@ -4,7 +4,7 @@ Before any privacy budget is spent, a user wants to know how wide confidence ban
 releases on made-up records of a stated distribution. `draw_forecast` takes the expected heights and their lower and
 upper bounds, and returns Matplotlib axes with the expected curve in its band, or with numbers and their intervals.
 
-Formal guarantees: a forecast opens no data and spends no budget. A footnote says so, in the place where plots of
+Formal guarantees: a forecast opens no data and spends no budget. A footnote states this, in the place where plots of
 releases have their privacy statement.
 """
 
@@ -89,7 +89,7 @@ def draw_forecast(
     add_legend(ax, "best")
     ax.set_title(format_for(ax, title), fontsize=scale_font_size(10), parse_math=False)
 
-    # The footnote stands where other pictures have their privacy statement.
+    # The footnote is placed where other pictures have their privacy statement.
     ax.annotate(
         NOTHING_SPENT, (0, 0), (0, -4), xycoords=(ax.transAxes, ax.xaxis.label), textcoords="offset points",
         verticalalignment="top", fontsize=scale_font_size(7), annotation_clip=False,

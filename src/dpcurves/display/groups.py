@@ -152,7 +152,7 @@ def draw_category_bars(
 ) -> Axes:
     """Draw a horizontal bar for each category with its intervals, the first at the top, and its numbers beside it.
 
-    At most 60 categories are drawn, those with the largest counts; the legend says how many are left out.
+    At most 60 categories are drawn, the categories with the largest counts; the legend states how many are left out.
 
     Args:
         names: Names of the categories, from the top.
@@ -322,7 +322,7 @@ def _shorten_facts(facts: Sequence[Sequence[str]]) -> tuple[list[list[str]], str
     r"""Return the lines below the name of each panel, and the legend entry that explains them.
 
     Lines of a label and a value below the first line, with the same labels in all panels, become their values in
-    brackets: labels stand once in the legend, so that titles of panels stay short.
+    brackets: labels are written once in the legend, so that titles of panels stay short.
 
     Args:
         facts: Legend texts of each panel, perhaps with several lines.
@@ -436,7 +436,7 @@ def draw_alarms(
         ax.plot(across[alarms], upwards[alarms], linestyle="", **mark)
         ax.plot(across[~alarms], upwards[~alarms], linestyle="", markerfacecolor=background, **mark)
     highest = float(np.nanmax(np.append(ratios, 1.0)))
-    is_long = highest > 8  # from this ratio on, values near the threshold need a scale of their own
+    is_long = highest > 8  # from this ratio on, values near the threshold need a separate scale
     limits = min(0.0, 1.1 * float(np.nanmin(np.append(ratios, 0.0)))), highest * (1.5 if is_long else 1.15)
     if is_long:
         (ax.set_xscale if is_single else ax.set_yscale)("symlog", linthresh=1.0)  # linear below the threshold
@@ -522,7 +522,7 @@ def draw_forest(
 def _draw_rows(ax: Axes, panel: ForestPanel, shades: Sequence[Shade]) -> None:
     """Draw the rows of one panel of a forest plot: points, intervals and the line of no difference.
 
-    A row without a finite bound says "not known".
+    A row without a finite bound has the text "not known".
 
     Args:
         ax: Axes of the panel.

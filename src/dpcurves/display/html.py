@@ -1,8 +1,8 @@
 """Render released results as HTML: a fragment per result for notebooks, and a page with all results of a session.
 
 - `html_summary` returns a ``<figure>`` with the plot, the main numbers, the notes and the privacy statement.
-- `render_report` returns a page of such figures, with the charges, the remaining budget and the refused questions.
-- `summary_facts` returns the same content as plain objects, for programs with a layout of their own.
+- `render_report` returns a page of these figures, with the charges, the remaining budget and the refused questions.
+- `summary_facts` returns the same content as plain objects, for programs that lay out the content themselves.
 - `render_table_summary` and `account_summary` return fragments with a table, and with the account of a session.
 
 Pages run no scripts and load nothing from elsewhere (`POLICY`). Every text is escaped, so that the name of a column
@@ -222,7 +222,7 @@ def render_report(
         f"<p>{isolate_in_html(paragraph)}</p>" for paragraph in introduction.split("\n\n") if paragraph.strip()
     ]
     sections = [prefix_ids(text.replace(STYLE, ""), f"c{number}") for number, text in enumerate(curves, 1)]
-    if len(sections) == 1:  # one result needs no title of its own below the same title of the page
+    if len(sections) == 1:  # a single result needs no title below the same title of the page
         caption = f"<figcaption>{isolate_in_html(format_label(title, 160))}</figcaption>"
         sections = [sections[0].replace(caption, "", 1)]
     return "\n".join(

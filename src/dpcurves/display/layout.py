@@ -8,7 +8,7 @@ matplotlib's constrained layout gives every part its room, but leaves long label
 - names a few lines at their right ends instead of in a legend, where they end apart;
 - enlarges the figure instead of letting the plots become small.
 
-`LegendRequest` says how a legend should look; `Tuning` holds all sizes. The module is imported only once a plot is
+`LegendRequest` describes a legend; `Tuning` holds all sizes. The module is imported only once a plot is
 made, because it imports matplotlib.
 """
 
@@ -106,11 +106,11 @@ COLORBAR, STATEMENT = "<colorbar>", "<statement>"
 
 @dataclass
 class LegendRequest:
-    """Where the legend of one plot should stand, and how it looks.
+    """Requested place and look of the legend of one plot.
 
     Attributes:
         place: Place inside the plot in matplotlib's words, such as ``upper right``; ``best``: a free corner.
-        is_above: Whether the legend stands above the plot. The layout sets this if no corner is free.
+        is_above: Whether the legend is above the plot. The layout sets this if no corner is free.
         size: Points. Font size.
         title: Title, such as the column of the categories that curves are named after; empty: no title.
         inside_style: Frame of a legend inside the plot, as keyword arguments of `Axes.legend`.
@@ -217,11 +217,11 @@ class FittedLayout(ConstrainedLayoutEngine):
         """Lay out `fig`; matplotlib calls this whenever the figure is drawn.
 
         Steps are repeated until none changes anything, at most `Tuning.passes` times. The figure may become larger, by
-        at most `Tuning.largest_growth`; a size that somebody else has set since counts as requested.
+        at most `Tuning.largest_growth`; a size that the caller has set since counts as requested.
         """
         size = tuple(fig.get_size_inches().tolist())
         wrapping = self._wrap_labels, self._wrap_notes, self._place_legends
-        if size != self._grown_size:  # new, or resized by somebody else
+        if size != self._grown_size:  # new, or resized by the caller
             self._requested_size = self._grown_size = size
             for step in wrapping:
                 step(fig, fig._get_renderer())  # type: ignore[attr-defined]
@@ -242,7 +242,7 @@ class FittedLayout(ConstrainedLayoutEngine):
                 filterwarnings("error", "constrained_layout not applied", UserWarning)
                 try:
                     super().execute(fig)
-                    if any(ax.get_label() == COLORBAR for ax in fig.axes):  # its room is that of the pass before
+                    if any(ax.get_label() == COLORBAR for ax in fig.axes):  # its room was computed in the pass before
                         super().execute(fig)
                     elif any(ax.get_aspect() != "auto" for ax in fig.axes):
                         self._fit_equal_scales(fig)
@@ -255,7 +255,7 @@ class FittedLayout(ConstrainedLayoutEngine):
 
     def _fit_equal_scales(self, fig: Figure) -> None:
         """Repeat the constrained layout until all texts are in the figure: a plot of equal scales is smaller than its
-        room, so that each layout moves what stands around it."""
+        room, so that each layout moves the texts around it."""
         for _ in range(self._tuning.passes):
             drawn = fig.get_tightbbox(fig._get_renderer())  # type: ignore[attr-defined]
             width, height = fig.get_size_inches()
@@ -264,7 +264,7 @@ class FittedLayout(ConstrainedLayoutEngine):
             super().execute(fig)
 
     def _resize(self, fig: Figure, width: float, height: float) -> None:
-        """Set the size of `fig` in inches, at most the largest growth."""
+        """Set the size of `fig` in inches; each side is at most `Tuning.largest_growth` times its requested length."""
         limits = (self._tuning.largest_growth * side for side in self._requested_size)
         widest, highest = limits
         fig.set_size_inches(min(width, widest), min(height, highest))
@@ -553,7 +553,7 @@ class FittedLayout(ConstrainedLayoutEngine):
         line = 1.3 * float(labels[0].get_fontsize()) * fig.dpi / 72  # pixels: height of a line over the letter size
         fits = float(np.diff(ticks).min()) * np.sin(np.radians(self._tuning.turned)) > line
         names = distinguish_labels([text.get_text().replace("\n", " ") for text in labels], self._tuning.turned_letters)
-        # turned labels need a size of their own: matplotlib makes them anew from the names
+        # turned labels need another size: matplotlib makes them anew from the names
         ax.set_xticks(
             ax.get_xticks(), names, rotation=self._tuning.turned if fits else 90, rotation_mode="anchor",
             horizontalalignment="right", verticalalignment="top" if fits else "center", parse_math=False,

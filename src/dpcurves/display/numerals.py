@@ -1,7 +1,7 @@
 r"""Format numbers and dates, and names from outside, for plots, tables and texts.
 
 - Numbers: `format_number`, `format_numbers` (a column), `format_interval` (rounded outward), `format_in_cell`.
-- Dates, if the label of an axis says days or seconds since 1970: `format_date`, `format_axis_value`.
+- Dates, if the label of an axis ends with ``(date)`` or ``(moment)``: `format_date`, `format_axis_value`.
 - Names: `format_label` (one line), `distinguish_labels` and `wrap_labels` (different names stay different).
 
 Digits follow what is known: a number that is known to within a width has no digit worth less than a hundredth of it.
@@ -192,7 +192,7 @@ def format_in_cell(value: float, lower: float, upper: float, *, known_to: float 
         value: The number.
         lower: Lower end of the cell; minus infinity: none.
         upper: Upper end of the cell; infinity: none.
-        known_to: Width to which the value is known; 0: to the cell alone.
+        known_to: Accuracy of the value, as the width of an interval, if it is wider than the cell; 0: the cell's width.
 
     >>> inf = float("inf")
     >>> format_in_cell(187.2, 0, 244), format_in_cell(49219, 49219, inf), format_in_cell(976.6, -inf, 976.6)
@@ -403,8 +403,8 @@ def format_axis_interval(lower: float, upper: float, label: str, known_to: float
 
     Args:
         lower, upper: Endpoints; either may be infinite.
-        label: Label of the axis, which says whether its numbers are dates.
-        known_to: Width to which a number inside is known; 0: not known.
+        label: Label of the axis, which ends with ``(date)`` or ``(moment)`` on an axis of dates or times.
+        known_to: Accuracy of a number inside, as the width of an interval; 0: not known.
 
     >>> axis = "day (date)"
     >>> format_axis_interval(19_000.4, 19_003.2, axis), format_axis_interval(19_000.4, float("inf"), axis)

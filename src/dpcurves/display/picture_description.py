@@ -1,7 +1,7 @@
 """A picture described once: its axes, marks, texts and statement as numbers, which any program can draw.
 
-matplotlib draws a result, and `describe_picture` reads what was drawn, so that a description has the drawn numbers of
-every kind of result. R and other programs draw the description and compute no band, density or region of their own.
+matplotlib draws a result, and `describe_picture` reads the drawn artists, so that a description has the drawn numbers
+of every kind of result. R and other programs draw the description and compute no band, density or region of their own.
 Imported only after matplotlib.
 """
 
@@ -195,7 +195,7 @@ def describe_picture(ax: Axes) -> PictureDescription:
     legend_titles = [_join_lines(legend.get_title().get_text()) for legend in legends if legend not in figure.legends]
     return PictureDescription(
         find_title(ax),
-        # the only title among several panels is that of the picture
+        # the only title among several panels is the picture's title
         tuple(_describe_panel(axes, join_text_lines(axes, axes.title) if titled > 1 else "") for axes in panels),
         next(filter(None, legend_titles), ""),
         tuple(dict.fromkeys(line for note in footnotes for line in note.list_statements())),
@@ -225,7 +225,7 @@ def _describe_marks(panel: PicturePanel, legend_title: str) -> Iterator[str]:
 
 def _select_marks(panel: PicturePanel) -> list[PictureMark]:
     """Return the marks that a text describes: curves, points and bars first, then bands with the names of the first
-    curve's; no reference lines, outlines, ends of intervals, or sizes of groups, which have a scale of their own."""
+    curve's; no reference lines, outlines, ends of intervals, or sizes of groups, which have a separate scale."""
     marks = [mark for mark in panel.marks if mark.color != GREY and mark.type != "texts"]
     lines = [mark for mark in marks if mark.type == "line" and (mark.name or len(set(mark.columns["y"])) > 1)]
     bars = [mark for mark in marks if mark.type == "rectangles" and not any(_get_base(panel, mark))]
@@ -360,7 +360,7 @@ def _format_position(axis: PictureAxis, value: float) -> str:
 def svg_text(ax: Axes) -> str:
     """Return the figure of `ax` as an inline SVG element: text stays text, and nothing is loaded from elsewhere.
 
-    Its alternative text is that of its description.
+    Its alternative text comes from the description.
     """
     translate_figure(ax)
     buffer = StringIO()
@@ -442,7 +442,7 @@ def _describe_axis(axis: Axis, label: str, limits: tuple[float, float]) -> Pictu
 
 
 def _name_colors(ax: Axes) -> dict[str, str]:
-    """Return the names of curves by colour: those of labelled lines, points and outlines, if there are several.
+    """Return the names of curves by colour: labelled lines, points and outlines, if there are several.
 
     Lines in grey are no curves, but references such as the diagonal.
 

@@ -5,7 +5,7 @@ numbers under short stable names; all other media have its titles, and as many d
 
     column `count`, interval 1,234 +- 40      1,234 in a CSV file, 1,230 elsewhere
 
-Interval ends are columns of their own (`IntervalEnds`), beside their number. Long tables are shortened to rows at round
+Interval ends are separate columns (`IntervalEnds`), beside their number. Long tables are shortened to rows at round
 steps of their axis (`select_row_indices`).
 
 >>> describe_columns(count=("records", CellFormat.COUNT))["count"].title
@@ -60,7 +60,7 @@ class ColumnWords(NamedTuple):
 
 
 def describe_columns(**words: str | tuple[str, CellFormat]) -> Mapping[str, ColumnWords]:
-    """Return title and format of columns by short name; a title alone is that of numbers.
+    """Return title and format of columns by short name; a title alone means a column of numbers.
 
     >>> describe_columns(count=("records", CellFormat.COUNT))["count"].title
     'records'
@@ -92,7 +92,7 @@ class TableColumn:
         numbers: For interval ends, the numbers, whose digits the ends have, (rows,); None: this column has the numbers.
         bound: Lower or upper ends of intervals, or numbers.
         is_mixed: Whether rows hold different quantities, such as a count and a mean, so that each has its own digits.
-        whole_rows: For mixed rows, those that hold whole numbers, (rows,); None: no row.
+        whole_rows: For mixed rows, which rows hold whole numbers, (rows,); None: no row.
     """
 
     name: str
@@ -177,7 +177,7 @@ class ResultTable:
     """A table of a result.
 
     Attributes:
-        title: What the table shows; empty where the result's title says so.
+        title: What the table shows; empty where the result's title is enough.
         columns: Columns of equal length; the lower and the upper ends of an interval are neighbours of one title.
         total_rows: Rows before `select_rows` left some out.
         is_detail: Whether the table is long, or repeats the plot: pages show it when the reader opens it, and the first
@@ -293,7 +293,7 @@ def build_table(
             names.
         ends: The columns of interval ends, by short name.
         title: Title of the table.
-        mixed_label: Name of the column that says what each row holds; empty if all rows hold the same quantities.
+        mixed_label: Name of the column that names the quantity of each row; empty if all rows hold the same quantities.
     """
     arrays = {name: np.asarray(column) for name, column in columns.items()}
     plain = [name for name, array in arrays.items() if array.dtype.kind in "fiu" and name not in {*words, *ends}]
@@ -339,7 +339,7 @@ def build_cross_table(
         row_label: Heading of the names of the rows.
         names: Names of the rows, and of the columns.
         counts: Counts, (rows, columns); an object array may hold the text of suppressed counts.
-        column_label: Name of the columns' variable, which precedes the name of a column that another one has.
+        column_label: Name of the columns' variable, which precedes the name of a column that another column has.
 
     >>> table = build_cross_table("records", "sex", (["F", "M"], ["no", "yes"]), [[1, 2], [3, 4]])
     >>> table.text_columns()
@@ -412,7 +412,7 @@ def _choose_titles(labels: Sequence[str], titles: Mapping[str, str]) -> dict[str
         titles: Titles of the other columns, by short name.
 
     Returns:
-        Title by short name; titles differ, whatever their case.
+        Title by short name; titles differ, also if case is ignored.
     """
     taken = {name.casefold() for name in labels}
     chosen = {name: name for name in labels}
@@ -445,7 +445,7 @@ def _pair_ends(
 
 
 def _are_equal(arrays: Mapping[str, NDArray[Any]], pair: tuple[str, str], other: tuple[str, str]) -> bool:
-    """Return whether two pairs of columns hold the same ends, as those of numbers at risk do.
+    """Return whether two pairs of columns hold the same ends, as columns of numbers at risk do.
 
     Args:
         arrays: Columns by name.
@@ -488,7 +488,7 @@ def _decimals_of(values: NDArray[np.float64], widths: NDArray[np.float64] | None
     largest = float(np.abs(finite).max(initial=0.0))
     known = np.array([]) if widths is None else widths[np.isfinite(widths) & (widths > 0)]
     width = float(np.median(known)) if known.size else 0.0
-    largest = max(largest, min(width, LARGEST_PLAIN / 10))  # of a zero, the width says how far digits are known
+    largest = max(largest, min(width, LARGEST_PLAIN / 10))  # of a zero, the width limits the known digits
     if largest >= LARGEST_PLAIN or 0 < largest < SMALLEST_PLAIN:
         return None
     if widths is None:
@@ -639,7 +639,7 @@ def _find_blocks(arrays: Sequence[NDArray[Any]], rows: int) -> list[slice]:
 
 
 def _is_monotone(values: NDArray[Any]) -> bool:
-    """Return whether numbers strictly increase or strictly decrease; infinite numbers may stand at the ends."""
+    """Return whether numbers strictly increase or strictly decrease; infinite numbers are allowed at the ends."""
     with np.errstate(invalid="ignore"):
         steps = np.diff(values.astype(np.float64))
     return bool(len(steps)) and bool(np.all(steps > 0) or np.all(steps < 0))

@@ -129,7 +129,7 @@ def draw_roc(
 ) -> Axes:
     """Draw a ROC curve with its bands, and return the axes.
 
-    The chance diagonal is drawn with the first curve on the axes. The area under the curve and its intervals stand in
+    The chance diagonal is drawn with the first curve on the axes. The area under the curve and its intervals are in
     the legend.
 
     Args:
@@ -214,7 +214,7 @@ def draw_gain(
 ) -> Axes:
     """Draw a cumulative gain curve, with the diagonal of a random order, and return the axes.
 
-    The curve says which share of all positives is found if a share of the records is taken, highest scores first.
+    The curve shows the share of all positives that is found if a share of the records is taken, highest scores first.
 
     Args:
         flagged: Share of all records with scores above each threshold, (thresholds,).
@@ -379,7 +379,7 @@ def draw_calibration(
     sizes.
 
     A group with an interval from 0 to 1 is uninformative: its point is hollow, the line skips it, and the axes end
-    before it if all other groups are below a quarter; the legend then says so.
+    before it if all other groups are below a quarter; the legend then states this.
 
     Args:
         prob_pred: Mean score of each group of records with similar scores, (groups,), from 0 to 1.
@@ -482,7 +482,7 @@ def draw_hosmer_lemeshow(
         groups: For each group, in order of scores, ``lower`` and ``upper`` score, ``count``, ``positives`` and
             ``expected`` positives.
         statistic: The test statistic.
-        p_value: The p-value of the test; NaN: the legend says "not known".
+        p_value: The p-value of the test; NaN: the legend has "not known".
         privacy: Privacy statement of the release, written as a footnote.
         **on: ``ax``, ``name`` and ``shades``; each shade has bounds of the positives of every group.
     """
@@ -561,7 +561,7 @@ def draw_residual_points(
 ) -> Axes:
     """Draw a scatter plot of residuals against predictions, of synthetic points; return the axes.
 
-    The points were made from released numbers. None of them is a record, as the legend says.
+    The points were made from released numbers. None of them is a record; the legend states this.
 
     Args:
         points: Prediction and residual of each point, ``(n, 2)``.

@@ -33,7 +33,7 @@ same label to several results (`ReleasedResult.with_labels`).
 """
 ENDINGS = ("", "_lower", "_upper", "_lower_population", "_upper_population")
 """Suffixes of columns with interval bounds: for the records of the data, and for the population that they are a sample
-of. The empty suffix stands for the column itself.
+of. The empty suffix means the column itself.
 """
 RESERVED = ("lower", "upper", "lower_population", "upper_population", "data", "result")
 """Names of columns that some outputs add, so that no label column may have them: interval bounds, the source of the
@@ -123,7 +123,8 @@ def convert_date_columns(
 
     Args:
         columns: All columns of the table, (rows,) each. Dates are days or seconds since 1970-01-01.
-        axes: For each column of dates, by its name, the label of its axis, which says whether it has days or seconds.
+        axes: For each column of dates, by its name, the label of its axis, which ends with ``(date)`` for days,
+            ``(moment)`` for seconds.
         edges: Names of the columns that hold edges of cells. Others never remove a row.
     """
     dates = {name: np.array(format_in_iso(columns[name], label), dtype=object) for name, label in axes.items()}

@@ -5,7 +5,7 @@
 - `curve_table` returns a curve as a table: all rows, or rows at round steps.
 - `ledger_table` returns charges, allowances and the remaining budget of an account (`BalanceReport`).
 
-A seeded release can be repeated, noise included, so that it protects nobody. All of these texts warn of it
+A seeded release can be repeated, noise included, and so gives no privacy. All of these texts warn of it
 (`warns_of_seed`), unless the data is made up (`made_up_data`).
 """
 
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 SEEDED = "SEEDED: NOT PRIVATE"
 MADE_UP = "made-up data"
-"""Statement in the place of `SEEDED` on results of records that protect nobody: see `made_up_data`."""
+"""Statement in the place of `SEEDED` on results of made-up records: see `made_up_data`."""
 _STATE: dict[str, Any] = {"made up": False, "filter": ""}
 """Whether data is made up, and the filter that is shown, for the whole process: cells of a notebook have no common
 context."""
@@ -49,10 +49,10 @@ context."""
 def made_up_data(shown_filter: str = "") -> Iterator[None]:
     """State on every picture and page inside a ``with`` block that its data is made up, instead of a warning.
 
-    For documentation and sketches, whose records are of nobody and whose noise is seeded so that they can be repeated.
+    For documentation and sketches, whose records are made up and whose noise is seeded so that they can be repeated.
 
     Args:
-        shown_filter: What pictures show as the filter, if the result's filter stands for another one.
+        shown_filter: What pictures show as the filter, if the result's filter only represents another filter.
     """
     before = dict(_STATE)
     _STATE.update({"made up": True, "filter": shown_filter})
@@ -68,7 +68,7 @@ def is_made_up() -> bool:
 
 
 def warns_of_seed(privacy: PrivacyStatement) -> bool:
-    """Return whether a result must warn that its noise can be drawn again, so that it protects nobody."""
+    """Return whether a result must warn that its noise can be drawn again, and so gives no privacy."""
     return privacy.seeded and not is_made_up()
 
 
@@ -341,7 +341,7 @@ class FittedColumn:
 @dataclass(frozen=True)
 class FittedTable:
     """A table that breaks no word: where the terminal is too narrow, further columns follow in tables below, each after
-    the columns that tell the rows apart."""
+    the columns that identify the rows."""
 
     columns: tuple[FittedColumn, ...]
 
@@ -364,7 +364,7 @@ class FittedTable:
         return parts
 
     def _count_keys(self) -> int:
-        """Return how many of the first columns are needed to tell all rows apart: 1 to 3.
+        """Return how many of the first columns are needed to identify every row: 1 to 3.
 
         If three columns do not suffice, return 1.
         """

@@ -3,7 +3,7 @@
 The cells of an axis are counted on one or several levels. Level l divides them into disjoint intervals (a *tiling*) and
 adds noise of variance v_l to the count of each; every interval is a union of intervals of the next level. One level is
 a flat histogram, several are a tree. The same cells are thus counted several times with independent noise, and
-`least_squares` (constrained inference) returns the one estimate of all cells that fits all counts best, by two passes
+`least_squares` (constrained inference) returns the estimate of all cells that fits all counts best, by two passes
 over the tree:
 
     upwards     w = 1 / (1 / v + 1 / sum of w of the children)        estimates weighted by inverse variance
@@ -105,6 +105,8 @@ def interval_variances(distribution: NestedSums, total_is_public: bool) -> Float
     """Return the variance of each estimated prefix count of a row, in squared records, of shape ``(cells + 1,)``;
     read-only.
 
+    A row is the histogram of one group of records; a distribution may have several, which have equal tilings and noise,
+    and hence equal variances. The missing count is the noisy number of records without a value, of all rows together.
     Estimates are best linear unbiased (least squares) from all values, the missing count and, if `total_is_public`, the
     exact number of all records. Within an interval of the finest level they are interpolated linearly, and this is the
     variance of the interpolated number. If missing records were not counted, a public total gives no information on
@@ -208,7 +210,7 @@ def _combined_variances(distribution: NestedSums) -> list[FloatArray]:
 
 
 def _first_children(level: Tier, finer: Tier) -> IntArray:
-    """Return where the intervals of a level start among those of the next finer level.
+    """Return where the intervals of a level start among the intervals of the next finer level.
 
     Args:
         level: Coarser level.

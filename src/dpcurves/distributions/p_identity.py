@@ -8,9 +8,9 @@ row per cell and p further rows:
 
 The *budget* of a row is its part of the loss: the noise of a row with budget b has the scale ``scale / b``, where a
 lone count would need noise of `scale`. For each cell j, the budget of the cell plus ``sum_k budget_k * W_kj`` is 1. Few
-rows with well-chosen weights lower the mean variance of prefixes below that of a tree of sums. The weights are public:
-they were found by descent, and are stored for some numbers of cells. For others, columns of the next larger strategy
-are left out (`find_p_identity_strategy`).
+rows with well-chosen weights lower the mean variance of prefixes below the variance of a tree of sums. The weights are
+public: they were found by descent, and are stored for some numbers of cells. For others, columns of the next larger
+strategy are left out (`find_p_identity_strategy`).
 
 Formal guarantees: a record of cell j changes that cell by 1 and row k by W_kj, so it costs (budget of the cell + sum
 over rows k of budget_k * W_kj) / scale, which is ``1 / scale`` exactly, in integers (`PIdentityStrategy`).
@@ -99,7 +99,7 @@ class PIdentityStrategy:
     def noises(self, whole: Noise) -> tuple[list[Noise], list[Noise]]:
         """Return the noise distributions of the cells and of the rows, in order.
 
-        Each is wider than `whole`: its scale is that of `whole` divided by the budget fraction of the cell or row.
+        Each is wider than `whole`: its scale is the scale of `whole` divided by the budget fraction of the cell or row.
 
         Args:
             whole: Noise that a single count would have if it were released with the whole loss.
@@ -115,7 +115,7 @@ class PIdentityStrategy:
 
         With the cells' noise z, the rows' noise u, the weights Q and the lower triangle of ones A, it is ``A z + G (u -
         Q z)``, by public integers G over a power of two (`gains`): so for any counts x it takes ``(x, Q x)`` to ``A
-        x``, exactly, whatever G is. Least squares decides G.
+        x``, exactly, for every G. Least squares decides G.
 
         Args:
             cell_noise: Integer noise of the cells in records, (cells, ...).

@@ -228,8 +228,8 @@ class ThresholdSums(NoisySums):
             rows: Number of rows of equal length.
 
         Returns:
-            The distribution, and the counts by increasing threshold without that of the empty prefix; the missing count
-            last.
+            The distribution, and the counts by increasing threshold without the count of the empty prefix; the missing
+            count last.
 
         Raises:
             ValueError: thresholds differ between the rows, or all records of a row were not counted.

@@ -357,7 +357,7 @@ class NormalisedSums(ToeplitzSums):
 
     @property
     def value_bits(self) -> int:
-        """Binary digits of the values after the point: those of both kinds of weights."""
+        """Binary digits of the values after the point: the sum of the digits of both kinds of weights."""
         return self.bits + self.column_bits
 
     def apply_strategy(self, cells: Any) -> list[Any]:

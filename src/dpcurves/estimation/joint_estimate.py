@@ -1,7 +1,7 @@
 """Estimate counts of cells from noisy sums of one release, or of several releases together.
 
 A release holds sums ``y = A x + z`` of the counts x of cells, with independent noise z of known variances (matrix V).
-Sums overlap, so counts can be estimated more precisely than any single sum tells. Also called inference or consistency.
+Sums overlap, so counts can be estimated more precisely than by any single sum. Also called inference or consistency.
 
 - `estimate_unbiased` returns the best linear unbiased estimate, ``argmin_x (y - A x)' V**-1 (y - A x)`` (generalised
   least squares, Aitken 1936). Intervals and bands are built from it.
@@ -78,7 +78,7 @@ def smooth_cells(
 ) -> FloatArray:
     """Return nonnegative empirical Bayes estimates of cells from flat histograms, trees or nested partitions.
 
-    Each row is estimated on its own by `estimate_tree`, with its total by least squares. Post-processing in any trust
+    Each row is estimated separately by `estimate_tree`, with its total by least squares. Post-processing in any trust
     model.
 
     Args:
@@ -194,7 +194,7 @@ TUNING = Tuning()
 def expect_total(estimate: float, precision: float, public: int) -> float:
     """Return the expected number of records with a value, given a noisy unbiased estimate of it.
 
-    The prior says: with probability 1/2 no value is missing, so that the number is `public`; else every number from 0
+    Prior: with probability 1/2 no value is missing, so that the number is `public`; else every number from 0
     to `public` is equally likely. With little noise the result is the estimate, or `public`. With much noise the
     estimate itself may be negative, and no curve could be drawn from it.
 
@@ -384,9 +384,9 @@ def combine_rounds(
     Args:
         rounds: Released counts of the same cells, round by round.
         pilot_queries: Number of first rounds that chose the cells. Their intervals define the binary tree. 0: the cells
-            are public, and the tree is that of intervals along one axis.
+            are public, and the tree is made of intervals along one axis.
         edges: Edges of all cells if pilot queries chose them.
-        uses_all_rounds: If True, the intervals of all rounds define the tree, not those of pilot queries alone.
+        uses_all_rounds: If True, the intervals of all rounds define the tree, not the intervals of pilot queries alone.
     """
     if rounds[-1].sums.is_convolved:
         return ConvolvedEstimate(rounds[:-1], rounds[-1])

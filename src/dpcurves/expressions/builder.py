@@ -199,7 +199,8 @@ class Expression:
         return _call("between", self, lower, upper)
 
     def call(self, function: str, *arguments: Operand) -> Expression:
-        """Return an expression that applies a function of the language to this one, as in ``col("wage").call("ln")``.
+        """Return an expression that applies a function of the language to this expression, as in
+        ``col("wage").call("ln")``.
 
         Args:
             function: Name of the function.
@@ -287,7 +288,7 @@ def _to_node(operand: object) -> Node:
         return operand.node
     if getattr(operand, "ndim", None) == 0:
         operand = cast("Any", operand).item()  # NumPy's scalars
-    if isinstance(operand, datetime):  # also those of pandas, and its NaT
+    if isinstance(operand, datetime):  # also timestamps of pandas, and its NaT
         raise InvalidArgument("expression", "a date without a time is needed, as in date(2024, 1, 31)")
     if isinstance(operand, bool | str | date) or operand is None:
         return Literal(operand)

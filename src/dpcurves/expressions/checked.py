@@ -3,7 +3,7 @@
 Types are found from the leaves up (`check_expression`):
 
     NUMBER, DATE, TEXT, TRUTH, MOMENT      columns by the schema of the table, literals by their form
-    a function                             by its `Signature`; the wrong type is refused with what is needed
+    a function                             by its `Signature`; the message of a wrong type names the expected type
 
 An expression such as a logarithm, which increases with one column, is also kept as a chain of functions
 (`find_monotone_chain`). Cells of its values are then cells of the column, so that engines compute no logarithm.
@@ -210,7 +210,7 @@ class _TypeChecker:
             expected: Type that is expected; None: any.
 
         Raises:
-            InvalidArgument: a date is expected, and the text is none.
+            InvalidArgument: a date is expected, and the text is not a date.
         """
         value = node.value
         if value is None:

@@ -1,4 +1,4 @@
-"""Compile checked expressions to DuckDB SQL whose values equal those of the Python `evaluation` to the last bit.
+"""Compile checked expressions to DuckDB SQL whose values equal the Python `evaluation` to the last bit.
 
 `build_duckdb_sql` takes a FROM clause and expressions by column name, and returns a FROM clause with a column for each
 expression. An expression is first lowered to a few operations (`lowering`), then written as nested SELECTs, so that
@@ -9,7 +9,7 @@ written in place (`layers`):
 
 Formal guarantees: no operation raises an error for any row or reads another row, because operations that might fail are
 guarded: a quotient or root that is not finite is NULL, and a text that is no number is NULL. An error for one row would
-reveal that row. Values equal those of `evaluation` bit by bit, so the engine that counts does not matter.
+reveal that row. Values equal the results of `evaluation` bit by bit, so the engine that counts does not matter.
 
 >>> from dpcurves.expressions import parse_expression
 >>> from dpcurves.expressions.checked import check_expression

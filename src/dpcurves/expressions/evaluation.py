@@ -457,7 +457,7 @@ def _in(arguments: Sequence[Array], kind: ValueType) -> Array:
     """Return 1 where the first argument equals another argument, else 0 or, by three-valued logic, NULL.
 
     Args:
-        arguments: The value, and those that it is compared with, one array of rows each.
+        arguments: The value, and the values that it is compared with, one array of rows each.
         kind: Without effect.
     """
     value, *listed = arguments

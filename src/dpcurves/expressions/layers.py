@@ -27,8 +27,8 @@ class LayeredCompiler(ABC):
 
     A part that is used once is written where it is used. Other parts are named in the first layer in which their
     arguments have names. So the SQL is no longer than a multiple of the expression, and planners, which take time for
-    each layer, see few of them. Subclasses write the operations of a dialect; those that all dialects write alike are
-    here.
+    each layer, see few of them. Subclasses write the operations of a dialect; operations that all dialects write alike
+    are here.
 
     Args:
         read_column: Function of a column name and a type that returns the SQL of the value: NULL if missing.

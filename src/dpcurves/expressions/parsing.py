@@ -8,7 +8,7 @@
     product      factor joined by * and /
     factor       number, text, DATE '...', column, function(...), CASE, (expression), - factor
 
-SQL words that the language lacks (aggregates, window functions, the current time, powers) get a message that says what
+SQL words that the language lacks (aggregates, window functions, the current time, powers) get a message about what
 to write instead (`vocabulary.INSTEAD`).
 
 Formal guarantees: no part of a text is ignored. The language has no functions with state, time, randomness or access to
@@ -190,7 +190,7 @@ class _Parser:
             texts: Tokens that are allowed here, in upper case.
 
         Raises:
-            InvalidArgument: the next token is another one; the message names its position and what is needed.
+            InvalidArgument: the next token differs; the message names its position and the expected token.
         """
         taken = self._take(*texts)
         if taken is None:
@@ -398,7 +398,7 @@ class _Parser:
             word: Token with the function's name, which is the next one.
 
         Raises:
-            InvalidArgument: there is no such function, or the number of arguments does not fit it.
+            InvalidArgument: no function has the name, or the number of arguments does not fit it.
         """
         name = ALIASES.get(word.text.lower(), word.text.lower())
         if name not in CALLS:

@@ -26,7 +26,7 @@ from .syntax import Call, ColumnName, Literal, Node, find_column_names, find_tex
 
 
 def parse_filter(argument: str, where: object) -> str | None:
-    """Return the canonical text of a filter, that is with standard spaces and capitals; None if there is none.
+    """Return the canonical text of a filter, that is with standard spaces and capitals; None without a filter.
 
     Args:
         argument: Name of the argument, for messages.
@@ -85,7 +85,7 @@ PERSON_WORDS = frozenset({
 NAME_WORDS = frozenset(
     {"first", "last", "full", "middle", "given", "family", "maiden", "birth", "legal", "id", "number"}
 )
-"""Words that stand beside one of `PERSON_WORDS` in the name of a column of people: patient_id, but not ward_name."""
+"""Words that occur beside one of `PERSON_WORDS` in the name of a column of people: patient_id, but not ward_name."""
 WORDS_OF_COLUMNS = re.compile(r"[^\W\d_][^\WA-Z\d_]*")
 """Words in the name of a column, as in patient_name or patientName; of capitals alone it is put into small letters."""
 
@@ -99,7 +99,7 @@ def describe_published_names(expressions: Iterable[str]) -> tuple[str, ...]:
         expressions: Texts of the filters.
 
     Returns:
-        One note for each such text, each text once; empty if there is none.
+        One note for each different text of this kind; empty without them.
 
     Raises:
         ValueError: a text is no expression.
@@ -124,7 +124,7 @@ def describe_published_names(expressions: Iterable[str]) -> tuple[str, ...]:
 
 
 def _is_column_of_people(name: str) -> bool:
-    """Return True if the name of a column says that its values name or number people.
+    """Return True if the name of a column shows that its values name or number people.
 
     >>> [_is_column_of_people(name) for name in ("patientName", "SURNAME", "ward_name", "patient_type", "region")]
     [True, True, False, False, False]

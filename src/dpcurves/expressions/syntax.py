@@ -208,7 +208,7 @@ def make_number_literal(text: str, argument: str) -> Literal:
 
     Raises:
         ValueError: the text is a whole number that no double equals, or a double would be 0 in its place. Rows would
-            then be compared with another number than the one that was typed.
+            then be compared with another number than the typed number.
 
     >>> make_number_literal("1.5e3", "where")
     Literal(value=1500.0)

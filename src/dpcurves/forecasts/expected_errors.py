@@ -11,8 +11,8 @@ no formula. It is simulated by *rehearsals*, whole releases with new noise on re
     expected width      mean half width of the intervals at level 0.95
 
 Distributions are reference distributions from the most to the least favourable, public records (for instance of an
-earlier year), or a released curve. A `ForecastKind` says for each type of question how its columns are filled, and how
-error and width are measured.
+earlier year), or a released curve. A `ForecastKind` defines for each type of question how its columns are filled, and
+how error and width are measured.
 
 Formal guarantees: nothing confidential is read, and no budget is spent.
 
@@ -88,7 +88,7 @@ class ForecastKind(NamedTuple):
             at level 0.95. None: the result has no interval.
         interval_label: Label of the interval.
         uninformative_width: Function of the question and the number of records; returns the half width from which an
-            interval says nothing.
+            interval is uninformative.
         rehearsals: Default number of answers per distribution: more for single numbers, whose errors vary more.
         width_rehearsals: Number of these answers whose intervals are computed: widths vary little between answers.
         trace_curve: Function that returns the curve of an answer with its band or intervals at `LEVEL`; None: the
@@ -306,7 +306,7 @@ def _make_number_forecast(question_type: type[Any], uninformative_width: Callabl
     Args:
         question_type: Type of the question; its labels name the statistic.
         uninformative_width: Function of a question and a number of records; returns the half width from which an
-            interval says nothing.
+            interval is uninformative.
     """
     statistic = getattr(question_type, "STATISTIC", "count")
     return ForecastKind(
@@ -925,7 +925,7 @@ def _choose_distributions(
     Args:
         question: The question to forecast.
         kind: Its kind, with the default distributions.
-        records: Number of records to simulate; None: that of `like`.
+        records: Number of records to simulate; None: the number of records of `like`.
         like: Public records (columns by name), a released curve, a function that draws records, or None for the default
             distributions.
 

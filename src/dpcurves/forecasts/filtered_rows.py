@@ -41,7 +41,7 @@ EVALUATED = "leave it out: the filter is evaluated on the public records of like
 
 
 class RowShare(NamedTuple):
-    """Numbers of rows of a forecast: of those that pass the filter, and of all.
+    """Numbers of rows of a forecast: of rows that pass the filter, and of all rows.
 
     Attributes:
         passing: Number of rows that pass.
@@ -77,7 +77,7 @@ def parse_row_share(question: Any, like: Any, share: float | None) -> float | No
     Args:
         question: The question, with its filter.
         like: Public records, a released curve, or None.
-        share: The share that the analyst states; None if there is none.
+        share: The share that the analyst states; None if no share is stated.
 
     Raises:
         ValueError: the share is missing or not above 0 and at most 1, or is given with public records.
@@ -117,7 +117,7 @@ def stand_for_filter(question: Any, row_share: RowShare) -> Any:
 
     Args:
         question: The question.
-        row_share: Numbers of rows of the forecast; `is_filtered` says whether there is a filter.
+        row_share: Numbers of rows of the forecast; `is_filtered` is True if the question has a filter.
     """
     return replace(question, where=f'"{PASSES}" = 1') if row_share.is_filtered else question
 
@@ -125,7 +125,7 @@ def stand_for_filter(question: Any, row_share: RowShare) -> Any:
 def filter_public_records(
     question: Any, table: Mapping[str, Any], loss: PrivacyLoss, neighbours: Neighbours
 ) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Evaluate a question's filter on public records, and return all records and those that pass.
+    """Evaluate a question's filter on public records, and return all records and the records that pass.
 
     Both tables have further columns for the expressions of the question, such as ``wage / hours``, under the text of
     the expression.
@@ -137,7 +137,7 @@ def filter_public_records(
         neighbours: Add-remove or replace-one.
 
     Returns:
-        Two tables, all records and those that pass; the same object twice if the question has no filter.
+        Two tables, all records and the records that pass; the same object twice if the question has no filter.
 
     Raises:
         ValueError: a column is missing, or no record passes.

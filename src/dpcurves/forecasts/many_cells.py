@@ -172,7 +172,7 @@ def _log_inside(tail: Tail, limit: FloatArray, values: FloatArray, probabilities
         values: Values of the sampling error in records, (values,).
         probabilities: Their probabilities, of sum 1, (values,).
     """
-    rounding = 1e-9  # records: an error that equals the limit is inside, whatever its last bit
+    rounding = 1e-9  # records: an error that equals the limit is inside, for either last bit
     outside = tail(limit + rounding - values) + tail(limit + rounding + values)
     return float(np.log1p(-min(float(probabilities @ outside), 1 - 1e-12)))
 
@@ -181,7 +181,7 @@ def _group_counts(likely: FloatArray, tuning: Tuning) -> list[tuple[float, int]]
     """Group cells with similar counts, so that the cells of a group can share one computation.
 
     Groups are equally wide in the square root of the count. *Why*: twice that root has the standard deviation 1 in a
-    sample, whatever the count.
+    sample, for every count.
 
     Args:
         likely: Estimated counts, at least 0, in records, (cells,).

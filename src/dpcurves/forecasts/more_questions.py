@@ -1,11 +1,12 @@
 """Forecasts (power analysis by simulation) of weighted questions, and of questions whose range is not known.
 
 A forecast is the expected error of a question before any budget is spent. It is found by rehearsals, that is by
-simulated releases on made-up records (`forecasts.rehearsals`). A `ForecastKind` says for one type of question
+simulated releases on made-up records (`forecasts.rehearsals`). A `ForecastKind` defines for one type of question
 
 - which public distributions the records are drawn from, and how they fill the columns (`fill_columns`);
 - the error of a result, compared with the made-up records (`measure_error`);
-- the half width of its intervals at level 0.95 (`half_width`), and the half width from which an interval says nothing.
+- the half width of its intervals at level 0.95 (`half_width`), and the half width from which an interval is
+uninformative.
 
 This file has the kinds of two groups of questions, and `FORECASTS` maps each question class to its kind:
 
@@ -383,7 +384,7 @@ def _make_number_forecast(question_type: type[Any], uninformative_width: Callabl
     Args:
         question_type: The question class; its `BOUNDED_QUESTION.STATISTIC` names the statistic in the labels.
         uninformative_width: Function of a question and a number of records that returns the half width from which an
-            interval says nothing: a quarter of the possible range of the statistic, in its unit.
+            interval is uninformative: a quarter of the possible range of the statistic, in its unit.
     """
     statistic = question_type.BOUNDED_QUESTION.STATISTIC
     return ForecastKind(

@@ -226,7 +226,7 @@ MORE = "more_questions"
 
 
 def import_forecast_modules() -> Iterator[ModuleType]:
-    """Import and yield the modules that forecast further questions: `more_questions`, and those of installed
+    """Import and yield the modules that forecast further questions: `more_questions`, and modules of installed
     packages.
     """
     yield import_module(f".{MORE}", __package__)
@@ -234,7 +234,7 @@ def import_forecast_modules() -> Iterator[ModuleType]:
 
 
 def find_entry(kind: type[Any], table: str) -> Any:
-    """Return the entry of a type in a table of forecasts, or of its nearest base class; None if there is none.
+    """Return the entry of a type in a table of forecasts, or of its nearest base class; None without an entry.
 
     Args:
         kind: Type of a question.
@@ -271,7 +271,7 @@ def distribution_from_curve(question: Any, curve: object, needed: str) -> tuple[
     Args:
         question: The question to forecast.
         curve: A released curve of the question's columns.
-        needed: What is needed, for the message about an object of another type.
+        needed: Description of the expected object, for the message about an object of another type.
 
     Returns:
         Function that samples records, and the (noisy) number of records.
@@ -338,7 +338,7 @@ def _column_distribution(column: str, weights: FloatArray, grid: Grid) -> Record
     chances = chances if len(chances) == cells else normalise_weights(chances[1 : 1 + cells])
 
     def sample_column(draw: Generator, size: int) -> Table:
-        """Draw the column of `size` records."""
+        """Return `size` independent values of the distribution, under the column's name."""
         return {column: sample_within_cells(edges, values, draw.choice(cells, size, p=chances), draw)}
 
     return sample_column
@@ -361,7 +361,7 @@ def _class_distribution(question: Any, counts: FloatArray, grid: Grid) -> tuple[
     edges = grid.edges
 
     def sample_classes(draw: Generator, size: int) -> Table:
-        """Draw the columns of labels and scores of `size` records."""
+        """Return independent labels and scores of `size` records, under the names of the question's columns."""
         bit, slot = np.divmod(draw.choice(2 * slots, size, p=chances), slots)
         inner = slot - int(grid.outside is Outside.APART)
         score = sample_within_cells(edges, grid.values, np.clip(inner, 0, grid.cells - 1), draw)
@@ -388,7 +388,7 @@ def _pair_distribution(question: curves.ContingencyQuestion, curve: curves.Conti
         )
 
     def sample_pairs(draw: Generator, size: int) -> Table:
-        """Draw both columns of `size` records."""
+        """Return `size` independent pairs of categories, under the names of the question's two columns."""
         cells = np.divmod(draw.choice(len(chances), size, p=chances), shape[1])
         return {side.column: np.array(side.values)[index] for side, index in zip(sides, cells, strict=True)}
 
@@ -412,7 +412,8 @@ def _bar_distribution(question: curves.BarChartQuestion, curve: curves.BarChart)
     chances = normalise_weights(np.array([counts[name] for name in names]))
 
     def sample_bars(draw: Generator, size: int) -> Table:
-        """Draw the column of `size` records."""
+        """Return `size` independent categories, with the bar chart's shares, under the name of the question's
+        column."""
         return {question.by.column: values[draw.choice(len(values), size, p=chances)]}
 
     return sample_bars, curve.total
@@ -432,7 +433,7 @@ def _point_distribution(question: curves.Histogram2DQuestion, curve: curves.Hist
     across = curve.count.shape[1]
 
     def sample_points(draw: Generator, size: int) -> Table:
-        """Draw both columns of `size` records."""
+        """Return `size` independent points, under the names of the question's two columns."""
         x, y = np.divmod(draw.choice(len(chances), size, p=chances), across)
         return {
             question.x: sample_within_cells(curve.x_edges, None, x, draw),

@@ -56,8 +56,8 @@ def rehearse_answers(
 ) -> Iterator[Curve]:
     """Yield simulated results of a question about public records, without end, each with new noise.
 
-    Plans, rounds, noise and estimates are those of a session with one curator. No ledger is charged, so never pass
-    confidential records. Exact counts are cached, so that later answers are faster than the first. Warnings on the
+    Plans, rounds, noise and estimates are the same as in a session with one curator. No ledger is charged, so never
+    pass confidential records. Exact counts are cached, so that later answers are faster than the first. Warnings on the
     notes of results are silenced.
 
     Args:

@@ -2,7 +2,7 @@
 
 - `block_estimators`: cells, equal blocks, hierarchies, wavelets, adaptive and refined grids.
 - `partition_estimators`: AHP, DAWA, PrivTree and MWEM, which choose a partition privately.
-- `table_estimator`: what they share, such as counts of regions and their least-squares estimate.
+- `table_estimator`: common parts, such as counts of regions and their least-squares estimate.
 
 An estimator sees public facts and noisy answers, never records.
 """

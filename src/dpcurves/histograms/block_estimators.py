@@ -106,7 +106,7 @@ class HierarchyEstimator:
 
     With two axes each block is divided into the same number of parts along either axis, and every level has the same
     budget fraction. The root is not counted: its noisy count reduces the error by less than its budget would elsewhere.
-    Along one axis the tree is the one with the smallest error of prefixes.
+    Along one axis the tree has the smallest error of prefixes.
     """
 
     def estimate_table(self, axes: tables.Axes, setting: Setting, budget_fraction: Fraction) -> tables.Conversation:

@@ -374,7 +374,7 @@ def list_candidate_boxes(shape: tuple[int, ...]) -> list[Box]:
         shape: Number of cells along each axis.
 
     Returns:
-        The boxes without that of all cells, unless it is the only one.
+        The boxes without the box of all cells, unless it is the only one.
 
     >>> list_candidate_boxes((3,))
     [((0, 1),), ((0, 2),)]

@@ -10,7 +10,7 @@ partitions (tilings) of the cells:
 
 Cells outside the grids are one more region.
 
-Formal guarantees: a record lies in one region of each tiling, whatever the labels are, so a query loses its fraction of
+Formal guarantees: a record lies in one region of each tiling, for any labels, so a query loses its fraction of
 the budget. Estimates are functions of released counts, so they lose nothing more (post-processing).
 
 Reference: Hay, Rastogi, Miklau and Suciu 2010 (least squares on nested counts).

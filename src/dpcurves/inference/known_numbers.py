@@ -6,7 +6,7 @@ range. This covers denominators, classes and treatment groups that noise alone e
 whole range. The level is fixed, so that the level that a reader requests does not change which numbers are known.
 
     known_number, known_values    number or array, with its interval -> NaN where not known
-    known_curve                   points of a curve with a band -> all points, or NaN where the band says nothing
+    known_curve                   points of a curve with a band -> all points, or NaN where the band is uninformative
     may_be_zero                   noisy counts -> whether an empty cell explains them
 
 Formal guarantees: no records are read and no budget is spent, because a function of released numbers reveals nothing
@@ -86,7 +86,7 @@ def known_curve(values: ArrayLike, ends: Any, least: ArrayLike = 0.0, most: Arra
     """Return the points of a curve; if no point of its band is informative, uninformative points are NaN.
 
     A curve is one result: a single informative point of the band keeps all points. A point at which the band has width
-    0 says nothing about other points, so it does not count as informative here, but is kept.
+    0 gives no information on other points, so it does not count as informative here, but is kept.
 
     Args:
         values: Released values, of shape ``(points,)``.

@@ -256,7 +256,7 @@ Ends = tuple[float, float]
 Errors = Callable[[], FloatArray]
 KNOWN_PROBABILITY = 0.95
 """Probability with which the noise of an empty table must stay below a count. Otherwise the count may be noise alone,
-and what is divided by it is not known."""
+and ratios with this denominator are unknown."""
 INTEGER_TOLERANCE = 1e-6
 """Records: rounding error of a whole number in double precision, so that 2.9999999 counts as 3."""
 

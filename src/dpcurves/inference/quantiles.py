@@ -459,7 +459,7 @@ class PathQuantile:
 
     *The interval holds the true quantile with at least the requested probability.* The true crossing q is not random,
     nor are the ``ceil(log2(cells))`` thresholds that an error-free search for q asks. The lower endpoint exceeds q only
-    if its search treats a threshold at or above q as not reached, and the first such threshold is one of these;
+    if its search treats a threshold at or above q as not reached, and the first threshold treated so is one of these;
     likewise the upper endpoint, at a threshold below q. There noise exceeds its margin, on the side that matters for
     this threshold, and the error probability was divided by the number of thresholds.
 

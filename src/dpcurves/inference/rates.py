@@ -447,7 +447,7 @@ def _bands_of_records(counts: FloatArray, noise: FloatArray, rates: FloatArray, 
         level: Probability that both bands hold at all thresholds.
 
     Returns:
-        The band of false positive rates, then that of true positive rates.
+        The band of false positive rates, then the band of true positive rates.
     """
     contrasts = (
         class_noise - rate * class_noise[:, -1:] for class_noise, rate in zip(noise.swapaxes(0, 1), rates, strict=True)

@@ -11,7 +11,7 @@ A power law through two points ``d_1 < d_2`` of the tail is then not below the t
     R(d) <= R(d_2) * (d / d_2)**-k      k = log(R(d_1) / R(d_2)) / log(d_2 / d_1)
 
 So the expected sum of distances beyond d_2 is at most ``R(d_2) * d_2 / (k - 1)``, for k > 1. Counts are replaced by
-draws of what is compatible with the release, and the limit is a quantile of the results.
+draws of counts that are compatible with the release, and the limit is a quantile of the results.
 
 Formal guarantees: no records are read and no budget is spent, because a function of released counts and of random
 numbers reveals nothing more than the counts (post-processing).

@@ -9,7 +9,7 @@ rho, and counts whole billionths, so that sums are exact. A loss costs
 `Account` holds the terms of a dataset, with its cap. `Allowance` limits a project or an analyst within the cap.
 `QuestionBudget` divides a grant into fractions for the rounds of a question; a delta is not divided.
 
-Formal guarantees: rounding never lowers what is charged. The cap guarantees privacy. Allowances only divide a budget
+Formal guarantees: rounding never lowers a charge. The cap guarantees privacy. Allowances only divide a budget
 among people, who may share results.
 
 >>> str(Currency.RHO.price(PrivacyLoss.pure(1)))
@@ -229,7 +229,7 @@ class QuestionBudget:
         """Pay for one step of a question from its charged loss; a step that was paid for gets its earlier payment.
 
         Args:
-            item: What is paid for, such as a query.
+            item: The paid item, such as a query.
             fraction: Fraction of the charged loss, above 0.
 
         Returns:

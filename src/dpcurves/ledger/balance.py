@@ -351,7 +351,7 @@ def require_allowances(
         analyst: Name of the analyst.
 
     Returns:
-        Allowance of the project, then that of the analyst, each with what is spent.
+        Allowance of the project, then the analyst's allowance, each with the spent loss.
 
     Raises:
         ValueError: an allowance is missing, or was changed without the key.

@@ -254,7 +254,7 @@ UNUSED = "no ledger was opened under this key yet"
 
 
 def is_key_unused(path: Path) -> bool:
-    """Return True if a key file says that no ledger was opened under it yet."""
+    """Return True if a key file states that no ledger was opened under it yet."""
     try:
         return path.read_bytes().strip().endswith(UNUSED.encode())
     except OSError:
@@ -601,7 +601,7 @@ def _describe_error(error: SQLAlchemyError, default_message: str) -> str:
 
 
 IDLE_CONNECTIONS = 8
-"""Connections to the ledger's database that stay open while nobody charges."""
+"""Connections to the ledger's database that stay open between charges."""
 MOST_CONNECTIONS = 64
 """Connections of one process to the ledger's database: more than a server has threads."""
 

@@ -601,7 +601,7 @@ class Ledger:
             question: The question, with its request id.
             member: Project and analyst whose allowances pay as well; None: the account alone.
             only_if: Condition that must hold for a charge.
-            may_be_known: False for a request that nobody can have charged before.
+            may_be_known: False for a request that cannot have been charged before.
         """
         open_receipt = ExitStack()
 

@@ -180,7 +180,7 @@ class _QueuePosition:
 
 
 MISSING_SECONDS = 10
-"""Seconds that a ledger may be missing beside its used key, as while somebody puts a copy back."""
+"""Seconds that a ledger may be missing beside its used key, as while a copy is restored."""
 _AT_ONE_MOMENT = "BEGIN"
 # IMMEDIATE takes the write lock before the first read. A transaction that reads first and then writes is aborted if
 # another process wrote in between, for any timeout.
@@ -226,7 +226,7 @@ class FileStorage:
         return chain.read_key(self._key_path) if is_there else self._new
 
     def require_not_lost(self) -> None:
-        """Refuse a used key without its ledger. Waits in case somebody is just putting the ledger back."""
+        """Refuse a used key without its ledger. Waits in case the ledger is being restored."""
         deadline = monotonic() + MISSING_SECONDS
         while os.path.lexists(self._key_path) and not self.exists() and not chain.is_key_unused(self._key_path):
             if monotonic() > deadline:
@@ -240,7 +240,7 @@ class FileStorage:
     def create(self, key: chain.Key) -> None:
         """Create the file atomically, and its key if it is new. If another process was first, its files stay.
 
-        The key is named first, with a line that says that it is unused. A process that finds such a key without a
+        The key is named first, with a line that marks it as unused. A process that finds such a key without a
         ledger, because its creator was killed or is still at work, goes on under the same key: only one of them can
         name the ledger. The line is removed durably each time that a ledger is opened (`open_database`), so before
         any charge.
@@ -258,7 +258,7 @@ class FileStorage:
                 self.require_not_lost()  # another process may have named a key meanwhile
             elif not self.exists() and os.path.lexists(self._key_path):
                 # The process that named this key may have been killed before it flushed the name. A loss of power that
-                # keeps the ledger's name and takes the key's would leave a ledger that nobody can open.
+                # keeps the ledger's name and takes the key's would leave a ledger that cannot be opened.
                 flush_names(self._path.parent)
             if not self.exists():
                 with chain.write_draft(self._path, lambda draft: self._fill_draft(draft, key)) as draft:

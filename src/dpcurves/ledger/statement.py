@@ -2,7 +2,7 @@
 
 An account holds the privacy budget of one data set. A grant is the ledger's row of one paid question. Three limits
 apply to an analyst: the cap of the dataset, which guarantees privacy; the allowance of a project, which divides the
-cap; and the allowance of the analyst, which divides that of the project.
+cap; and the allowance of the analyst, which divides the project's allowance.
 
     statement_of              dataset -> `Statement`: spent and remaining budget, charges in order of time
     require_member_balance    dataset, analyst -> `MemberBalance`: min(cap - spent, allowances - payments)

@@ -43,7 +43,7 @@ def read_view_definitions(chain: Chain, dataset: str) -> dict[str, str]:
         ValueError: the dataset has no account, or an entry of the ledger was changed or removed without its key.
     """
     require_balance(chain, dataset)
-    require_all_rows(chain)  # without its last entry, a view would mean what it meant before
+    require_all_rows(chain)  # without its last entry, a view would have its earlier definition
     rows = chain.read_rows(VIEWS, select(VIEWS).where(VIEWS.c.dataset == dataset).order_by(VIEWS.c.entry))
     definitions = {row["name"]: row["definition"] for row in rows}
     return {name: definition for name, definition in definitions.items() if definition}

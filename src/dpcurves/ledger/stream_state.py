@@ -268,7 +268,7 @@ def _write_state(chain: Chain, grant: Grant, stored: _SealedState, *, is_new: bo
 
 
 def _count_answers(chain: Chain, grant: Grant) -> tuple[int | None, int]:
-    """Return the last answered time step of a stream, None if there is none, and the number of its answers."""
+    """Return the last answered time step of a stream, or None without answers, and the number of its answers."""
     values = {"grant": grant.id, "part": TIME_STEP_PART}
     last, count = chain.connection.execute(_COUNT_ANSWERS, values).one()
     return last, count

@@ -1,6 +1,6 @@
 """Audit of a privacy ledger: charges, stored answers, and the verification of all entries from the first one.
 
-The ledger is a hash chain: each entry is sealed (authenticated by a keyed hash) together with the one before. A
+The ledger is a hash chain: each entry is sealed (authenticated by a keyed hash) together with the entry before. A
 `Charge` asks for budget: it names a question and its privacy loss. A grant is the entry that records that it was paid.
 If a step fails after the charge is committed, the error carries a `Receipt`: the request id under which a retry costs
 nothing. Verification reads all entries in order, and refuses a ledger in which an entry was changed, removed or
@@ -60,7 +60,7 @@ def receipt_of(error: BaseException) -> Receipt | None:
 def attach_receipt(request: str) -> Iterator[None]:
     """Attach a receipt to any exception raised in the ``with`` block, KeyboardInterrupt included.
 
-    The receipt says that the request is charged and that a retry is free. An exception that has a receipt keeps it.
+    The receipt states that the request is charged and that a retry is free. An exception that has a receipt keeps it.
 
     Args:
         request: Request id of the charged question.

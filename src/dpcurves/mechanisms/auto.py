@@ -15,8 +15,8 @@ and takes the smallest:
 Intervals wider than one cell add a resolution error of ``unevenness * records per interval / 6`` (`resolution_error`).
 They are considered only if a hint says that records are spread and the number of units is public.
 
-Formal guarantees: those of the chosen mechanism. The choice depends on query, loss and adjacency alone, which are
-public, so choosing costs no budget.
+Formal guarantees: the guarantees of the chosen mechanism. The choice depends on query, loss and adjacency alone, which
+are public, so choosing costs no budget.
 
 >>> from dpcurves.data import Grid
 >>> from dpcurves.privacy import EACH_RECORD, AddRemove
@@ -80,14 +80,14 @@ class LinearChoice(LinearMechanism):
     """Choice among the mechanisms that release noisy sums of cells.
 
     A query that states its own regions or intervals gets `RegionSums` or `PartitionSums`. A query for prefixes gets
-    `FlatHistogram` or `TreeSums`, whichever has the smaller predicted error. Every other query gets `FlatHistogram`.
+    `FlatHistogram` or `TreeSums`, by the smaller predicted error. Every other query gets `FlatHistogram`.
 
-    For prefixes every cell is counted on its own, with one exception: if the hint says that records are spread and the
+    For prefixes every cell is counted separately, with one exception: if the hint says that records are spread and the
     number of units is public, neighbouring cells are counted together. Their number is the power of two with the
     smallest sum of noise variance (exact) and `resolution_error`. Categories, and values counted outside the grid, have
     no neighbours to interpolate to, so they stay single.
 
-    Formal guarantees: those of the chosen mechanism. The choice depends on query, loss and adjacency alone.
+    Formal guarantees: the guarantees of the chosen mechanism. The choice depends on query, loss and adjacency alone.
 
     Attributes:
         tuning: Numbers that steer the choice; they change errors, not privacy.
@@ -137,7 +137,7 @@ class MechanismChoice:
     unlike their neighbours; it is taken if its predicted error is smaller. In other cases a tree is better than
     predicted, because smoothing improves its estimates.
 
-    Formal guarantees: those of the chosen mechanism. The choice depends on query, loss and adjacency alone.
+    Formal guarantees: the guarantees of the chosen mechanism. The choice depends on query, loss and adjacency alone.
 
     Attributes:
         tuning: Numbers that steer the choice; they change errors, not privacy.
@@ -181,7 +181,7 @@ class MechanismChoice:
     def run(self, table: ExactTable, plan: Plan, randomness: Randomness) -> tuple[int, ...]:
         """Return the noisy integers of a plan, from the mechanism that its query belongs to.
 
-        Any plan of noisy sums can be run here, because its noise distribution says which sums to release.
+        Any plan of noisy sums can be run here, because its noise distribution defines the sums to release.
 
         Args:
             table: SECRET. Exact integers of the query, flat; for counts of cells, missing records are the last entry.
@@ -288,7 +288,8 @@ def resolution_error(
         query: Counts on a grid, read as prefixes.
         adjacency: Replace-one, which makes the number of units public.
         width: Cells per interval; 1 has no resolution error.
-        unevenness: Ratio of the squared deviations of real records to those of uniformly random records.
+        unevenness: Ratio of the squared deviations of real records to the squared deviations of uniformly random
+            records.
 
     Returns:
         Squared records.
@@ -352,7 +353,8 @@ def _list_interval_widths(query: CountQuery, adjacency: Adjacency, unevenness: f
     Args:
         query: Counts that are read as prefixes. Widths above 1 need the hint that records are spread.
         adjacency: Neighbouring relation. Widths above 1 need replace-one, where the number of units is public.
-        unevenness: Ratio of the squared deviations of real records to those of uniformly random records.
+        unevenness: Ratio of the squared deviations of real records to the squared deviations of uniformly random
+            records.
     """
     axis = query.axes[-1]
     if query.hint is not Hint.SPREAD or not isinstance(adjacency, ReplaceOne):

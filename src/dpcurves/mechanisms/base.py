@@ -78,7 +78,8 @@ class LazyMechanism(Protocol):
     Formal guarantees: all answers under one charge together lose at most ``plan.loss`` under ``plan.adjacency``. Three
     conditions must hold: the plans are of this mechanism, for queries with one `charged_query`; the memory belongs to
     the charge; the records do not change. Values are samples from ``plan.distribution``. Equal requests get equal
-    values, so nobody can average the noise away. `plan` is a pure function of public facts and costs no budget.
+    values, so repeated requests cannot average the noise away. `plan` is a pure function of public facts and costs no
+    budget.
     """
 
     def plan(self, query: Query, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:

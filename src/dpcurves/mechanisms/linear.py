@@ -319,7 +319,8 @@ def plan_sums(
 
 
 def plan_prefixes(name: str, query: Query, distribution: NoisySums, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
-    """Return the plan of noisy sums from which prefixes are estimated by least squares; its error is that of a prefix.
+    """Return the plan of noisy sums from which prefixes are estimated by least squares; its error is the error of a
+    prefix.
 
     Args:
         name: Name of the mechanism, for display.
@@ -337,7 +338,7 @@ def compute_exact_sums(table: ExactTable, distribution: NoisySums) -> list[tuple
 
     Args:
         table: SECRET. Exact integers of the cells, flat, missing records last.
-        distribution: Distribution of the noisy sums; it says which cells are summed.
+        distribution: Distribution of the noisy sums; it defines which cells are summed.
     """
     cells: ExactTable = table[:-1].reshape(distribution.rows, distribution.cells)
     sums_with_noise = [

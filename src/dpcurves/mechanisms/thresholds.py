@@ -272,7 +272,7 @@ class MergedCells(QueryMechanism):
     - *From more to fewer*: shift nothing. Counts below stay below. Only the last count must rise by 1, which costs
       ``1 / scale`` as well.
 
-    So one added or removed record costs ``1 / scale``. Neighbours are a path of ``l1_sensitivity`` such moves, and
+    So one added or removed record costs ``1 / scale``. Neighbours are a path of ``l1_sensitivity`` of these moves, and
     noise of scale ``l1_sensitivity / epsilon`` on both is enough. (The published noise is twice that under add-remove,
     and equal under replace-one.) A rho pays for an epsilon of ``sqrt(2 * rho)``, rounded down.
     """

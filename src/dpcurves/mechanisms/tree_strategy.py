@@ -82,7 +82,7 @@ class PerfectTrees:
         radices: Number of children of a node of the level above; for the first level, of nodes per row. A fraction if
             the last node is cut off.
         widths: Number of cells of a node.
-        rows: Number of rows of the table; each has such a tree.
+        rows: Number of rows of the table; each row has a tree of this shape.
         power: 2 for Laplace noise, whose variance falls with the square of a budget fraction; 1 for Gaussian noise.
         total_is_public: True if the number of all records is public. The missing cell, whose noise has the whole loss,
             is then another child of the root.
@@ -258,7 +258,7 @@ def find_best_shape(
     cached; a first result takes about a fifth of a second.
 
     Args:
-        rows: Number of rows of the table; each has such a tree.
+        rows: Number of rows of the table; each row has a tree of this shape.
         cells: Number of cells of a row.
         width: Number of cells of an interval of the finest level.
         family: Family of the noise.

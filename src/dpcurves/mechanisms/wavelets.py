@@ -152,7 +152,7 @@ class Haar(FixedWidthMechanism, PrefixMechanism):
     display_name = "a wavelet"
 
     def _plan(self, query: CountQuery, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
-        """Return a plan of noisy contrasts; its error is that of a prefix estimated from them by least squares.
+        """Return a plan of noisy contrasts; its error is the error of a prefix estimated from them by least squares.
 
         Args:
             query: Cells to count.
@@ -319,7 +319,7 @@ def _tensor_distribution(query: WaveletQuery, loss: PrivacyLoss, adjacency: Adja
     terms of `largest_sensitivities`, with Laplace noise the two products that are subtracted add up to at least 0. With
     Gaussian noise it suffices that P is at least q along every axis. In a prefix that ends in the left half of the
     axis the total has the same factor as the first contrast, in the right half one of at least 1/2, and the contrast
-    at most 1/2; so its budget is at least that of the contrast. For other nodes P includes both, and these budgets are
+    at most 1/2; so its budget is at least the contrast's budget. For other nodes P includes both, and these budgets are
     at least ``sqrt(1/12)`` and ``sqrt(1/24)``; no other is above ``sqrt(1/8)``.
     """
     family = Family.from_loss(loss)

@@ -1,7 +1,7 @@
 """Commands of local differential privacy that plan a task and move reports over HTTPS.
 
     plan local     prints levels of the tree, randomisers, expected error, and size of a report; reads no person's data
-    local serve    runs a server that appends reports to a file; prints its address, and errors of its own
+    local serve    runs a server that appends reports to a file; prints its address, and server errors
     local send     sends a file of reports, or makes, stores and sends the report of one person; prints how many were
                    new
 
@@ -104,7 +104,7 @@ def plan_local(
     task = task_options.make_task(column, cells, loss)
     distribution = task.plan.distribution.require_type(AggregatedReports)
     error = task.plan.error
-    # the error of the counts; that of a statistic of pairs, the kernel, is another one
+    # this is the error of the counts; the error of a pair statistic (kernel) differs
     of_counts = "" if task_options.kernel is None else f"; the error of {task_options.kernel} differs"
     quantity = f"at one edge or cell{of_counts}" if task.target is None else "in the area under the curve, its mean"
     error_line = f"standard error: about {error:.4g} of {people} people ({error / people:.3%}) {quantity}"
@@ -130,7 +130,7 @@ def _make_level_table(distribution: AggregatedReports) -> Table:
     for name in ("level", "intervals", "people", "randomiser", "weight"):
         table.add_column(name, justify="left" if name == "randomiser" else "right")
     for number, level in enumerate(distribution.levels, start=1):
-        # a level sees a part of the people, whose reports stand for all; debiasing divides by the gain
+        # a level samples a part of the people; counts are scaled to all people, and debiasing divides by the gain
         weight = distribution.people / level.reports / float(level.gain)
         intervals = str(distribution.rows * len(level.starts))
         table.add_row(str(number), intervals, str(level.reports), level.randomiser, f"{weight:.3g}")
@@ -246,7 +246,7 @@ class ReportOptions:
     invitation: str | None = optional("WORD", "The person's invitation, if the task requires one.")
 
     def load_or_make_report(self, source: SourceOptions) -> bytes:
-        """Return the person's report: the stored one, or a new one that is stored first.
+        """Return the person's report: the stored report, or a new report, which is stored before it is returned.
 
         A second run returns the same bytes, so repeated sending does not average out the noise.
 
@@ -277,7 +277,7 @@ def serve(document: LocalTaskDocument, server_options: ServerOptions, monitoring
     """Accept reports of one task over HTTPS, and append them to a file for `dpcurves local aggregate`.
 
     It runs until it is stopped. A report is on disk before it is acknowledged. It prints a line when it listens, and
-    a line for each of its own errors; never a report or a name.
+    a line for each server error; never a report or a name.
 
     Example: dpcurves local serve --task task.json --store reports.bin --listen 127.0.0.1:8443 --tls cert.pem,key.pem
     """
@@ -324,7 +324,7 @@ def serve(document: LocalTaskDocument, server_options: ServerOptions, monitoring
 
 
 def send(source: SourceOptions, reporter: ReportOptions, connection: ConnectionOptions) -> None:
-    """Send reports to a server: those of a file, or the report of one person.
+    """Send the reports in a file, or the report of one person, to a server.
 
     A person's report is stored in the memo file before it is sent.
 

@@ -360,7 +360,7 @@ def write_task(
 ) -> None:
     """Make a task for people who trust nobody.
 
-    The document is public: it says what is asked, and what one report may lose.
+    The document is public: it states the question and the privacy loss of one report.
 
     With --kernel auc and no --label, it asks the people of one class, whose labels are public, for their scores.
 
@@ -483,7 +483,7 @@ def publish(received: ReportFiles, document: LocalTaskDocument, first: SecondRou
     """Compute the curve of the class that reported its scores, and publish the question to the other class: one bit
     each.
 
-    The document is public. `dpcurves plan local` says which class to ask first, or whether to ask both at once.
+    The document is public. `dpcurves plan local` shows which class to ask first, or whether to ask both at once.
 
     Example: dpcurves local publish reports.bin --task negatives.json --of negatives --people 500 --out round2.json
     """
@@ -539,7 +539,7 @@ def _print_area(second_round: SecondRound, received: ReportFiles, output: Output
 
 
 def describe_collection(collection: Collection) -> str:
-    """Return one line with the numbers of counted, repeated and refused reports, and of those of an earlier round."""
+    """Return one line with the numbers of counted, repeated and refused reports, and of reports of an earlier round."""
     line = f"reports: {collection.reports} counted, {collection.repeated} repeated, {collection.refused} refused"
     return f"{line}, {collection.met} of people who reported in the first round" if collection.met else line
 

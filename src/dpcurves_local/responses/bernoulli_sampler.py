@@ -372,7 +372,7 @@ def correct_set_sizes(  # noqa: PLR0917
     """Correct sets to the right size in place, while random words last; return the number of finished rows.
 
     While elements are lacking, a uniform element outside the set is inserted. While there are too many, a uniform
-    element is removed. So sets of one size stay equally likely, whatever the distribution of start sizes. The answer
+    element is removed. So sets of one size stay equally likely, for any distribution of start sizes. The answer
     never changes, because it counts as inside during insertion and as outside during removal. Uniform positions are
     upper halves of products; words whose lower half would bias them are rejected (Lemire 2019).
 

@@ -14,7 +14,7 @@ answer. `choose_randomiser` selects the most accurate one. Local hashing is not 
 adds it.
 
 Formal guarantees: for any two true answers, the probabilities of every report differ by a factor of at most
-exp(epsilon). Each class says why.
+exp(epsilon). The docstring of each class has the proof.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ Reports = NDArray[np.uint8]
 """Bytes of reports, shape (reports, octets), little-endian."""
 
 MOST_ANSWERS = 2**24
-"""Answers of a randomiser at most: the counts of so many take 128 MiB."""
+"""Largest number of answers of a randomiser: counts of 2**24 answers take 128 MiB."""
 
 
 class Support(NamedTuple):
@@ -143,7 +143,8 @@ class Randomiser(ABC):
 
     @abstractmethod
     def list_reports(self) -> Iterator[bytes]:
-        """Yield every possible report once, as bytes. Their number may grow exponentially with that of the answers."""
+        """Yield every possible report once, as bytes. The number of reports may grow exponentially with the number of
+        answers."""
 
     def draw(self, answers: IntArray, randomness: Randomness) -> Reports:
         """SECRET: draw an independent report for each true answer.
@@ -421,7 +422,8 @@ class KaryRandomisedResponse(Randomiser):
         return count_octets_needed(self.answers)
 
     def find_probability(self, answer: int, report: bytes) -> Fraction:
-        """Return the probability of the true answer if the report contains it, else that of each other answer."""
+        """Return the probability of the true answer if the report contains it, else the probability of each other
+        answer."""
         return self.support.p_true if int.from_bytes(report, "little") == answer else self.support.p_other
 
     def list_reports(self) -> Iterator[bytes]:

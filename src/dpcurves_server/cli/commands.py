@@ -425,10 +425,10 @@ def _parse_seconds(name: str, text: str) -> float:
 
     Args:
         name: Name of the option, for the message.
-        text: What was typed.
+        text: The typed text.
 
     Raises:
-        Misuse: the text is no such number.
+        Misuse: the text is not one number above 0 and at most 3600.
     """
     numbers = options.parse_numbers(name, text)
     if len(numbers) != 1 or not 0 < numbers[0] <= 3600:
@@ -441,7 +441,7 @@ def _choose_account(services: Services, relation: Relation, name: str, protected
 
     Args:
         services: Services of the server, which know earlier versions.
-        relation: How the people of the version relate to those of the previous one.
+        relation: How the people of the version relate to the people of the previous version.
         name: Name of the data set.
         protected: Options of the promise and the cap of a new account.
     """

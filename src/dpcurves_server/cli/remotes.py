@@ -84,7 +84,7 @@ class ViewOption:
             remote: Client of the server, which has the views.
 
         Raises:
-            InvalidArgument: The server has no such view.
+            InvalidArgument: The server has no view of this name.
         """
         if self.view is None:
             return question

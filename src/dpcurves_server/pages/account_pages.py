@@ -126,7 +126,7 @@ def _find_issuer(visit: Visit) -> Issuer:
     """Return the site's identity provider.
 
     Raises:
-        ProtocolError: there is none (status 404).
+        ProtocolError: the site has no identity provider (status 404).
     """
     if visit.site.issuer is None:
         raise not_found("issuer")

@@ -556,7 +556,7 @@ def _usual_folder(visit: Visit) -> str:
 
 def publish_answer(visit: Visit) -> Response:
     """Write a released result into a folder beside the table: page, picture, numbers and statements. This costs no
-    budget. The page of the result then says where, or why not.
+    budget. The page of the result then shows the folder, or the error.
 
     Args:
         visit: Request; the path names the result, the form the folder.

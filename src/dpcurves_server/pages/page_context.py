@@ -172,7 +172,7 @@ def parse_price(field: str, currency: Currency, text: str) -> PrivacyLoss:
     Args:
         field: Name of the field, for the message.
         currency: Epsilon or rho.
-        text: What was typed; a comma may stand for the decimal point.
+        text: The typed text, with a decimal point or a decimal comma.
 
     Raises:
         ValueError: The text is empty or not a number above zero.
@@ -296,7 +296,7 @@ class Visit:
         """The person or token that is signed in.
 
         Raises:
-            ProtocolError: nobody is signed in (status 401).
+            ProtocolError: the request is not signed in (status 401).
         """
         if self.session is None:
             raise ProtocolError("sign-in", "sign in first, at /sign-in", 401)
@@ -459,7 +459,7 @@ def show_refused(visit: Visit, form: RefusableForm | None, error: ArgumentError)
     Args:
         visit: The request.
         form: The form that was sent; None: the request had none.
-        error: Why it was refused; its status, or 400, is that of the response.
+        error: Why the form was refused. The response has the error's status; without one, 400.
     """
     status = getattr(error, "status", 400)
     sentence = capitalize_rule(error)

@@ -251,7 +251,7 @@ def _find_project_and_form(visit: Visit) -> tuple[Project, Form]:
         visit: Request.
 
     Raises:
-        ProtocolError: the person may not ask in this project, or there is no such form (status 404).
+        ProtocolError: the person may not ask in this project, or no form has the name (status 404).
     """
     project = visit.services.projects.get(visit.principal, visit.path_params["project"])
     require(visit.principal, Right.ASK, project.subject)
@@ -304,7 +304,7 @@ def complete_typed_fields(
         Texts by field, and the view; None if no view was chosen.
 
     Raises:
-        ValueError: a part of a range is missing or wrong, a label is not declared, or there is no such view.
+        ValueError: a part of a range is missing or wrong, a label is not declared, or no view has the name.
     """
     views = visit.services.datasets.views(visit.principal, project.dataset)
     name = "".join(values.get(VIEW, ())).strip()
@@ -722,7 +722,7 @@ def _download_answer(answer: Answer, ending: str, language: str) -> Response:
         language: Language of the text file.
 
     Raises:
-        ProtocolError: the ending is another one (status 404).
+        ProtocolError: the ending is not in this list (status 404).
     """
     name = f"release-{answer.id[:12]}"
     if ending == "html":

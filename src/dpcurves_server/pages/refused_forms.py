@@ -41,7 +41,7 @@ class FieldName:
 class SentForm:
     """The typed values and the error of a refused form, for templates. Templates never show passwords again.
 
-    An empty object (`NOTHING_SENT`) stands for a page whose forms were not refused.
+    An empty object (`NOTHING_SENT`) means that no form of the page was refused.
 
     Attributes:
         values: The typed values by field name; empty if no form was refused.

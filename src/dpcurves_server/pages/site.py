@@ -3,9 +3,9 @@
     PAGES, UPLOADS    tables of all routes: method, path, handler
     build_routes      tables of routes -> Starlette routes of an ASGI application
 
-A request of a page that is not public is redirected to the sign-in page if nobody is signed in. A POST request must
-have the CSRF token of its session. An error of a handler gives an error page, or the form again with the message. An
-upload is read only after the right to upload has been checked, so that others cannot fill the server's memory. The
+A request of a page that is not public is redirected to the sign-in page if the visitor is not signed in. A POST request
+must have the CSRF token of its session. An error of a handler gives an error page, or the form again with the message.
+An upload is read only after the right to upload has been checked, so that others cannot fill the server's memory. The
 handlers check all other rights.
 """
 

@@ -444,7 +444,7 @@ class TupleTable:
         positions = {*self._places, *(bound_axis.place for bound_axis in bound)}
         if self._filter is None:
             scanned = self._derived.scan(engine.connection, sorted(positions))
-        else:  # before users are ranked, so that a tuple that fails takes no place of another one
+        else:  # before users are ranked, so that a tuple that fails does not displace another tuple
             table = self._derived.scan(engine.connection, sorted({*positions, self._filter}))
             scanned = f"(SELECT * FROM {table} WHERE {sql_name(self._filter)})"
         rows = read_rows_sql(scanned, bound, extra)

@@ -188,7 +188,7 @@ class FollowedStream:
         """Return a stored release of this stream.
 
         Raises:
-            InvalidArgument: its noise was from a seed and that of this run is not, or the reverse.
+            InvalidArgument: of both runs, one has noise from a seed and the other has not.
         """
         release = Release.from_json(text, self.plan, self._allotment)
         if release.seeded != self._stream.randomness.is_seeded:

@@ -2,7 +2,7 @@
 
 A stream is a sequence of timestamped tuples (rows). They are counted in time steps of fixed length and in declared
 categories (*states*), such as the wards of a hospital. At the end of each step, noisy integer counts are released. A
-`StepReading` has what is computed from them:
+`StepReading` has results computed from the counts:
 
     counts        estimated counts of the states in this step, or running totals
     windows       sums over the last steps (sliding windows)
@@ -58,7 +58,7 @@ KINDS = ("uncounted", "drift")
 
 @dataclass(frozen=True, slots=True, eq=False)
 class StepReading:
-    """The released result of a time step, and what was computed from its noisy numbers.
+    """The released result of a time step, and numbers computed from its noisy counts.
 
     Attributes:
         stream: Name of the stream.
@@ -101,7 +101,7 @@ class StepReading:
 
         The order is: one line for each count, one for each reason of uncounted tuples, one for each statistic of drift.
         Each line has ``stream``, ``step`` and ``start``, and the trust model in ``where`` if it is stated. A line has
-        ``seeded`` if the noise came from a fixed seed, so that it protects nobody. A field of a state whose name is
+        ``seeded`` if the noise came from a fixed seed, which gives no privacy. A field of a state whose name is
         already used in the line is written as ``state:name``.
         """
         head = {"stream": self.stream, "step": self.step, "start": self.start}

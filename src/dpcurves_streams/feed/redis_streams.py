@@ -4,7 +4,7 @@ The source reads tuples (timestamped rows) from entries of a Redis stream, which
 writes the released noisy counts of each step to another Redis stream.
 
     RedisStream    source, a consumer group: entries are acknowledged when their step is stored, so a crash loses none
-    RedisSink      an entry for each step, whose id is the step's number; an existing one is never overwritten
+    RedisSink      an entry for each step, whose id is the step's number; an existing entry is never overwritten
     lease          a key with an expiry time, by which one process reads a group at a time
 
 A step's window closes when the server's clock has passed its end and grace period (watermark). Error texts of the

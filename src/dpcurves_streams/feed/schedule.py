@@ -199,7 +199,7 @@ class CellFinder:
         self._filter = FieldExpression(where, ValueType.TRUTH, "where") if where else None
 
     def passes_filter(self, fields: Mapping[str, Any]) -> bool:
-        """Return True if a tuple meets the filter, or if there is none. It never raises."""
+        """Return True if a tuple meets the filter, or without a filter. It never raises."""
         return self._filter is None or self._filter.evaluate(fields) == 1
 
     def find_cell(self, fields: Mapping[str, Any]) -> int | None:
@@ -224,7 +224,7 @@ class StateColumn:
     Attributes:
         axis: The states; of a logarithm or an exponential, on the grid of its argument.
         field: Name of the field; a tuple that has this field is counted by its value.
-        expression: Expression for tuples without this field; None: there is none.
+        expression: Expression for tuples without this field; None if only the field is read.
     """
 
     axis: Axis | Categories

@@ -205,8 +205,8 @@ class OpenWindows:
     An uncounted tuple has the first reason of `UncountedReason` that holds. It counts in the step of its timestamp; if
     the timestamp is unreadable or that step is not open, it counts in the first step that is open when it arrives,
     which is step 1 if no tuple can be late. Of a user's tuples in a step, tuples in declared states are used first,
-    then uncounted tuples. A tuple that fails the filter does not belong to the stream: it counts nowhere and takes no
-    place of another one. A line that cannot be parsed has no fields that could fail it, and counts as unreadable.
+    then uncounted tuples. A tuple that fails the filter does not belong to the stream: it is not counted and takes no
+    place of another tuple. A line that cannot be parsed has no fields that could fail it, and counts as unreadable.
 
     Formal guarantees: whether a tuple passes the filter depends on its fields alone, so streams that differ in the
     tuples of one unit in one step do so after the filter, or are equal. The step of a tuple and its cell or reason
@@ -463,7 +463,8 @@ class StreamSpec:
     def batch_time_steps(self, first: int, last: int) -> list[range]:
         """Split the steps from `first` to `last`, both included, into consecutive batches that are stored together.
 
-        A batch has at most 1,024 steps, and fewer if a step has many counts. There is none if `first` is after `last`.
+        A batch has at most 1,024 steps, and fewer if a step has many counts. Nothing is yielded if `first` is after
+        `last`.
         """
         # 2**20: counts that are stored together
         size = max(1, min(1024, 2**20 // self.cells))  # steps stored together

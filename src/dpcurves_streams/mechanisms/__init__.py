@@ -45,7 +45,7 @@ class StreamMechanismChoice(TimeStepMechanism):
         running totals, pure loss, known horizon      `PIdentityCounter`, if a strategy is stored for this horizon
         all others                                    `TreeCounter`
 
-    Formal guarantees: those of the chosen mechanism, because the choice depends on query and loss only.
+    Formal guarantees: the guarantees of the chosen mechanism, because the choice depends on query and loss only.
     """
 
     def choose(self, query: TimeStepQuery, loss: PrivacyLoss) -> Sequential[Any]:

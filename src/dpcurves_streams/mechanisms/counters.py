@@ -7,7 +7,7 @@ Independent noise on each step would add up to a variance that grows like t. Two
                        its variance grows with a power of log t
     BufferedCounter    correlates the noise of successive steps by a matrix factorization that needs constant memory
 
-Both guarantee the privacy loss of the plan for all time steps together; proofs stand at the classes.
+Both guarantee the privacy loss of the plan for all time steps together; proofs are in the docstrings of the classes.
 """
 
 from __future__ import annotations
@@ -386,8 +386,8 @@ class BufferedCounter(TimeStepMechanism):
 
     *Without a horizon*, all columns are endless. So a count of step s is added to a buffer of memory m > 2 s with the
     weight ``(2 s / m)**(1/4)`` only. Columns then have a finite length, which grows with the logarithm of s, and memory
-    is constant. For each t up to 2**24, the mean squared error of the first t totals is at most 1.45 times that of the
-    horizon t, and 1.32 times from 4 steps on. (Jacobsen and Pagh 2025, arXiv 2506.15018, damp all columns alike
+    is constant. For each t up to 2**24, the mean squared error of the first t totals is at most 1.45 times the error
+    for the horizon t, and 1.32 times from 4 steps on. (Jacobsen and Pagh 2025, arXiv 2506.15018, damp all columns alike
     instead, and remember all counts.)
 
     Formal guarantees: zero-concentrated, including streams chosen after releases. A count of step s is multiplied by
@@ -409,7 +409,8 @@ class BufferedCounter(TimeStepMechanism):
     """
 
     def _plan(self, query: TimeStepQuery, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
-        """Return a plan of buffered totals; its error is that of the totals until the horizon, or of the first ones.
+        """Return a plan of buffered totals; its error is the error of the totals until the horizon, or of the first
+        totals.
 
         Args:
             query: Keys and steps that are counted.
@@ -476,7 +477,7 @@ class BufferedCounter(TimeStepMechanism):
             plan: Without effect here.
 
         Raises:
-            ValueError: the bytes are no such state.
+            ValueError: the bytes are not a state of this mechanism.
         """
         fields = decode_state(BUFFER_KIND, state_bytes)
         return BufferedCounterState(
@@ -570,7 +571,7 @@ def weigh_steps(buffers: Buffers, time_steps: int | None) -> tuple[WeightedSteps
     runs = list[WeightedSteps]()
     remaining = time_steps
     while remaining:
-        # 16: steps with equal weights are a sixteenth of the steps that remain: their error is 0.2 % above that of
+        # 16: steps with equal weights are a sixteenth of the steps that remain: their error is 0.2 % above the error of
         # weights for each step
         steps = max(remaining // 16, 1)
         unit = WeightedSteps(1, 2**LATTICE_BITS)

@@ -113,7 +113,7 @@ class Perturber(Memoryless):
         """Return a plan of one noisy count per state and step; its error is the standard deviation of a count.
 
         Args:
-            query: What is counted at each time step.
+            query: The counts of each time step.
             loss: The privacy loss of all steps together.
             adjacency: The neighbouring relation.
 

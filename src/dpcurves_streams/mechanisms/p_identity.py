@@ -6,8 +6,8 @@ them (p-Identity), whose weights were optimised numerically. All get integer Lap
 
     released at step t  =  x_1 + ... + x_t  +  (L z)_t,  rounded       L (x, Q x) = (x_1, x_1 + x_2, ...)
 
-L is the least-squares estimate of `distributions.p_identity`. So the error is that of the whole strategy, although a
-release needs the counts up to its step alone.
+L is the least-squares estimate of `distributions.p_identity`. So the error equals the error of the whole strategy,
+although a release needs the counts up to its step alone.
 
 Formal guarantees: pure epsilon for all steps together, also for streams that are chosen after releases; proof at
 `PIdentityCounter`. Noise is derived from a secret in the state, so the guarantee is computational.
@@ -76,7 +76,7 @@ class PIdentityCounter(TimeStepMechanism):
 
     Formal guarantees: pure. Let x be the counts of all steps, A the lower triangle of ones, Q the weights of the
     strategy's rows, and z the independent integer noises of cells and rows. The release at step t is ``(A x + L z)_t``,
-    rounded, with the L of `PIdentityStrategy.prefix_noise`: ``L (x, Q x) = A x`` exactly, whatever its gains are. So
+    rounded, with the L of `PIdentityStrategy.prefix_noise`: ``L (x, Q x) = A x`` exactly, for any gains. So
     releases are a function of noisy cells and rows, which lose what `PIdentityStrategy` proves, although the release at
     step t uses noises of later cells and of rows that are not complete.
 
@@ -84,8 +84,8 @@ class PIdentityCounter(TimeStepMechanism):
     s or not, and choose s from earlier releases. Compare z without the tuple to ``z' = z - (e_s, Q e_s)`` with it.
     Before s nothing differs, as ``(A e_s)_t = 0``: the same releases, so the same s. From s on the exact total is 1
     larger and the noise 1 smaller: the same releases, hence the same later counts. So z to z' is a bijection of all
-    noises that preserves all releases. It shifts the noise of cell s by 1, and those of the rows by their weights: the
-    probability of z' is at most ``exp(1 / scale)`` times that of z, for any s. A unit moves at most
+    noises that preserves all releases. It shifts the noise of cell s by 1, and the noises of the rows by their weights:
+    the probability of z' is at most ``exp(1 / scale)`` times that of z, for any s. A unit moves at most
     ``adjacency.l1_sensitivity`` tuples, for which the scale is calibrated. *End of proof.*
 
     All noise is drawn from a secret (`Randomness.from_key`), independent to a computationally bounded observer, like
@@ -98,7 +98,7 @@ class PIdentityCounter(TimeStepMechanism):
         The error of the plan is the square root of the mean variance of a total over all steps.
 
         Args:
-            query: What is counted, and the number of time steps.
+            query: The counts of each time step, and the number of time steps.
             loss: The privacy loss of all steps together.
             adjacency: The neighbouring relation.
 

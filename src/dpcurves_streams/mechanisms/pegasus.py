@@ -289,7 +289,7 @@ class Pegasus(QueryMechanism):
         """Return a plan of noisy counts and group decisions, from public facts alone.
 
         Args:
-            query: What is counted, and the Grouper's budget fraction.
+            query: The counts of each time step, and the Grouper's budget fraction.
             loss: The privacy loss of all steps together.
             adjacency: The neighbouring relation.
 

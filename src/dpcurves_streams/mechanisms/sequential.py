@@ -79,7 +79,7 @@ class Sequential(Protocol[Kept]):
         """Return the plan of a stream, from public facts alone.
 
         Args:
-            query: What is counted at each time step.
+            query: The counts of each time step.
             loss: The privacy loss of all steps together.
             adjacency: The neighbouring relation: which two streams the loss is about.
 

@@ -43,7 +43,7 @@ KIND = "counts and what is not counted"
 """Name of this mechanism in stored states."""
 BEYOND_FRACTION = Fraction(1, 20)
 """Public fraction of a stream's loss for the number of users beyond the cap; not used without a cap. It is small,
-because this number only tells whether the cap fits."""
+because this number is used only to judge the cap."""
 TOTALS = TreeCounter()
 """Mechanism of the running totals."""
 
@@ -122,7 +122,7 @@ class WithUncountedTotals:
         """Return the plan of all parts, from public facts alone.
 
         Args:
-            query: A `TimeStepQuery`: what is counted, and the number of time steps.
+            query: A `TimeStepQuery`: the counts of each time step, and the number of time steps.
             loss: The privacy loss of all parts and steps together.
             adjacency: Add-remove, with the privacy unit. A unit of several tuples makes a cap, so that users beyond it
                 are counted.

@@ -1,7 +1,7 @@
 """Consistency of noisy running totals: projection on integers that never decrease and that add up along a hierarchy.
 
-Noisy totals of a stream may fall, and those of parts may not add up to that of the whole. The exact totals never do
-that. `MonotoneTotals` and `fit_window` turn unbiased noisy numbers into consistent ones to show. Here "slack" is an
+Noisy totals of a stream may fall, and totals of parts may not add up to the total of the whole. The exact totals never
+do that. `MonotoneTotals` and `fit_window` turn unbiased noisy numbers into consistent ones to show. Here "slack" is an
 allowance for noise, which is subtracted from a noisy total before a shown total is raised.
 
     shown total of a root     max(shown before, round(noisy total - slack))
@@ -81,7 +81,7 @@ class MonotoneTotals:
             deviations: Standard deviations of their noise, (nodes,).
 
         Returns:
-            Integers, none below those of the step before, (nodes,).
+            Integers, (nodes,), each at least the node's integer of the step before.
         """
         self._time_step += 1
         shown = self._shown
@@ -124,7 +124,7 @@ def fit_window(parents: Sequence[int], sums: FloatArray, upper_bounds: FloatArra
         upper_bounds: Integers that add up, (nodes,): the totals so far, or the sums over a longer window.
 
     Returns:
-        Integers from 0 to `upper_bounds`, (nodes,); those of children add up to their parent's.
+        Integers from 0 to `upper_bounds`, (nodes,); integers of children add up to their parent's integer.
     """
     fitted = np.zeros(len(upper_bounds))
     roots = np.flatnonzero(np.array(parents) < 0)

@@ -381,7 +381,8 @@ class TimeStepReading:
             level: Confidence level.
 
         Raises:
-            InvalidArgument: the question has no such window, or the noise is unknown since a hierarchy was pruned.
+            InvalidArgument: the question has no window of this length, or the noise is unknown since a hierarchy was
+                pruned.
         """
         if width not in self.windows:
             raise InvalidArgument(

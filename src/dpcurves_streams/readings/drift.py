@@ -8,7 +8,7 @@ and alarms. The thresholds limit the probability of any false alarm in a year of
     rate of one window    1 - (1 - false_alarm_rate)**(1 / windows_per_year)
     threshold             upper quantile of the statistic, simulated without drift, at 3/4 of that rate
 
-The factor 3/4 allows for a null distribution that is estimated from noisy counts. Uncounted tuples are those that are
+The factor 3/4 allows for a null distribution that is estimated from noisy counts. Tuples are uncounted if they are
 unreadable, late, or in no declared category; their shares of all tuples can be watched as well.
 
 Formal guarantees: all results are functions of released counts, and of simulations from public numbers; no tuple is
@@ -125,7 +125,7 @@ class DriftWatch:
     the noise of both. Tuples are assumed independent.
 
     With readings of uncounted tuples, the share of each of `UNCOUNTED` among all used tuples is watched too: tuples
-    without a value, or in a state that nobody listed, are "uncounted: other state".
+    without a value, or in an undeclared state, are "uncounted: other state".
 
     Formal guarantees: everything is computed from released numbers, so it costs no loss.
 
@@ -245,7 +245,7 @@ class DriftWatch:
         generator = numbered_generator(FIRST_GENERATOR + 3)
         statistics = {}
         sizes = [_count_used_tuples(side) for side in (before, window)]
-        # noise of the numbers of used tuples, which is that of all counts and reasons
+        # noise of the numbers of used tuples, which is the noise of all counts and reasons
         drawn_sizes = [
             np.maximum(size.tuples + size.deviation * generator.standard_normal(self._draws), 1.0) for size in sizes
         ]

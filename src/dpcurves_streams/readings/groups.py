@@ -4,7 +4,7 @@ At every time step, noisy counts of the tuples (rows) in each state are released
 from them here:
 
     Groups    counts per step, averaged over a group of successive steps that the mechanism found similar; `Smoother`
-              says how (median, mean, or James-Stein shrinkage)
+              selects the average (median, mean, or James-Stein shrinkage)
     Totals    running totals, with sums over sliding windows
 
 Formal guarantees: all results are functions of released integers (noisy counts and group marks) and public facts, and
@@ -375,7 +375,7 @@ class TotalReading:
             level: Confidence level.
 
         Raises:
-            InvalidArgument: the question has no such window.
+            InvalidArgument: the question has no window of this length.
         """
         if width not in self.windows:
             raise InvalidArgument(
@@ -503,7 +503,11 @@ class TotalsReader:
         return {width: fitted[width] for width in noisy}
 
     def _totals_before(self, width: int) -> FloatArray:
-        """Return the totals `width` steps ago; before the first step they are exactly zero."""
+        """Return the noisy totals `width` steps ago, (groups + states,); exactly zero before the first step.
+
+        Args:
+            width: Width of one of the question's windows; older totals are not stored.
+        """
         totals: FloatArray = self._ring[(self.time_step - width) % len(self._ring)]
         return totals if self.time_step > width else np.zeros_like(totals)
 

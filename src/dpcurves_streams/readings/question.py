@@ -1,7 +1,7 @@
 """Interfaces of stream questions: sliding windows, event detection, and confidence intervals of noisy counts.
 
 A stream is a sequence of timestamped tuples (rows). At the end of every time step, noisy integer counts of its states
-(such as wards) are released. A question says what is wanted of them, and its reader computes that from the released
+(such as wards) are released. A question defines the results, and its reader computes them from the released
 integers, one step after the other.
 
     StreamQuestion        base class of questions, with windows (sums over the last steps) and events

@@ -3,7 +3,7 @@
 A stream is a sequence of timestamped tuples (rows), which are counted by time step and by declared category (*state*).
 A tuple that cannot be counted so has one reason: it is unreadable, outside of the time span, late, or in a state that
 was not declared. If the tuples of a user in a step are capped, users beyond the cap are counted as well. Noisy running
-totals of the reasons are released at every step. `UncountedReader.read_next` turns those of a step into an
+totals of the reasons are released at every step. `UncountedReader.read_next` turns the totals of a step into an
 `UncountedReading` with
 
     totals     integers that never decrease, with confidence intervals
@@ -38,7 +38,7 @@ from .question import LEVEL, STATED, Interval, NoisyValues
 
 @dataclass(frozen=True, slots=True)
 class Tuning:
-    """Thresholds for notes. A note says that many tuples are uncounted for some reason, so that counts are too low.
+    """Thresholds for notes. A note warns that many tuples are uncounted for some reason, so that counts are too low.
 
     Privacy does not depend on them.
     """
@@ -333,7 +333,7 @@ class UncountedReader:
             when: Text that describes the steps.
 
         Returns:
-            The text of a note for each such reason.
+            The text of a note for each reason that exceeds its threshold.
         """
         if span is None:
             return {}

@@ -398,7 +398,7 @@ def find_even_grid(
     edge if it has no such form.
 
     The index of the cell (slot) of a clipped value is the number of inner edges at or below it, so it is the index in
-    the linear grid plus the number of further edges at or below the value. Grids that count zero in a cell of its own
+    the linear grid plus the number of further edges at or below the value. Grids that count zero in a separate cell
     have this form.
 
     Args:
@@ -429,7 +429,7 @@ def find_even_grid(
 
 
 def fit_formula(grid: Grid, first: FloatArray, last: FloatArray, cells: NDArray[np.int64]) -> Formula | None:
-    """Return a formula for the cells of a grid that is right for the given doubles, or None if there is none.
+    """Return a formula for the cells of a grid that is right for the given doubles; None if no formula is right.
 
     Args:
         grid: A linear grid.
