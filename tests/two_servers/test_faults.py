@@ -664,7 +664,7 @@ def test_servers_and_those_who_ask_them_refuse_a_certificate_that_has_expired(
     late = SERVERS.Process(target=quietly, args=arguments, daemon=True)
     late.start()
     asked = ["ask", "cdf", "--task", str(tmp_path / "late.json"), "--ticket", str(made.file(task, "analyst-1"))]
-    until(lambda: "nobody answers" not in answered(made, log, [*asked, "--cut-points", "1"]), "somebody answers")
+    until(lambda: "no server answers" not in answered(made, log, [*asked, "--cut-points", "1"]), "a server answers")
     line = r"dpcurves: server: the certificate of https://\S+ has expired; a new task is needed"
     assert re.fullmatch(line, log.read_text().strip())
     late.kill()
