@@ -33,6 +33,10 @@ from .messages import ProtocolError, ServerFault
 from .monitoring import log_operator_message
 from .task_document import Role, TaskDocument, find_bearer
 
+SECONDS_TO_BEGIN = 10
+"""Seconds until a body must have begun; afterwards it must arrive at `LEAST_BYTES_PER_SECOND`."""
+LEAST_BYTES_PER_SECOND = 2**16
+"""Bytes per second of the size limit, as on a slow line."""
 DISK_ERRORS = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, errno.EIO})
 """Numbers of errors of the operating system if a disk or a quota is full, a file too large, or the disk fails."""
 
@@ -326,7 +330,7 @@ async def read_body(request: Request, max_bytes: int, most_of_one: int = MOST_OF
         ProtocolError: the body exceeds `max_bytes` (status 413), or arrives too slowly (408); or the bearer token has
             too many concurrent bodies (429).
     """
-    seconds = 10 + max_bytes / 2**16  # to begin, and at 64 KiB a second, as on a slow line
+    seconds = SECONDS_TO_BEGIN + max_bytes / LEAST_BYTES_PER_SECOND
     bearer = request.headers.get("authorization", "")
     if bearer and _on_their_way[bearer] >= most_of_one:
         raise ProtocolError(
