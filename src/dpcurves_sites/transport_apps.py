@@ -296,7 +296,7 @@ def write_flower_app(options: TransportOptions, folder: Path) -> str:
 
     Args:
         options: Path of the task document, and address of Flower's SuperLink.
-        folder: An existing folder, in which ``app``, `the file `config.toml` in `home`` and ``launch`` are written.
+        folder: An existing folder, in which ``app``, ``launch`` and, in ``home``, ``config.toml`` are written.
 
     Returns:
         Usage instructions, one line.
