@@ -92,10 +92,6 @@ CORNERS = ("upper right", "upper left", "lower right", "lower left", "center rig
 """Places of a legend inside a plot, in the order in which they are tried: corners before sides."""
 UNWRAPPED_LETTERS = 10_000
 """Characters of a line: more than any legend entry has, because entries are laid out unwrapped at first."""
-WRAPPED_LETTERS = 90, 75, 60, 50, 40, 32, 26, 20, 14
-"""Characters of a line of a wrapped legend entry, in the order in which they are tried: each about 4/5 of the one
-before.
-"""
 BELOW_POSITION = ("data", "axes fraction")
 """Coordinate systems, for matplotlib's ``xycoords``, of texts below positions of the x axis."""
 LABEL_TITLE = "title of names at lines"
@@ -487,7 +483,9 @@ class FittedLayout(ConstrainedLayoutEngine):
         """
         entries = len(ax.get_legend_handles_labels()[1])
         columns = range(min(self._tuning.most_columns, entries), 0, -1)
-        forms = [(number, UNWRAPPED_LETTERS) for number in columns] + [(1, letters) for letters in WRAPPED_LETTERS]
+        # Characters of a line of a wrapped entry, each about 4/5 of the last.
+        wrapped_letters = (90, 75, 60, 50, 40, 32, 26, 20, 14)
+        forms = [(number, UNWRAPPED_LETTERS) for number in columns] + [(1, letters) for letters in wrapped_letters]
 
         def create(form: tuple[int, int]) -> float:
             """Create the legend and return its width in pixels."""

@@ -285,9 +285,6 @@ WIDTH_REHEARSALS = 16
 """Rehearsals, of all, whose intervals are computed to forecast a width: few, because widths vary little."""
 MANY_CELLS = 1024
 """Cells above which there are fewer rehearsals by default: one on 10,000 cells takes .1 to .3 CPU seconds."""
-FEW_TABLES = 2
-"""Tables of each distribution on more than `MANY_CELLS` cells, where half as many intervals are computed: opening a
-table and finding a band take most of the time there. The half width of one answer varies by up to a tenth."""
 UNINFORMATIVE_WIDTHS: Mapping[type[Any], Callable[[Any, int], float]] = {
     curves.CountQuestion: _quarter_of_records,
     curves.SumQuestion: lambda question, size: size * _quarter_of_values(question),
@@ -825,7 +822,9 @@ def forecast(
     size_passes = records is None and not isinstance(like, Mapping)
     rows = count_rows(size, share, size_passes=size_passes, most=MOST_SIMULATED_RECORDS)
     has_many_cells = count_cells(question) > MANY_CELLS
-    most_tables = FEW_TABLES if has_many_cells else MOST_TABLES
+    # On many cells, opening a table and finding a band take most of the time: two tables of each distribution, and half
+    # as many intervals. The half width of one answer varies by up to a tenth.
+    most_tables = 2 if has_many_cells else MOST_TABLES
     tables_per_distribution = 1 if isinstance(like, Mapping) else min(most_tables, count)
     width_answers = distribution_count * kind.width_rehearsals // (2 if has_many_cells else 1)
     expected = []

@@ -18,6 +18,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from enum import IntEnum
 from functools import partial
 from hashlib import sha256
 from ssl import SSLContext
@@ -117,8 +118,15 @@ def make_lost_key_error(party: int) -> ProtocolError:
     )
 
 
-DECIDES, FOLLOWS = 0, 1
-"""Numbers of the server that decides on the report set, and of the server that stores its decision."""
+class SetRole(IntEnum):
+    """Numbers of the two servers, by their part in the choice of a report set."""
+
+    DECIDES = 0
+    """Decides on the report set."""
+    FOLLOWS = 1
+    """Stores the decision."""
+
+
 NOBODY = None, None  # commitments of both servers before the decision
 CONFLICT = 409  # HTTP status of a conflict: the request is allowed, but not in this state of the task
 
@@ -182,7 +190,7 @@ class Closing:
         Raises:
             ProtocolError: there are no reports, or the peer server does not agree, or is unreachable.
         """
-        return self.lead() if self.party == DECIDES else self.post("close", b"")
+        return self.lead() if self.party == SetRole.DECIDES else self.post("close", b"")
 
     # Server 0
 
@@ -197,7 +205,7 @@ class Closing:
         Raises:
             ProtocolError: as `close`; or this is server 1.
         """
-        self._require_party(DECIDES)
+        self._require_party(SetRole.DECIDES)
         with self._lock_leading():
             if self.store.read_status(self.task).state is not TaskState.CLOSED:
                 self._decide()
@@ -275,7 +283,7 @@ class Closing:
         Raises:
             ProtocolError: this is server 1.
         """
-        self._require_party(DECIDES)
+        self._require_party(SetRole.DECIDES)
         attempt = str(parse_fields(message, "peer", attempt=str)["attempt"])
         state = TaskState.FROZEN if self._leading.locked() else self.store.cancel_attempt(self.task, attempt)
         return json.dumps({"state": state.value}).encode()
@@ -311,7 +319,7 @@ class Closing:
         """
         first, second = theirs.commitments
         if first not in (None, self.commitment):
-            raise make_lost_key_error(DECIDES)
+            raise make_lost_key_error(SetRole.DECIDES)
         agreed = report_set.intersect_reports(self.task, ours, stored, theirs.summary, listed)
         if theirs.report_set not in (None, agreed.name):
             raise ProtocolError("reports", report_set.OTHER, CONFLICT)
@@ -333,7 +341,7 @@ class Closing:
         Raises:
             ProtocolError: this is server 0, or has lost its key.
         """
-        self._require_party(FOLLOWS)
+        self._require_party(SetRole.FOLLOWS)
         request = parse_fields(message, "peer", attempt=str, bits=int)
         bits = _parse_bits(request)
         status = self.store.freeze(self.task, str(request["attempt"]))
@@ -352,7 +360,7 @@ class Closing:
         Raises:
             ProtocolError: this is server 0, or the parts are invalid.
         """
-        self._require_party(FOLLOWS)
+        self._require_party(SetRole.FOLLOWS)
         bits = _parse_bits(parse_fields(message, "peer", bits=int))
         return report_set.encode_listings(
             self.store.list_parts(self.task, bits, _parse_parts(message, bits)[:PARTS_AT_ONCE])
@@ -372,11 +380,11 @@ class Closing:
         Raises:
             ProtocolError: this is server 0, or has lost its key or accepted reports, or stored another decision.
         """
-        self._require_party(FOLLOWS)
+        self._require_party(SetRole.FOLLOWS)
         decision = report_set.ClosingMessage.from_bytes(message)
         first, second = decision.commitments
         if second != self.commitment:
-            raise make_lost_key_error(FOLLOWS)
+            raise make_lost_key_error(SetRole.FOLLOWS)
         commitments = str(first), second
         try:
             self.store.decide(
