@@ -322,7 +322,9 @@ class Inviter:
             pass
         if key is None:
             raise InvalidArgument(
-                "invitation_key", "the file holds no Ed25519 private key without a password; name the key"
+                "invitation_key",
+                "the file holds no Ed25519 private key, or it is protected by a password; name the file that "
+                "`local task` made",
             )
         return cls(key)
 

@@ -107,7 +107,9 @@ def plan_reports(query: Query, loss: PrivacyLoss, adjacency: Adjacency, coins: C
         )
     if not isinstance(adjacency, ReplaceOne) or adjacency.unit.records != 1:
         raise UnsupportedQuery(
-            "adjacency", "must be replace-one with one value of each person, because the number of people is public"
+            "adjacency",
+            "must be replace-one with one value of each person, because the number of people is public; take "
+            "adjacency=dp.REPLACE_ONE, and ask each person for one value",
         )
     if prod(query.shape) > MOST_CELLS:
         raise UnsupportedQuery(

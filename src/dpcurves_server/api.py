@@ -267,7 +267,8 @@ def require_plain(value: Any) -> None:
         if part_count > most_message_parts:
             raise ProtocolError(
                 "message",
-                f"a message may have at most {most_message_parts} numbers, texts and objects; send less at a time",
+                f"a message may have at most {most_message_parts} numbers, texts and objects; send fewer columns, "
+                "edges or questions in one request",
             )
         for item in level:
             if isinstance(item, str) and not _is_storable_text(item):

@@ -642,7 +642,9 @@ class Person:
         ):
             raise ProtocolError(
                 "device",
-                "must be of the agreement's task and number of meetings, with the agreement's number of values",
+                "must be of the agreement's task and number of meetings, with the agreement's number of values: "
+                "take part "
+                "with the device file that joined this task",
             )
         partner = meeting.find_partner(self.number)
         job = self.agreement.build_job(meeting)

@@ -448,7 +448,9 @@ def _require_people(loss: PrivacyLoss, adjacency: Adjacency) -> int:
     """
     if not isinstance(adjacency, ReplaceOne) or adjacency.unit.records != 1:
         raise UnsupportedQuery(
-            "adjacency", "must be replace-one with one record of each person, because the number of people is public"
+            "adjacency",
+            "must be replace-one with one record of each person, because the number of people is public; take "
+            "adjacency=dp.REPLACE_ONE, and ask each person for one record",
         )
     if adjacency.units < 2:
         raise UnsupportedQuery("people", "must be at least 2, to form a pair, as in 1000")

@@ -145,7 +145,9 @@ class RelayStore:
                 409,
             )
         if load_seed(connection, task) is not None:
-            raise ProtocolError("task", "is closed, and its pairs are drawn; nobody can enter any more", 409)
+            raise ProtocolError(
+                "task", "is closed, and its pairs are drawn, so nobody can join; wait for the next task", 409
+            )
         connection.execute(insert(BUNDLES), {"task": task, "person": person, "bundle": bundle})
 
     @write_transaction

@@ -170,7 +170,9 @@ class FunctionShares:
             )
         if not isinstance(adjacency, ReplaceOne) or adjacency.unit != EACH_RECORD:
             raise UnsupportedQuery(
-                "adjacency", "must be replace-one with one record per report, because the number of reports is public"
+                "adjacency",
+                "must be replace-one with one record per report, because the number of reports is public; take "
+                "adjacency=dp.REPLACE_ONE, and one record of each owner",
             )
         plan = _WAYS[type(query)].plan(query, loss, adjacency, self.owners)
         return replace(plan, made_by=f"{NAMED}, owners {self.owners.value}: {plan.made_by}, by each server")

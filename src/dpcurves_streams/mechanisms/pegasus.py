@@ -247,7 +247,11 @@ class GroupingState:
             ValueError: Two steps were taken after this state.
         """
         if self.shared_trees.time_step not in (self.time_step, self.time_step - 1):
-            raise InvalidArgument("state", "two steps were taken after this state; restore the state from its bytes")
+            raise InvalidArgument(
+                "state",
+                "two steps were taken after this state, which keeps the last step alone; restore it from bytes "
+                "of to_bytes",
+            )
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, GroupingState) and self.to_bytes() == other.to_bytes()

@@ -530,4 +530,7 @@ def require_known_axes(axes: Sequence[Axis | Categories]) -> None:
         )
         if known is None or unknown is not None:
             option = "" if unknown is None else f" with {unknown}"
-            raise InvalidArgument("axes", f"engines do not count along {type(axis).__name__}{option}")
+            raise InvalidArgument(
+                "axes",
+                f"engines do not count along {type(axis).__name__}{option}; take a Grid, a NumericColumn or Categories",
+            )

@@ -108,7 +108,11 @@ class AnswerKey:
         try:
             return _encode_base64(report_set.seal_share(packed, load_public_key(self.key), self._encode_info(party)))
         except ValueError:
-            raise ProtocolError("question", "holds no valid key to which the answer can be sealed; ask again") from None
+            raise ProtocolError(
+                "question",
+                "holds no valid key to which the answer can be sealed; send it again with a program of the same "
+                "version",
+            ) from None
 
     def open_answer_share(self, party: int, message: object, key: X25519PrivateKey) -> Answer:
         """SECRET: open a sealed answer share.
