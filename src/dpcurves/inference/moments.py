@@ -239,7 +239,13 @@ def residual_envelope(groups: GroupCounts, noise: GroupNoise, normal: FloatArray
 
 def _simulate_sampled_positives(size: FloatArray, share: FloatArray, normal: FloatArray | None) -> FloatArray:
     """Return simulated sampling errors of the positives of groups of this size, (draws, groups); zero without
-    `normal`."""
+    `normal`.
+
+    Args:
+        size: Number of records of each group, (groups,).
+        share: Share of positives of each group, in [0, 1], (groups,).
+        normal: Standard normal draws, (draws, groups); None: no sampling.
+    """
     return np.zeros(1) if normal is None else _simulate_binomial(size * share, share, normal)
 
 
