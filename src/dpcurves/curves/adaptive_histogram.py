@@ -389,8 +389,8 @@ def _propose_tail_bounds(
 
 
 def _move_bound(pilot: PilotEstimate, bound: float, tail_end: float, side: int) -> float:
-    """Return the bound moved to the estimated end of a tail, `tail_end`: outwards, or within the interval that ends
-    at the bound; it is 0 instead of a bound beyond 0.
+    """Return the bound moved to the estimated end of a tail, `tail_end`: outwards, or within the interval that ends at
+    the bound; it is 0 instead of a bound beyond 0.
 
     Args:
         pilot: Estimate from the pilot queries.

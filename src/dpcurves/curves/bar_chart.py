@@ -366,7 +366,7 @@ class BarChart(IntervalResult):
         """Return the counted column with the category of every bar as text.
 
         Returns:
-            One pair of a column name and its texts, in the order of the bars.
+            A pair of a column name and its texts, in the order of the bars, as the only entry of the list.
         """
         return [(self.categories.column, self.category)]
 

@@ -335,11 +335,7 @@ class PlaneBounds(ReleasedResult):
 
     @property
     def _both(self) -> tuple[Bounds, Bounds]:
-        """The bounds of the first and of the second column.
-
-        Returns:
-            Bounds of `x`, then bounds of `y`.
-        """
+        """The bounds of the first and of the second column."""
         return self.x, self.y
 
     def _columns(self) -> dict[str, NDArray[Any]]:

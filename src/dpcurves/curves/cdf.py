@@ -1166,7 +1166,7 @@ class CDF(IntervalResult):
         """Return rows of texts: the three quartiles with their confidence intervals.
 
         Returns:
-            (name, text) pairs: lower quartile, median, upper quartile.
+            (name, text) pairs of lower quartile, median and upper quartile.
         """
         return format_quantile_rows(self, np.array([0.25, 0.5, 0.75]))
 
@@ -1243,7 +1243,7 @@ class CdfQuestion(TableQuestion):
         """Count records below edges; return the curve, or curves by category.
 
         Args:
-            setting: Loss and adjacency of the question; not read here.
+            setting: Loss and adjacency of the question; not read.
         """
         return (yield from self.ask_counts(()))
 

@@ -253,7 +253,7 @@ class HasQuantileFunction(Protocol):
     def x(self) -> FloatArray:
         """Edges of the curve's cells, in units of its column.
 
-        Increasing, of shape ``(cells + 1,)``.
+        Increasing, of shape ``(edges,)``.
         """
         ...
 

@@ -131,7 +131,7 @@ class Question(Protocol[Curve]):
             setting: Loss and adjacency of the question.
 
         Returns:
-            A generator: it yields needs, that is workloads with a budget fraction, and is sent their answers.
+            A generator that yields needs, workloads with a budget fraction, and is sent their answers.
         """
         ...
 

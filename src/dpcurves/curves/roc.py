@@ -518,7 +518,7 @@ class RocQuestion(TableQuestion):
         """Ask for counts of both classes above thresholds; return the ROC curve.
 
         Args:
-            setting: Loss and adjacency of the question; not read here.
+            setting: Loss and adjacency of the question; not read.
         """
         score = Axis(self.score, self.grid)
         if self.edges is not None:

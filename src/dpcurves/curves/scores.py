@@ -464,7 +464,7 @@ class ScoresQuestion(TableQuestion):
         """Ask for one table with two rows, or with two rows for each category.
 
         Args:
-            setting: Loss and adjacency of the question; not read here.
+            setting: Loss and adjacency of the question; not read.
 
         Returns:
             A generator that returns `Scores`, or `ScoresByCategory` with categories.
@@ -627,7 +627,7 @@ class AutoRangeScoresQuestion(TableQuestion):
         """Find the range of scores, then ask as a `ScoresQuestion` does.
 
         Args:
-            setting: Loss and adjacency of the question; not read here.
+            setting: Loss and adjacency of the question; not read.
         """
         # cells of the grid, approximately
         answer = yield from ask_workload(AutomaticGridWorkload(self.score, 256), PILOT_FRACTION)

@@ -815,7 +815,7 @@ class CountQuestion(TableQuestion):
         """Ask for one noisy count of records, or one per category of `by`; return the counts.
 
         Args:
-            setting: Loss and adjacency of the question; not read here.
+            setting: Loss and adjacency of the question; not read.
         """
         return _ask_summary(self.by, self._axis, Fraction(1), lambda _: (), label=self._label, statistic=COUNT)
 
@@ -902,7 +902,7 @@ class _BoundedQuestion(TableQuestion):
         """Return the budget fractions of counts, sums, and possibly sums of squares, which add up to 1.
 
         Args:
-            setting: Loss and adjacency of the question; not read here.
+            setting: Loss and adjacency of the question; not used by this class.
         """
         return VARIANCE_FRACTIONS
 

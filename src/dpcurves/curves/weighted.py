@@ -212,8 +212,7 @@ def ask_weight_sums(
 def note_on_weights(squares: SquaredWeights, caps: float) -> str:
     """Return the note of every weighted result: cap, missing weights, and released design effect.
 
-    If noise hides the design effect, a note states
-    this.
+    If noise hides the design effect, a note states this.
 
     Args:
         squares: Released sums of squared weights, with the column of weights and its cap.

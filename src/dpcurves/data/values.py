@@ -150,7 +150,7 @@ class Values(Grid):
         """Return equal declared values with another rule for values that are not declared.
 
         Args:
-            outside: Whether such values are clipped to the nearest declared value or counted apart.
+            outside: Whether values beyond the outer edges count as the first or last value, or are counted apart.
         """
         return Values(self.declared_values, outside=outside)
 

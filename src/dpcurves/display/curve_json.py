@@ -559,7 +559,7 @@ def _parse_integer(text: str) -> int:
         text: Digits as written in the JSON text, perhaps with a minus sign.
 
     Raises:
-        ValueError: the text is longer.
+        ValueError: the text has more than 40 characters.
     """
     # no longer integer is needed, and long ones take long to parse
     return int(text) if len(text) <= 40 else _refuse_constant(text)

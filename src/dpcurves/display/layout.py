@@ -589,7 +589,7 @@ class FittedLayout(ConstrainedLayoutEngine):
             renderer: Renderer that measures texts.
 
         Returns:
-            True if a further call may hide more: texts overlapped, and more than one column is left.
+            True if a further call may hide more, as texts overlapped and more than one column is left.
         """
         cells = [
             text for text in ax.texts

@@ -296,7 +296,7 @@ def _get_base(panel: PicturePanel, mark: PictureMark) -> Sequence[Any]:
         mark: The rectangles.
 
     Returns:
-        One number for each bar.
+        A number for each bar.
     """
     return mark.columns["x" if panel.y.values == "names" else "y"]
 
@@ -376,7 +376,7 @@ def _place_numbers(numbers: Sequence[str], place: str) -> str:
     and the position on the axis.
 
     Args:
-        numbers: One number as text, or both endpoints of an interval; equal endpoints are written once.
+        numbers: A number as text, or both endpoints of an interval; equal endpoints are written once.
         place: Position on the axis, as text.
     """
     interval = " to ".join(dict.fromkeys(numbers))
@@ -818,7 +818,7 @@ def _to_plain(value: Any) -> Any:
         value: JSON value whose numbers may be infinite or NaN.
 
     Returns:
-        The value with lists in place of tuples, and None in place of such numbers.
+        The value with lists in place of tuples, and None in place of infinite numbers and NaN.
     """
     if isinstance(value, Mapping):
         return {name: _to_plain(entry) for name, entry in value.items()}

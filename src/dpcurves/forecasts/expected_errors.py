@@ -1044,8 +1044,8 @@ def _summarise_errors(name: str, results: FloatArray) -> ExpectedError:
 
     Args:
         name: Name of the distribution of records.
-        results: One row for each rehearsal: the error, then half widths for these records and for the population. Rows
-            whose second entry is NaN have no half widths.
+        results: Row for each rehearsal, (rehearsals, 3): the error, then half widths for these records and for the
+            population. Rows whose second entry is NaN have no half widths.
 
     Returns:
         The expected error; half widths are NaN if none was computed.

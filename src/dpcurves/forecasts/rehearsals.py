@@ -372,7 +372,7 @@ def mean_half_width(ends: ArrayLike) -> float:
     """Return half the mean width of intervals (..., 2), lower and upper endpoint last.
 
     Args:
-        ends: One interval or several.
+        ends: An interval or several.
     """
     return float(np.diff(ends, axis=-1).mean()) / 2
 

@@ -166,7 +166,7 @@ def _require_levels(p: ArrayLike) -> NDArray[np.float64]:
     """Return the levels as an array, after a check that all are between 0 and 1.
 
     Args:
-        p: One level or several.
+        p: A level or several.
 
     Raises:
         ValueError: a level is outside [0, 1].

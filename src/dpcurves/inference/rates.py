@@ -128,7 +128,7 @@ class ClassCounts:
             level: Confidence level of the test, between 0 and 1.
 
         Returns:
-            Two truth values: negatives, positives.
+            Two truth values, negatives first.
         """
         negative, positive = may_be_zero(self.unbiased_counts.sum(axis=1), errors.sum(axis=-1), level).tolist()
         return negative, positive

@@ -533,7 +533,7 @@ def _current_allowances(chain: Chain, query: Select[Any]) -> dict[Owner, Allowan
         query: Selects rows of the allowances.
 
     Returns:
-        The allowance by its owner: dataset, project and analyst.
+        The allowance by its owner, a tuple of dataset, project and analyst.
 
     Raises:
         ValueError: an allowance was changed without the key.
