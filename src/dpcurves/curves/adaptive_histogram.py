@@ -553,7 +553,8 @@ def _choose_upper_tail_points(pilot: PilotEstimate, low: float, high: float, noi
 
     Args:
         pilot: Estimate from the pilot queries.
-        low, high: Clipping bounds, in units of the column.
+        low: Lower clipping bound, in units of the column.
+        high: Upper clipping bound, in the same units.
         noise: Standard deviation of the noise of a count.
         rows: Number of groups of records.
     """

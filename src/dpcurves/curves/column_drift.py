@@ -514,7 +514,8 @@ def _compare_missing_shares(
     A draw has binomial numbers of missing records with the pooled share, and the noise of both releases.
 
     Args:
-        first, second: Noisy numbers of records and of missing records of both samples, with draws of their noise.
+        first: Noisy numbers of records and of missing records of the reference, with draws of their noise.
+        second: Numbers of the window, in the same form.
         generator: Random numbers of the simulation.
 
     Returns:
@@ -595,7 +596,8 @@ def _chi_squared(first: FloatArray, second: FloatArray, cells: DriftCells) -> Fl
     counts are at least half a record.
 
     Args:
-        first, second: Released counts, shape (..., categories).
+        first: Released counts of the reference, shape (..., categories).
+        second: Released counts of the window, of the same shape.
         cells: Categories, with the noise of their counts.
     """
     difference, variance = 0.0, 0.0

@@ -210,7 +210,8 @@ def _run_test(
 
     Args:
         test: Function from both samples, and from draws of them under equal distributions, to its result.
-        first, second: The curves.
+        first: Curve of the first sample.
+        second: Curve of the second sample.
         generator: Random numbers of the simulation; None: a fixed public seed.
     """
     require_comparable(first, second)
@@ -254,7 +255,8 @@ def find_common_bounds(first: CDF, second: CDF) -> tuple[tuple[CDF, IntArray], t
     alone has a separate cell for zero.
 
     Args:
-        first, second: Curves with the same or a common grid.
+        first: A curve.
+        second: A curve with the same or a common grid.
 
     Returns:
         For each curve, the curve and the number of its slots below each common edge, ascending.

@@ -177,7 +177,8 @@ def _find_excess(edges: FloatArray, below: FloatArray, noise: float) -> float:
     """Return the count of the first cell if it significantly exceeds what its neighbours predict, else 0.
 
     Args:
-        edges, below: See `find_crowded_end_cells`.
+        edges: Edges of the counted cells, shape ``(cells + 1,)``, increasing.
+        below: Unbiased counts of records below each edge, up to a constant, shape ``(cells + 1,)``.
         noise: Standard deviation of the noise of the count.
     """
     count = np.diff(below[: TUNING.end_neighbours + 2])
@@ -497,7 +498,8 @@ def _notes_on_split_cells(
 
     Args:
         grid: The grid of the cells.
-        known, below: Indices of the counted edges, ascending, and the counts below them.
+        known: Indices of the counted edges, ascending, shape ``(edges,)``.
+        below: Counts of records below these edges, shape ``(edges,)``.
         noise: Standard deviations of the counts of the first and of the last cell.
         is_single: True for cells that hold a single value, shape ``(cells,)``.
     """

@@ -559,7 +559,8 @@ class _MeasuredCells:
         Args:
             statistic: Function from counts (..., intervals) to statistics (...).
             resolution: Bound on the error from values known up to their cell, in the unit of the statistic.
-            minimum, maximum: Possible range of the statistic; the value is clipped to it.
+            minimum: Smallest possible value; a smaller estimate is raised to it.
+            maximum: Largest possible value; a larger estimate is cut to it.
         """
         about = float(statistic(self.likely_counts))
         found = float(statistic(self.unbiased_counts))

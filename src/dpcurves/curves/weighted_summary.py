@@ -426,7 +426,8 @@ def _find_basic_interval(
         estimate: The estimate.
         errors: Draws of its error, shape (draws,).
         level: Confidence level.
-        lowest, highest: Limits of the number.
+        lowest: Smallest possible number.
+        highest: Largest possible number.
     """
     estimate = min(max(estimate, lowest), highest)
     tail_level = (1 + level) / 2
@@ -445,7 +446,8 @@ def _find_ratio_interval(
     by fixed-point iteration.
 
     Args:
-        numerator, denominator: Estimates.
+        numerator: Estimate of the numerator.
+        denominator: Estimate of the denominator.
         noises: Draws of the noise of both, shape (draws,) each.
         level: Confidence level.
     """

@@ -379,7 +379,8 @@ class Grid:
 
         Args:
             text: Text of the grid, for the message.
-            lower, upper: Its bounds.
+            lower: Lower bound of the grid.
+            upper: Upper bound of the grid.
             cells: Its number of cells; None: a width is given instead.
 
         Raises:

@@ -443,7 +443,8 @@ def format_axis_interval(lower: float, upper: float, label: str, known_to: float
     """Return the text of an interval on an axis: a range of dates, both included, or numbers rounded outward.
 
     Args:
-        lower, upper: Endpoints; either may be infinite.
+        lower: Lower endpoint, which may be infinite.
+        upper: Upper endpoint, which may be infinite.
         label: Label of the axis, which ends with ``(date)`` or ``(moment)`` on an axis of dates or times.
         known_to: Accuracy of a number inside, as the width of an interval; 0: not known.
 

@@ -411,7 +411,8 @@ def _write_cell(sheet: Any, row: int, column: int, value: object, style: Any) ->
 
     Args:
         sheet: Worksheet of XlsxWriter.
-        row, column: Position, from 0.
+        row: Index of the row, from 0.
+        column: Index of the column, from 0.
         value: Number, bool or text; None and NaN: nothing is written.
         style: Cell format.
     """

@@ -253,7 +253,7 @@ class PlanLine(NamedTuple):
 def plan_lines(plans: Sequence[Plan], units: float | None) -> Iterator[PlanLine]:
     """Yield a line per paid query. Rounds that share one payment are one line.
 
-    Arguments:
+    Args:
         plans: The plans of a question, one per round.
         units: The public number of units, for errors as a share; None: it is private.
     """

@@ -587,7 +587,8 @@ def prefix_covariances(
     Args:
         distribution: Distribution of the release.
         total_is_public: True if the number of all records is public; covariances are then conditioned on it.
-        first, second: Numbers of intervals of the two prefixes of each pair, from 0, (n,).
+        first: Number of intervals of the first prefix of each pair, from 0, (n,).
+        second: Number of intervals of the second prefix of each pair, from 0, (n,).
     """
     lag = np.abs(first - second)
     shorter = np.minimum(first, second)

@@ -517,7 +517,8 @@ def _compare(name: str, left: Array, right: Array) -> Array:
 
     Args:
         name: Name of the comparison, such as ``lt``.
-        left, right: Values, (rows,) each.
+        left: Values, (rows,).
+        right: Values that they are compared with, (rows,).
 
     Returns:
         1.0, 0.0 or NaN (NULL), (rows,).

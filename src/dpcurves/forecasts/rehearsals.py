@@ -586,9 +586,10 @@ def _mean_error(
 ) -> float:
     """Return the mean absolute error of group means, weighted by records.
 
-    Arguments:
+    Args:
         edges: Edges of the groups of scores, (groups + 1,).
-        score, value: Scores and values of the records.
+        score: Score of each record, (records,).
+        value: Value of each record, (records,).
         estimates: Estimated mean of each group; NaN if unknown.
         unknown: Error of an unknown mean.
     """

@@ -56,7 +56,8 @@ def find_accepted_ends(excess: Excess, inside: FloatArray, least: FloatArray, mo
     Args:
         excess: Function from numbers (...) to by how much the test rejects them, (...); accepted if not above 0.
         inside: Accepted numbers, (...), from which bisection starts.
-        least, most: Smallest and largest possible numbers, (...). A bound that is accepted is the endpoint.
+        least: Smallest possible numbers, (...), which are the lower endpoints if accepted.
+        most: Largest possible numbers, (...), which are the upper endpoints if accepted.
     """
     return np.stack([_search_end(excess, inside, least), _search_end(excess, inside, most)], axis=-1)
 
