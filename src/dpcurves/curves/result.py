@@ -283,7 +283,7 @@ def interval_scopes(privacy: PrivacyStatement, *, population: bool = True) -> Ma
         population: Whether intervals for the population are requested.
 
     Returns:
-        Whether a scope is the population, by the name of the scope in legends.
+        Whether a scope is the population, by the name of the scope in legends; these records come first.
     """
     return SCOPES if population and privacy.rows_per_unit == 1 else ONLY_RECORDS
 

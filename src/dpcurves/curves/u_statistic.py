@@ -458,7 +458,8 @@ class _MeasuredCells:
     def _ends(self) -> FloatArray:
         """The ends of the intervals as counted, in either form of `cell_endpoints`.
 
-        Edges have the shape (intervals + 1,), lower and upper ends (intervals, 2), in units of the column.
+        Neighbouring intervals have edges, (intervals + 1,); for declared values each interval has its smallest and
+        largest value, (intervals, 2). Both are in units of the column.
         """
         prefixes = self.curve.prefixes
         grid = self.curve.prefixes.grid

@@ -355,6 +355,9 @@ def allowances_of(chain: Chain, dataset: str) -> tuple[AllowanceBalance, ...]:
         chain: Chain of the ledger, inside a transaction.
         dataset: Name of the dataset in the ledger.
 
+    Returns:
+        Allowances by name of project, then of analyst; empty without allowances.
+
     Raises:
         ValueError: an allowance was changed without the key.
     """
@@ -367,6 +370,9 @@ def every_allowance(chain: Chain) -> tuple[AllowanceBalance, ...]:
 
     Args:
         chain: Chain of the ledger, inside a transaction.
+
+    Returns:
+        Allowances in the order in which their owners got a first one; empty without allowances.
 
     Raises:
         ValueError: an allowance was changed without the key.
