@@ -380,7 +380,12 @@ def _mix_moments(log_likelihood: FloatArray, mean: FloatArray, second: FloatArra
 
 
 def _interpolate_arrays(both: FloatArray, trust: FloatArray) -> FloatArray:
-    """Return the mean of the two arrays of `both`, where the second has the weight `trust`."""
+    """Return the mean of the two arrays of `both`, where the second has the weight `trust`.
+
+    Args:
+        both: Two arrays of one shape, (2, ...).
+        trust: Weight of the second, in [0, 1], broadcast to the shape of one array.
+    """
     apart: FloatArray = both[1] - both[0]
     apart *= trust
     apart += both[0]
@@ -424,6 +429,12 @@ def normal_tail(points: FloatArray) -> NormalTail:
 
     >>> normal_tail(np.array([0.0, -40.0])).log_probability.round(3).tolist()
     [-0.693, -804.608]
+
+    Args:
+        points: Numbers in standard deviations, of any shape.
+
+    Returns:
+        Log-probability and hazard, density over probability, of the shape of `points`.
     """
     x = np.abs(points) / np.sqrt(2)
     position = (x - _TURN) / (x + _TURN)
@@ -536,7 +547,12 @@ class DownwardPass(NamedTuple):
 
     @classmethod
     def from_total(cls, layout: Layout, total: float) -> DownwardPass:
-        """Return the pass with the total at the root and no other node estimated."""
+        """Return the pass with the total at the root and no other node estimated.
+
+        Args:
+            layout: The tree of intervals.
+            total: Number of all records; below zero counts as 0.
+        """
         counts, variance, count_variance = np.zeros((3, layout.nodes))
         counts[ROOT] = max(float(total), 0.0)
         return cls(counts, variance, count_variance, np.zeros(layout.nodes, dtype=np.int8))
@@ -656,7 +672,15 @@ class LevelPosterior(NamedTuple):
         return np.array(log_odds)
 
     def log_odds_of_evenness(self, rough: NDArray[np.int8], prior: FloatArray) -> float:
-        """Return the log-likelihood ratio of binomial splits over a mixture with the prior weights, (2, kinds)."""
+        """Return the log-likelihood ratio of binomial splits over a mixture with the prior weights, (2, kinds).
+
+        Args:
+            rough: 1 for splits of the rough class, 0 for others, over all splits of the level.
+            prior: Prior weights of the kinds of splits, a row for each class, (2, kinds).
+
+        Returns:
+            Natural logarithm of the ratio, summed over the informative splits.
+        """
         likelihood = self.posterior.likelihood
         mixed = np.take_along_axis(likelihood @ prior.T, rough[self.informative, None].astype(np.intp), axis=1)
         return float(np.sum(np.log(np.maximum(likelihood[:, :1], np.finfo(np.float64).tiny)) - np.log(mixed)))
@@ -723,7 +747,12 @@ def reestimate_tree(
     """
 
     def join_halves(below: UpwardEstimate, halving: Halving) -> UpwardEstimate:
-        """Return the estimate of each parent from its halves, weighted by the given estimate of its split."""
+        """Return the estimate of each parent from its halves, weighted by the given estimate of its split.
+
+        Args:
+            below: Estimates of all nodes so far.
+            halving: Nodes and their halves.
+        """
         return _weight_halves(below, halving, estimate)
 
     upward = run_upward_pass(measurements, join_halves)
@@ -885,9 +914,13 @@ def _estimate_by_mixture(
 def run_upward_pass(
     measurements: Measurements, join_halves: Callable[[UpwardEstimate, Halving], UpwardEstimate] | None = None
 ) -> UpwardEstimate:
-    """Return the least-squares estimate of each node from its own count and its halves, which `join_halves` combines
-    (by addition if None). The tree is binary; `distributions.interval_sums` has the pass for levels of any branching
-    factor."""
+    """Return the least-squares estimate of each node from its own count and its halves, which `join_halves` combines.
+    The tree is binary; `distributions.interval_sums` has the pass for levels of any branching factor.
+
+    Args:
+        measurements: Noisy counts of the nodes; not changed.
+        join_halves: Function that estimates each parent from its halves; None: addition.
+    """
     result = UpwardEstimate(
         measurements.precision.copy(), measurements.value.copy(), measurements.fourth_cumulant.copy()
     )

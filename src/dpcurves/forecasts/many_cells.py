@@ -126,7 +126,11 @@ def make_tail(noise: Noise) -> Tail:
     if noise.family is Family.LAPLACE:
         # with r = exp(-1 / scale), the noise exceeds k >= -1 with probability r**(k + 1) / (1 + r), and is symmetric
         def laplace_tail(numbers: FloatArray) -> FloatArray:
-            """Return the probabilities P(noise > x) of discrete Laplace noise for an array of x, of the same shape."""
+            """Return the probabilities P(noise > x) of discrete Laplace noise for an array of x, of the same shape.
+
+            Args:
+                numbers: Numbers x, of any shape; a fraction counts as the whole number below it.
+            """
             steps = np.floor(numbers) + 1
             one_sided = np.exp(-np.maximum(steps, 1 - steps) / parameter) / (1 + np.exp(-1 / parameter))
             return np.asarray(np.where(steps >= 0.5, one_sided, 1 - one_sided), dtype=np.float64)
