@@ -52,7 +52,12 @@ class Overlaps(NamedTuple):
 
     @classmethod
     def from_pairs(cls, pairs: IntArray, people: int) -> Overlaps:
-        """Count the overlaps of drawn pairs, (pairs, 2)."""
+        """Count the overlaps of drawn pairs, (pairs, 2).
+
+        Args:
+            pairs: Numbers of both people of each pair, from 0.
+            people: Number of people n; all numbers are below it.
+        """
         times = np.bincount(pairs.ravel(), minlength=people).astype(np.int64)
         low, high = np.sort(pairs, axis=1).astype(np.int64).T if len(pairs) else np.zeros((2, 0), dtype=np.int64)
         repeated = np.unique(low * people + high, return_counts=True)[1].astype(np.int64)
@@ -126,7 +131,14 @@ class Pairing(ABC):
 
     @abstractmethod
     def compute_expected_overlaps(self, people: int) -> Overlaps:
-        """Return the expected overlaps, before pairs are drawn."""
+        """Return the expected overlaps, before pairs are drawn.
+
+        Args:
+            people: Number of people n.
+
+        Returns:
+            Expected numbers over the random draw of pairs; real numbers.
+        """
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,6 +166,9 @@ class Permutations(Pairing):
 
         With m = ``n // 2``, another order pairs a given person with probability ``2 m / n``, and contains a given pair
         with probability m over the number of all pairs.
+
+        Args:
+            people: Number of people n, at least 2.
         """
         pairs_per_order = people // 2
         all_pairs = people * (people - 1) / 2
@@ -186,7 +201,11 @@ class WithoutRepetition(Pairing):
         return np.concatenate([order[_tournament_round(people, number)] for number in range(self.pairs_per_person)])
 
     def compute_expected_overlaps(self, people: int) -> Overlaps:
-        """Return exact numbers: each person is in one pair per round, except for those who pause."""
+        """Return exact numbers: each person is in one pair per round, except for those who pause.
+
+        Args:
+            people: Number of people n.
+        """
         pairs_per_round = people // 2
         rounds = self.pairs_per_person
         paused = people % 2 * rounds
@@ -289,7 +308,16 @@ def commit_to_seed(seed: bytes) -> str:
 
 
 def _expand_seed(word_count: int, seed: bytes, name: str) -> Any:
-    """Return 64-bit words, ``(word_count,)``, of SHAKE-256 of the seed and a name."""
+    """Return 64-bit words, ``(word_count,)``, of SHAKE-256 of the seed and a name.
+
+    Args:
+        word_count: Number of words.
+        seed: Public random bytes.
+        name: Purpose of the words; other names give independent words.
+
+    Returns:
+        Array of unsigned integers.
+    """
     return np.frombuffer(shake_256(seed + name.encode()).digest(8 * word_count), dtype="<u8")
 
 
@@ -490,7 +518,12 @@ class PairDistribution(OutputDistribution):
         return self.maximum - self.minimum
 
     def to_json(self, values: Sequence[int], total: int | None) -> dict[str, Any]:
-        """Return the distribution's fields and the released integers as a JSON object; `total` is None for pairs."""
+        """Return the distribution's fields and the released integers as a JSON object; `total` is None for pairs.
+
+        Args:
+            values: Released integers, in the order of the distribution.
+            total: None: pairs have no public total of records.
+        """
         return {self.KEY: STORED.encode_fields(self), "values": list(values), "total": total}
 
     @classmethod

@@ -340,6 +340,10 @@ class Task(SharedTask):
     def plan_for_query(self, query: Query, reports: int) -> Plan:
         """Return the plan of the release that answers a query: other counts derived from the paid ones are free.
 
+        Args:
+            query: Query of the analyst's question.
+            reports: Number of accepted reports.
+
         Raises:
             UnsupportedQuery: the query is about something that the task does not count.
         """
@@ -449,13 +453,23 @@ def _describe_histogram(slots: int) -> dict[str, object]:
 
     >>> _describe_histogram(8)
     {'vdaf': 'Prio3Histogram', 'length': 9, 'chunk_length': 3}
+
+    Args:
+        slots: Number of cells of the task, without the missing cell.
+
+    Returns:
+        Fields of the task document.
     """
     scheme = Prio3Histogram.with_smallest_reports(slots + 1, b"")
     return {"vdaf": "Prio3Histogram", "length": scheme.length, "chunk_length": scheme.chunk_length}
 
 
 def _parse_axis(stored: Mapping[str, Any]) -> Axis | Categories:
-    """Return an axis with a grid, or categories, from JSON fields."""
+    """Return an axis with a grid, or categories, from JSON fields.
+
+    Args:
+        stored: Fields of one axis: ``column``, and ``grid`` or ``values``.
+    """
     if "grid" in stored:
         return Axis(stored["column"], STORED.decode(Grid, stored["grid"]))
     return Categories(stored["column"], tuple(stored["values"]))

@@ -285,17 +285,37 @@ class ShareEncoding(Protocol):
         """Size in bytes of a report for one server."""
 
     def share_records(self, rows: IntArray, randomness: Randomness, /) -> list[tuple[bytes, bytes]]:
-        """SECRET: return the shares of each record for server 0 and for server 1, as bytes."""
+        """SECRET: return the shares of each record for server 0 and for server 1, as bytes.
+
+        Args:
+            rows: Records as integers, (records, columns), by the task's columns.
+            randomness: Source of the shares.
+
+        Returns:
+            A pair of shares per record.
+        """
 
     def share_records_with_ids(
         self, rows: IntArray, randomness: Randomness, /
     ) -> list[tuple[bytes, tuple[bytes, bytes]]]:
-        """SECRET: return an id for each record, equal at both servers, and shares for server 0 and server 1."""
+        """SECRET: return an id for each record, equal at both servers, and shares for server 0 and server 1.
+
+        Args:
+            rows: Records as integers, (records, columns), by the task's columns.
+            randomness: Source of the shares and the ids.
+
+        Returns:
+            For each record its id and the pair of its shares.
+        """
         shares = self.share_records(rows, randomness)
         return [(randomness.random_bytes(ID_SIZE), shares_of_record) for shares_of_record in shares]
 
     def size_for_party(self, party: int) -> int:
-        """Return the bytes of a report for server 0 or server 1; here equal for both."""
+        """Return the bytes of a report for server 0 or server 1; here equal for both.
+
+        Args:
+            party: Number of the server, 0 or 1.
+        """
         return self.size
 
     def require_shares(self, party: int, shares: Sequence[bytes]) -> None:
