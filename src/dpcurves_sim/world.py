@@ -331,7 +331,12 @@ class World:
             self._forget_ended()
 
     def _schedule(self, process: Process, delay: float) -> None:
-        """Put a process on the agenda, some seconds from now."""
+        """Put a process on the agenda, some seconds from now.
+
+        Args:
+            process: Process to continue.
+            delay: Simulated seconds until then.
+        """
         heapq.heappush(self._agenda, (self.now + delay, next(self._orders), process))
 
     def count_events(self) -> tuple[ProcessEvent, ...]:
@@ -432,7 +437,11 @@ class World:
         self._hub.switch()  # the hub unwinds this process by an exception
 
     def _list_running(self, machine: str) -> list[Process]:
-        """Return the processes of a machine that have not ended."""
+        """Return the processes of a machine that have not ended.
+
+        Args:
+            machine: Name of the machine.
+        """
         return [process for process in self._processes if process.machine == machine and not process.is_done]
 
     def stop_machine(self, machine: str) -> None:
@@ -441,7 +450,11 @@ class World:
         self.sleep(0.0)
 
     def _can_strike(self, process: Process) -> bool:
-        """Count a fault or a stop that was drawn for the present event; return False if it must be left out."""
+        """Count a fault or a stop that was drawn for the present event; return False if it must be left out.
+
+        Args:
+            process: Process whose present event is struck.
+        """
         if self.is_calm:
             return False
         event = process.name, process.events
@@ -466,7 +479,11 @@ class World:
         return fault
 
     def note(self, text: str) -> None:
-        """Add a line to the trace without an event."""
+        """Add a line to the trace without an event.
+
+        Args:
+            text: Content of the line.
+        """
         name = self.current.name if self.is_running else "operator"
         self.trace.append(Event(self.event, self.now, name, text))
 
@@ -522,7 +539,14 @@ class SimulatedLock:
 
 @contextmanager
 def replace_attributes(*replacements: tuple[Any, str, Any]) -> Iterator[None]:
-    """Replace attributes of modules and objects, and put the old ones back at the end."""
+    """Replace attributes of modules and objects, and put the old ones back at the end.
+
+    Args:
+        replacements: Object, name of the attribute and new value of each.
+
+    Raises:
+        AttributeError: an object has no attribute of the name.
+    """
     old_values = [(owner, name, getattr(owner, name)) for owner, name, _ in replacements]
     for owner, name, value in replacements:
         setattr(owner, name, value)

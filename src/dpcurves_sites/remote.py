@@ -234,7 +234,11 @@ class SiteAgent:
                 pause = min(1.5 * pause, LONGEST_PAUSE)
 
     def _answer_request(self, octets: bytes) -> None:
-        """Answer one request stage by stage, or refuse it: the coordinator gets a line without facts of the records."""
+        """Answer one request stage by stage, or refuse it: the coordinator gets a line without facts of the records.
+
+        Args:
+            octets: Signed request, as the coordinator sent it.
+        """
         round_name = sha256(octets).hexdigest()
         try:
             request = RoundRequest.from_signed_bytes(octets, self._task)
@@ -445,7 +449,15 @@ class RemoteFederation:
         self._line.close()
 
     def plan(self, question: Question[Curve], loss: PrivacyLoss) -> Plans:
-        """Return the plans of a question's rounds. Reads no records and charges nothing."""
+        """Return the plans of a question's rounds. Reads no records and charges nothing.
+
+        Args:
+            question: Question of the analyst.
+            loss: Loss of the whole question.
+
+        Raises:
+            ValueError: the question cannot be planned.
+        """
         return self._task.terms.plan_question(question, loss)
 
     def ask(self, question: Question[Curve], loss: PrivacyLoss, request: str | None = None) -> Curve:
@@ -474,6 +486,10 @@ class RemoteFederation:
         def reply(step: Step, allotment: Allotment) -> Release:
             """Let the sites answer one query by a secure sum; return the verified release, with a note that names sites
             that were left out.
+
+            Args:
+                step: Query of the round.
+                allotment: Loss of the round.
             """
             plan = terms.plan_query(step.query, allotment.loss)
             signed_request = RoundRequest(question, loss, name, tuple(answers)).to_signed_bytes(self._task, self._key)

@@ -348,7 +348,14 @@ class SecureSum:
         if not query.is_dense:
 
             def count_prefixes(lengths: tuple[int, ...]) -> list[int]:
-                """SECRET: return the site's exact counts of records in the first slots, for each threshold."""
+                """SECRET: return the site's exact counts of records in the first slots, for each threshold.
+
+                Args:
+                    lengths: Numbers of leading slots.
+
+                Returns:
+                    A count per number of slots.
+                """
                 counts: list[int] = tabulate(records, PrefixQuery(query.axes, lengths)).tolist()
                 return counts
 
@@ -379,6 +386,10 @@ class SecureSum:
         """Return the distribution of the sum of all sites' noise shares, for the noise that a curator would add.
 
         Raises `UnsupportedQuery` if it does not fit 64 bits, or differs too much from a discrete Gaussian.
+
+        Args:
+            noise: Noise that a curator would add to the exact sum.
+            loss: Loss of the release, named in the error.
         """
         laplace = noise.family is Family.LAPLACE
         if noise.parameter > (LARGEST_DEVIATION if laplace else LARGEST_DEVIATION**2):
@@ -414,7 +425,14 @@ def _map_noises(distribution: OutputDistribution, change: Any) -> OutputDistribu
     copied: Any = distribution
 
     def map_value(value: Any) -> Any:
-        """Return a field's value with its noises replaced."""
+        """Return a field's value with its noises replaced.
+
+        Args:
+            value: Value of a field: noise, a tier with noise, a tuple of values, or anything else.
+
+        Returns:
+            Changed copy; other values are returned as they are.
+        """
         match value:
             case Noise():
                 return change(value)
