@@ -96,7 +96,11 @@ class Windows(Protocol):
         ...
 
     def commit_windows(self, time_step: int) -> None:
-        """Acknowledge the tuples of windows up to this step, whose releases are durable."""
+        """Acknowledge the tuples of windows up to this step, whose releases are durable.
+
+        Args:
+            time_step: Last step whose release is stored.
+        """
         ...
 
 
@@ -471,5 +475,11 @@ class StreamSpec:
         return [range(start, min(start + size, last + 1)) for start in range(first, last + 1, size)]
 
     def open_windows(self, after: int, *, may_repeat: bool = False) -> OpenWindows:
-        """Return empty open windows for the steps after `after`, the last released one."""
+        """Return empty open windows for the steps after `after`, the last released one.
+
+        Args:
+            after: Last step that was released; 0 before the first.
+            may_repeat: Whether the source may repeat tuples that it gave to an earlier process; tuples of earlier
+                steps then count as repeated, not as late.
+        """
         return OpenWindows(self.schedule, self.fields, self.axes, self.drop_counts, after, may_repeat=may_repeat)

@@ -98,7 +98,11 @@ class WindowDrift:
 
     @property
     def alarms(self) -> tuple[str, ...]:
-        """Names of the statistics that exceed their thresholds."""
+        """Names of the statistics that exceed their thresholds.
+
+        Returns:
+            Names; empty without alarm.
+        """
         return tuple(statistic for statistic, shift in self.statistics.items() if shift.alarm)
 
     def to_dicts(self) -> tuple[dict[str, Any], ...]:

@@ -105,6 +105,14 @@ def update_medians(values: FloatArray, halves: IntArray, heaps: FloatArray, summ
 
     A max-heap holds the lower half and a min-heap the upper half, so adding a value costs time logarithmic in the
     group's length.
+
+    Args:
+        values: Released values, (time_steps, keys).
+        halves: Size of the lower half of the current group of each key, (keys,); changed in place.
+        heaps: Both heaps of each key, (keys, 2, places): the lower half with changed signs, then the upper half;
+            changed in place.
+        summaries: Summaries of the groups, (time_steps, keys, columns): column `LENGTH` is read, column `MEDIAN` is
+            written.
     """
     for time_step in range(values.shape[0]):
         for key in range(values.shape[1]):
@@ -398,7 +406,12 @@ class TotalReading:
 
 
 def _round_interval(interval: Interval, key: int) -> tuple[float, float]:
-    """Return the bounds of one key, rounded to two decimals."""
+    """Return the bounds of one key, rounded to two decimals.
+
+    Args:
+        interval: Lower and upper ends, (keys,) each.
+        key: Index of the key, from 0.
+    """
     low, high = interval
     return round(float(low[key]), 2), round(float(high[key]), 2)
 
@@ -469,7 +482,11 @@ class TotalsReader:
         self.time_step = 0
 
     def read_next(self, values: Sequence[int]) -> TotalReading:
-        """Return the reading after the integers of the next step."""
+        """Return the reading after the integers of the next step.
+
+        Args:
+            values: Released integers of the step, in the order of the distribution.
+        """
         self.time_step += 1
         length = len(self._ring)
         states = self._estimator.estimate_next(np.array(values, dtype=np.float64))

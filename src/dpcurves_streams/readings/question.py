@@ -78,6 +78,13 @@ class NoisyValues:
         larger quantile of both is used, so coverage slightly exceeds `level`. A single draw is discrete, and its exact
         quantile is used if it is larger.
 
+        Args:
+            level: Confidence level of each interval, between 0 and 1.
+            estimates: Shown estimates, of the shape of the numbers.
+
+        Returns:
+            Lower and upper ends, of the shape of the numbers.
+
         Raises:
             ValueError: the level is not between 0 and 1.
         """
@@ -114,6 +121,13 @@ def _laplace_reach(deviations: FloatArray, level: float) -> FloatArray:
 
     If the ratio of successive probabilities is r, the variance is ``2 r / (1 - r)**2``, and the probability of
     exceeding m is ``2 r**(m + 1) / (1 + r)``.
+
+    Args:
+        deviations: Standard deviation of each draw.
+        level: Confidence level, between 0 and 1.
+
+    Returns:
+        Integers of the shape of `deviations`.
     """
     least_divisor = 1e-9  # ratio: guards divisions and logarithms against zero
     variance = np.maximum(np.square(deviations, dtype=np.float64), least_divisor)
@@ -167,7 +181,11 @@ class SequentialEstimator(Protocol):
     """
 
     def estimate_next(self, counts: Sequence[float]) -> FloatArray:
-        """Return the estimates, (keys,), after the counts of the next step."""
+        """Return the estimates, (keys,), after the counts of the next step.
+
+        Args:
+            counts: Released integers of the step, in the order of the keys.
+        """
         ...
 
 
@@ -220,7 +238,14 @@ class TimeStepNumbers(Protocol):
         ...
 
     def to_json(self, key: int) -> dict[str, Any]:
-        """Return the numbers of one count, given its index from 0, as an object for JSON."""
+        """Return the numbers of one count, given its index from 0, as an object for JSON.
+
+        Args:
+            key: Index of the count, from 0.
+
+        Returns:
+            Numbers by the names that the type of question documents.
+        """
         ...
 
 
@@ -228,7 +253,11 @@ class TimeStepReader(Protocol):
     """Interface of the reader of a question, which takes the integers of one step after the other."""
 
     def read_next(self, values: Sequence[int], /) -> TimeStepNumbers:
-        """Return the reading after the next time step, given its released integers; steps come in order."""
+        """Return the reading after the next time step, given its released integers; steps come in order.
+
+        Args:
+            values: Released integers of the step, in the order of the distribution.
+        """
         ...
 
 
