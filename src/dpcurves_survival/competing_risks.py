@@ -71,7 +71,13 @@ ANY = "all causes together"
 def risk_table_from_counts(censored: FloatArray, events: Sequence[FloatArray], *, tied: bool) -> RiskTable:
     """Return a risk table with one row of events for each cause, from counts by cell that include values outside the
     grid, each (..., cells + 2). If `tied`, events of a cell precede its censoring, so the fewest at risk equal the
-    number at risk."""
+    number at risk.
+
+    Args:
+        censored: Counts of censored records, (..., cells + 2).
+        events: Counts of events of each cause, in the order of the causes.
+        tied: Whether all times of a cell are equal, as at declared values.
+    """
     whole = count_at_risk(np.sum(events, axis=0), censored)
     inside = [count_censored_inside(event) for event in events]
     fewest = whole.records if tied else whole.records - count_censored_inside(censored)
@@ -243,7 +249,15 @@ class CompetingRisks(IntervalResult):
         return super().to_frame(level=level, population=population)
 
     def _interval_columns(self, level: float, *, population: bool) -> dict[str, Any]:
-        """Return the bounds of the bands, and of the numbers at risk, repeated for each cause."""
+        """Return the bounds of the bands, and of the numbers at risk, repeated for each cause.
+
+        Args:
+            level: Confidence level, between 0 and 1; bands are simultaneous, intervals of numbers at risk are not.
+            population: Whether the bands are for the population; numbers at risk are always of these records.
+
+        Returns:
+            Columns by name, (causes * (cells + 1),) each, cause by cause.
+        """
         lower, upper = np.tile(self.at_risk_intervals(level), (len(self.causes), 1)).T
         bands = super()._interval_columns(level, population=population)
         return {**bands, "at_risk_lower": lower, "at_risk_upper": upper}
@@ -449,7 +463,12 @@ class CompetingRisks(IntervalResult):
         return {**super()._arrays(), **rows}
 
     def _plot(self, shades: Sequence[Any], /, **how: Unpack[PlotArguments]) -> Any:
-        """Draw the incidence of each cause as steps with its band on the same axes, and return the axes."""
+        """Draw the incidence of each cause as steps with its band on the same axes, and return the axes.
+
+        Args:
+            shades: Bands of all causes, wider ones first; empty: neither bands nor intervals are drawn.
+            how: Privacy statement, axes and name in the legend (`PlotArguments`).
+        """
         ax = how["ax"]
         before = "" if how["name"] is None else f"{how['name']}, "
         size = len(self.x)
@@ -516,7 +535,11 @@ class CompetingRisks(IntervalResult):
         return columns
 
     def _key_words(self) -> Mapping[str, display.ColumnWords]:
-        """Return title and format of the number of records and of the final share of each cause."""
+        """Return title and format of the number of records and of the final share of each cause.
+
+        Returns:
+            Title and format by name of the key number.
+        """
         titles = {
             f"cause_{row}": display.ColumnWords(
                 f"share with event {cause} at the end of follow-up", display.CellFormat.SHARE
@@ -565,7 +588,11 @@ def _time_lost_statistic(row: int, edge: int, time: float) -> Any:
 
 def _estimate_cause_hazards(risks: CompetingRisks) -> FloatArray:
     """Return the estimated hazard of each cause in each cell, (causes, cells); where they add up to more than 1,
-    they are scaled to add up to 1."""
+    they are scaled to add up to 1.
+
+    Args:
+        risks: Released result of competing risks.
+    """
     hazards = np.diff(risks._extrapolated_hazards, axis=1)
     return np.asarray(hazards / np.maximum(hazards.sum(axis=0), 1.0))
 
