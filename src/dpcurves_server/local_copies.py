@@ -158,7 +158,11 @@ class AnswerCopies:
         return _break_lines(words)
 
     def _write_cells(self) -> tuple[str, str]:
-        """Return two pieces of Python code: imports and the question; and the session that asks it."""
+        """Return two pieces of Python code: imports and the question; and the session that asks it.
+
+        Returns:
+            Texts of two notebook cells, in the order in which they run.
+        """
         code = write_question_code(question_from_json(self.asked.question), column=len("question = "))
         imports, table = self._write_table()
         account = self.dataset.account

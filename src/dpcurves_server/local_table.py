@@ -362,11 +362,12 @@ def _find_csv_format(path: Path, delimiter: str, encoding: str) -> Source:
 def _find_database_table(path: Path, table: str) -> str:
     """Return the named table of a DuckDB database, or its only one.
 
-    Raises `InvalidArgument` if the file is no database, or has no table of this name.
-
     Args:
         path: File of the database.
         table: Name of the table; empty if the database has only one.
+
+    Raises:
+        InvalidArgument: the file is no database, or has no table of this name; or several tables and none is named.
     """
     import duckdb
 

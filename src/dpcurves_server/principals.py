@@ -122,7 +122,7 @@ def _is_steward(who: Principal, subject: Subject) -> bool:
 
     Args:
         who: The principal.
-        subject: What the right is about: a data set, a project.
+        subject: What the right is about: a project and its data set, or a data set alone.
     """
     return subject.dataset in who.stewarded_datasets
 
@@ -132,7 +132,7 @@ def _is_analyst(who: Principal, subject: Subject) -> bool:
 
     Args:
         who: The principal.
-        subject: What the right is about: a data set, a project.
+        subject: What the right is about: a project and its data set, or a data set alone.
     """
     return subject.project in who.projects
 

@@ -134,7 +134,11 @@ class Remote:
 
     @property
     def releases(self) -> Sequence[Mapping[str, Any]]:
-        """The answered questions of the project, newest first."""
+        """The answered questions of the project, newest first.
+
+        Returns:
+            Status of each question as the server's JSON object, with ``id``, ``question``, ``loss`` and ``asked_at``.
+        """
         entries: Sequence[Mapping[str, Any]] = self._get("projects", self._project, "releases")
         return entries
 

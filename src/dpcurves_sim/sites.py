@@ -165,7 +165,7 @@ class SitesScenario:
                 plan: Plan of the query.
                 sum_round: Round of the secure sum.
                 messages: Messages of all stages.
-                allotment: Loss and noise of the round.
+                allotment: The request, the number of the paid step and its loss.
 
             Returns:
                 The unmasked release.

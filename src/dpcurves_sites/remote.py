@@ -489,7 +489,7 @@ class RemoteFederation:
 
             Args:
                 step: Query of the round.
-                allotment: Loss of the round.
+                allotment: The request, the number of the paid step and its loss.
             """
             plan = terms.plan_query(step.query, allotment.loss)
             signed_request = RoundRequest(question, loss, name, tuple(answers)).to_signed_bytes(self._task, self._key)

@@ -127,7 +127,7 @@ class RoundRequest:
 
             Args:
                 step: Query of the round.
-                allotment: Loss of the round.
+                allotment: The request, the number of the paid step and its loss.
 
             Returns:
                 Release of the next earlier round.

@@ -736,7 +736,7 @@ class Federation:
 
             Args:
                 step: Query of the round.
-                allotment: Loss and noise of the round.
+                allotment: The request, the number of the paid step and its loss.
             """
             return self._answer(self._terms.plan_query(step.query, allotment.loss), allotment)
 

@@ -385,11 +385,12 @@ class SecureSum:
     def _share_noise(self, noise: Noise, loss: PrivacyLoss) -> Noise:
         """Return the distribution of the sum of all sites' noise shares, for the noise that a curator would add.
 
-        Raises `UnsupportedQuery` if it does not fit 64 bits, or differs too much from a discrete Gaussian.
-
         Args:
             noise: Noise that a curator would add to the exact sum.
             loss: Loss of the release, named in the error.
+
+        Raises:
+            UnsupportedQuery: the sum does not fit 64 bits, or differs too much from a discrete Gaussian.
         """
         laplace = noise.family is Family.LAPLACE
         if noise.parameter > (LARGEST_DEVIATION if laplace else LARGEST_DEVIATION**2):

@@ -169,7 +169,11 @@ class CompetingRisks(IntervalResult):
 
     @cached_property
     def extrapolated_incidence(self) -> FloatArray:
-        """The shares `incidence`, constant past the end of follow-up, for simulation."""
+        """The shares `incidence`, constant past the end of follow-up, for simulation.
+
+        Returns:
+            Shares, (causes, cells + 1); at each edge they add up to at most 1.
+        """
         come = np.stack([isotonic_projection(row) for row in self._estimated_curves.incidence]).clip(0.0, 1.0)
         return np.asarray(come / np.maximum(come.sum(axis=0), 1.0))
 
@@ -369,7 +373,11 @@ class CompetingRisks(IntervalResult):
 
     @cached_property
     def _at_risk_with_noise(self) -> tuple[AtRisk, AtRisk]:
-        """Released events of all causes and records at risk, and draws of their noise."""
+        """Released events of all causes and records at risk, and draws of their noise.
+
+        Returns:
+            Table of the release, (cells,), and table of the noise, (draws, cells).
+        """
         tables = self._risk_table, self._sample_noise(public_generator(None))
         released, noise = (AtRisk(table.events.sum(axis=-2), table.records) for table in tables)
         return released, noise

@@ -429,7 +429,11 @@ class SurvivalModel(IntervalResult):
 
     @cached_property
     def _records_by_score(self) -> FloatArray:
-        """Estimated number of records in each cell of scores, over all events and times."""
+        """Estimated number of records in each cell of scores, over all events and times.
+
+        Returns:
+            Nonnegative numbers, (cells,).
+        """
         counts = self._cell_counts.counts
         return np.asarray(project_to_simplex(counts, max(float(counts.sum()), 1.0)).sum(axis=(0, 1)))
 

@@ -881,6 +881,9 @@ class SurvivalNumbers(CompositeResult):
 
         Returns:
             Endpoints in the order and the units of `estimates`.
+
+        Raises:
+            ValueError: `level` is not between 0 and 1; or for the population, a unit may have several records.
         """
         return np.array([estimate.interval(level, population=population) for estimate in self.estimates.values()])
 

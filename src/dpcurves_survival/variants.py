@@ -862,7 +862,11 @@ class IntervalCensoredSurvival(IntervalResult):
 
     @cached_property
     def extrapolated_survival(self) -> FloatArray:
-        """The curve `y`, continued past the end of follow-up, for simulation."""
+        """The curve `y`, continued past the end of follow-up, for simulation.
+
+        Returns:
+            Survival, (cells + 1,), beginning with 1.
+        """
         return np.append(1.0, estimate_turnbull_survival(project_pair_counts(self._collapse_table(round_down=False))))
 
     def _is_unknown(self) -> bool:

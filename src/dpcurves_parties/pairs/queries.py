@@ -312,7 +312,7 @@ def _expand_seed(word_count: int, seed: bytes, name: str) -> Any:
 
     Args:
         word_count: Number of words.
-        seed: Public random bytes.
+        seed: Seed of the pairs.
         name: Purpose of the words; other names give independent words.
 
     Returns:
@@ -343,7 +343,7 @@ def _require(people: int, partners: int, seed: bytes) -> None:
     Args:
         people: Number of people.
         partners: Number of partners of each person.
-        seed: Public random bytes.
+        seed: Seed of the pairs.
 
     Raises:
         InvalidArgument: the seed has a wrong size; there are fewer than 2 people, or too many; or a person cannot have

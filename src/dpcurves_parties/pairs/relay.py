@@ -477,7 +477,7 @@ class Relay:
         """Return the answers of pairs with both shares; None if a share is invalid. Opened answers are kept.
 
         Args:
-            agreement: The meetings on which the task's people agreed.
+            agreement: Published terms of the task, with the meetings of all pairs.
 
         Returns:
             Answer by number of the meeting; meetings without both shares are absent.

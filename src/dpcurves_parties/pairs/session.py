@@ -468,7 +468,11 @@ def _open_shares(own: bytes, other: bytes) -> list[Bits]:
 
 
 def _share_from_bytes(share: bytes) -> list[Bits]:
-    """Return a share's bits, one array per wire: the inverse of `_share_to_bytes`."""
+    """Return a share's bits, one array per wire: the inverse of `_share_to_bytes`.
+
+    Args:
+        share: Bytes that `_share_to_bytes` wrote.
+    """
     wires, count = np.frombuffer(share[:16], "<u8").tolist()
     bits = np.unpackbits(np.frombuffer(share[16:], np.uint8), count=wires * count, bitorder="little")
     return list(bits.astype(np.bool_).reshape(wires, count))

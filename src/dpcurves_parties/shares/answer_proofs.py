@@ -394,13 +394,21 @@ class ProofKeys:
 
     @property
     def keys(self) -> tuple[str, ...]:
-        """SECRET: the key of each analyst, 64 hexadecimal digits each."""
+        """SECRET: the key of each analyst, 64 hexadecimal digits each.
+
+        Returns:
+            Keys in the order of the analysts' numbers.
+        """
         secret = bytes.fromhex(self.secret)
         return tuple(derive_key(secret, f"proofs for analyst {number}").hex() for number in range(self.analyst_count))
 
     @property
     def hashes(self) -> tuple[str, ...]:
-        """Hashes of the analysts' keys, for the task document."""
+        """Hashes of the analysts' keys, for the task document.
+
+        Returns:
+            Hashes in the order of the analysts' numbers.
+        """
         return tuple(hash_key(key) for key in self.keys)
 
     def to_ticket_secrets(self, owners: int) -> Mapping[tuple[Role, int], str]:

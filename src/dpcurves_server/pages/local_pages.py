@@ -199,15 +199,15 @@ def _parse_facts(visit: Visit, table: LocalTable) -> TableFacts:
 def _parse_unit(visit: Visit, table: LocalTable) -> Unit:
     """Return the privacy unit of the form.
 
-    Raises `InvalidArgument` for a bound that is no whole number above 0, and if a table with a column of persons got no
-    choice.
-
     Args:
         visit: Request with the form.
         table: The table, whose columns may be chosen as the unit.
 
     Returns:
         Unit of one record, or of all rows with one value of a column; an empty bound is to be found privately.
+
+    Raises:
+        InvalidArgument: the bound is no whole number above 0, or no unit is chosen though a column may name people.
     """
     column = visit.form_value("unit")
     bound = visit.form_value("rows_per_unit")

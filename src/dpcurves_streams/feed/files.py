@@ -461,7 +461,11 @@ class TupleTable:
             yield step, slots, tuples
 
     def count_dropped(self) -> dict[DropReason, int]:
-        """CONFIDENTIAL. Return the exact numbers of dropped tuples, by reason."""
+        """CONFIDENTIAL. Return the exact numbers of dropped tuples, by reason.
+
+        Returns:
+            Numbers by reason; a reason of the filter only if the stream has a filter.
+        """
         reasons = [f"slot = {self._cells + PLACE_OF[RELEASED[reason]]}" for reason in _UNCOUNTED]
         beyond = f"slot < {self._cells} AND step <= {self._used.last_time_step} AND rank > {self._used.tuples_per_user}"
         counts = ", ".join(f"count(*) FILTER (WHERE {reason})" for reason in (*reasons, beyond))

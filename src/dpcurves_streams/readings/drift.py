@@ -106,7 +106,11 @@ class WindowDrift:
         return tuple(statistic for statistic, shift in self.statistics.items() if shift.alarm)
 
     def to_dicts(self) -> tuple[dict[str, Any], ...]:
-        """Return a plain object for each statistic: its name, value, threshold, p-value and alarm."""
+        """Return a plain object for each statistic: its name, value, threshold, p-value and alarm.
+
+        Returns:
+            Objects in the order of `statistics`.
+        """
         return tuple(
             {
                 "drift": statistic,

@@ -206,11 +206,12 @@ class AggregatorRouter(TaskRouter[AnyService]):
     def _count_analyst(self, service: AnyService, request: Request) -> None:
         """Authenticate an analyst and count its question.
 
-        Raises `ProtocolError` for another ticket, or beyond the rate limit.
-
         Args:
             service: Service of the task.
             request: The request, with the analyst's bearer token.
+
+        Raises:
+            ProtocolError: the token is not of an analyst of this task, or the analyst asks too often.
         """
         self.count_question(service.task.hash, authenticate_bearer(service.task, request, Role.ANALYST, service.party))
 

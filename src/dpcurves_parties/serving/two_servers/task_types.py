@@ -261,7 +261,12 @@ class Answer:
 
     @property
     def provenance(self) -> dict[str, object]:
-        """Identity of the report set and of the noise, as plain objects."""
+        """Identity of the report set and of the noise, as plain objects.
+
+        Returns:
+            Fields ``set``, ``reports`` and ``commitments``; of a proved answer also ``bound``, the hashes of the
+            noise.
+        """
         bound = {"bound": list(self.noise_hashes)} if self.noise_hashes else {}
         return {"set": self.report_set, "reports": self.reports, "commitments": list(self.commitments), **bound}
 
