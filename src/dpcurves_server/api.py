@@ -80,7 +80,14 @@ def project_to_json(services: Services, who: Principal, name: str) -> dict[str, 
 
 
 def remaining_to_json(remaining: MemberBalance | None) -> dict[str, Any] | None:
-    """Return the remaining budgets of dataset, project and analyst as a JSON object; None if no allowance was set."""
+    """Return the remaining budgets of dataset, project and analyst as a JSON object; None if no allowance was set.
+
+    Args:
+        remaining: What an analyst may still spend.
+
+    Returns:
+        Smallest remaining amount under ``left``; the balances under ``dataset``, ``project`` and ``analyst``.
+    """
     if remaining is None:
         return None
     balances: dict[str, Balance | AllowanceBalance] = {

@@ -418,7 +418,15 @@ def _default_cells(form: Form, field: Field) -> str:
 
 
 def _find_column_field(form: Form, field: Field) -> str:
-    """Return the field that names the column of a range; an empty text if the form has none."""
+    """Return the field that names the column of a range; an empty text if the form has none.
+
+    Args:
+        form: Form of a type of question.
+        field: Field of a range.
+
+    Returns:
+        Name of the field.
+    """
     names = {member.name for member in form.fields if not _is_range(member)}
     return next((name for name in RANGES[field.name] if name in names), "")
 
@@ -443,7 +451,15 @@ def _counts_categories(form: Form) -> bool:
 
 
 def _find_label_column(form: Form, field: Field) -> str:
-    """Return the field that names the column of a label; an empty text if the form has none."""
+    """Return the field that names the column of a label; an empty text if the form has none.
+
+    Args:
+        form: Form of a type of question.
+        field: Field of a label.
+
+    Returns:
+        Name of the field.
+    """
     names = {member.name for member in form.fields}
     return next((name for name in LABEL_COLUMNS.get(field.name, ()) if name in names), "")
 

@@ -92,7 +92,11 @@ class AuthorizationRequest:
         return self._derive("verifier")
 
     def _derive(self, label: str) -> str:
-        """Return the SHA-256 of a label and the secret, in hexadecimal digits."""
+        """Return the SHA-256 of a label and the secret, in hexadecimal digits.
+
+        Args:
+            label: Purpose of the digits; other labels give independent digits.
+        """
         return sha256(f"{label}: {self.secret}".encode(errors="replace")).hexdigest()
 
 

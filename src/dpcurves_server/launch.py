@@ -89,6 +89,10 @@ async def _handle_refusal(request: Request, error: Exception) -> Response:
 
     The status is that of a `ProtocolError`, 409 if the budget is exceeded, else 400. A fault of the server itself is
     also logged for its operator.
+
+    Args:
+        request: The refused request; without effect.
+        error: Refusal that a route raised.
     """
     status = 400
     if isinstance(error, ProtocolError):
@@ -101,7 +105,12 @@ async def _handle_refusal(request: Request, error: Exception) -> Response:
 
 
 async def _handle_invalid_request(request: Request, error: Exception) -> Response:
-    """Return status 400 with the first validation error of a request's fields as JSON, without the values sent."""
+    """Return status 400 with the first validation error of a request's fields as JSON, without the values sent.
+
+    Args:
+        request: The refused request; without effect.
+        error: Validation error of the framework.
+    """
     first = error.errors()[0] if isinstance(error, RequestValidationError) else {"loc": (), "msg": "invalid"}
     where = ".".join(str(key) for key in first["loc"] if key != "body") or "message"
     return JSONResponse({"error": _replace_surrogates(f"{where[:100]}: {first['msg']}")}, 400)

@@ -566,6 +566,9 @@ class SignInThrottle:
     def count_attempt(self, client: Hashable) -> None:
         """Count an attempt as a failure until `reset` clears it: concurrent attempts count, too.
 
+        Args:
+            client: Name of an account, or network address of a sender.
+
         Raises:
             ProtocolError: The client must wait; the message states for how long.
         """
@@ -581,7 +584,11 @@ class SignInThrottle:
         raise ProtocolError("sign-in", f"too many failed attempts; try again in {ceil(remaining)} seconds", 429)
 
     def reset(self, client: Hashable) -> None:
-        """Clear the failures of a client that succeeded."""
+        """Clear the failures of a client that succeeded.
+
+        Args:
+            client: Name of an account, or network address of a sender.
+        """
         with self._lock:
             self._failures.pop(self._find_counter(client), None)
 

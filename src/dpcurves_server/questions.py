@@ -414,6 +414,13 @@ def answer_key(dataset: Dataset, question: Any) -> str:
     """Return a key that equal questions about the same version of a dataset share, at every loss.
 
     By this key, published answers of any project are found that answer a question without a charge.
+
+    Args:
+        dataset: Version of the data set.
+        question: The parsed question.
+
+    Returns:
+        Text; questions about another version have another key.
     """
     return sha256(json.dumps([dataset.name, dataset.version, _question_to_text(question)]).encode()).hexdigest()
 

@@ -66,6 +66,9 @@ def render_csv(curve: Any) -> str:
 
     The intervals account for the privacy noise only, not for sampling from a population. Texts that a spreadsheet would
     run as formulas are escaped.
+
+    Args:
+        curve: Released result.
     """
     return str(curve.to_csv_text(level=LEVEL, population=False))
 

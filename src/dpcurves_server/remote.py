@@ -189,6 +189,12 @@ class Remote:
     def curve(self, release: str) -> Any:
         """Return the curve of a release of the project, or of a published one, by its id.
 
+        Args:
+            release: Identifier of the release.
+
+        Returns:
+            Result of the type that the question has, as `Session.ask` returns it.
+
         Raises:
             ProtocolError: The token's holder may see no release of this identifier.
         """

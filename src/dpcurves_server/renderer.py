@@ -417,7 +417,15 @@ class Renderer:
         self._child.stop()
 
     def find(self, inputs: DrawingInputs, table: SyntheticTable | None) -> Drawing | None:
-        """Return the cached drawing of these inputs and this table, or None."""
+        """Return the cached drawing of these inputs and this table, or None.
+
+        Args:
+            inputs: Inputs of the drawing.
+            table: Synthetic table of a comparison; None for other drawings.
+
+        Returns:
+            The drawing; None if it is not cached.
+        """
         return self._kept.peek(_cache_key(inputs, table))
 
     def submit(self, inputs: DrawingInputs, table: SyntheticTable | None, person: str = "") -> Future[Drawing]:

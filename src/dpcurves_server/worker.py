@@ -194,7 +194,11 @@ class Worker:
         self._queue.store_answer(job.id, curve.to_json(), curve.summary_facts())
 
     def _open_session(self, dataset: Dataset) -> Session:
-        """Return the session with the records of a version of a dataset; it stays open for further questions."""
+        """Return the session with the records of a version of a dataset; it stays open for further questions.
+
+        Args:
+            dataset: Version of a data set.
+        """
         key = (dataset.name, dataset.version)
         if key not in self._sessions:
             source = self._datasets.source(MACHINE, *key)

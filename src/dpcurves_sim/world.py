@@ -188,7 +188,11 @@ class World:
     # Decisions
 
     def draw(self, purpose: str) -> float:
-        """Return a number from 0 to below 1 that seed, process, event and purpose decide."""
+        """Return a number from 0 to below 1 that seed, process, event and purpose decide.
+
+        Args:
+            purpose: Name under which the seed decides; another purpose gives an independent number.
+        """
         return self.draw_word(purpose) / WORD
 
     def draw_word(self, purpose: str) -> int:
@@ -205,7 +209,12 @@ class World:
         return mixed ^ (mixed >> 31)
 
     def choose(self, purpose: str, options: Sequence[Any]) -> Any:
-        """Return one of the options, with equal probabilities, drawn from the seed under the name `purpose`."""
+        """Return one of the options, with equal probabilities, drawn from the seed under the name `purpose`.
+
+        Args:
+            purpose: Name under which the seed decides; another purpose gives an independent choice.
+            options: Options, at least one.
+        """
         return options[self.draw_word(purpose) % len(options)]
 
     @property
@@ -379,6 +388,10 @@ class World:
 
         Looks in between would find nothing new. A process that polls wakes up at its deadline, and at the latest after
         `Tuning.longest_poll`, since what it waits for may be the time.
+
+        Args:
+            seconds: Simulated seconds until the next check.
+            deadline: Simulated time at which the wait ends; infinite: none.
         """
         active = (time for time, _, process in self._agenda if process not in self._polling)
         latest = min(self.now + self.tuning.longest_poll, deadline)
@@ -387,7 +400,12 @@ class World:
         self.sleep(wake_up - self.now)
 
     def wait_until(self, holds: Callable[[], bool], pause: float = 0.05) -> None:
-        """Wait until a condition holds, looking at it every `pause` seconds while others do something."""
+        """Wait until a condition holds, looking at it every `pause` seconds while others do something.
+
+        Args:
+            holds: Condition without side effects.
+            pause: Simulated seconds between two checks.
+        """
         while not holds():
             self.poll(pause)
 

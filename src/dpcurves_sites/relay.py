@@ -155,7 +155,11 @@ class StoredMessage:
         return cls(path, len(message), sha256(message).digest())
 
     def read(self, *, receipt: bool = False) -> bytes:
-        """Return the stored message or, for a receipt, only the bytes before its vector."""
+        """Return the stored message or, for a receipt, only the bytes before its vector.
+
+        Args:
+            receipt: Whether only the receipt is read.
+        """
         message = self.path.read_bytes()
         return _cut_receipt(message) if receipt else message
 

@@ -109,7 +109,11 @@ class ApprovedQuestion:
 
     def allows(self, request: ApprovalRequest) -> bool:
         """Return True if a request is for the approved question at up to the approved loss. An approved rho admits
-        epsilon, too."""
+        epsilon, too.
+
+        Args:
+            request: Request of an analyst.
+        """
         if self.max_loss.epsilon is None:
             is_affordable = request.loss.rho <= self.max_loss.rho
         else:

@@ -342,6 +342,10 @@ def share_secret(secret: bytes, holders: Sequence[int], threshold: int, randomne
 def recover_secret(shares: Mapping[int, bytes], threshold: int) -> bytes:
     """Reconstruct a secret from at least `threshold` shares, by Lagrange interpolation at 0.
 
+    Args:
+        shares: Share by number of the site.
+        threshold: Number of shares that determine the secret.
+
     Raises:
         ProtocolError: There are too few shares, or they determine no 32-byte secret.
     """

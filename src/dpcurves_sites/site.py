@@ -416,6 +416,10 @@ class FederationTerms:
     def plan_query(self, query: Query, loss: PrivacyLoss) -> Plan:
         """Return the plan of the query of one round: mechanism, noise and loss. No record is read.
 
+        Args:
+            query: Query of one round.
+            loss: Loss of this round.
+
         Raises:
             UnsupportedQuery: No mechanism for secure sums can answer the query.
             ValueError: The query uses a column that the task does not have.

@@ -415,6 +415,13 @@ def clip_to_ring(sums: NDArray[Any], sites: int) -> IntArray:
 
     >>> clip_to_ring(np.array([3, -(10**30), 10**30], dtype=object), 2) == np.array([3, -(2**61), 2**61])
     array([ True,  True,  True])
+
+    Args:
+        sums: Exact integers, of any size.
+        sites: Number of sites.
+
+    Returns:
+        Integers of 64 bits, at most ``2**62`` over the number of sites in absolute value.
     """
     bound = LARGEST_SUM // sites
     clipped: IntArray = np.clip(sums, -bound, bound).astype(np.int64)
@@ -422,7 +429,12 @@ def clip_to_ring(sums: NDArray[Any], sites: int) -> IntArray:
 
 
 def _map_noises(distribution: OutputDistribution, change: Any) -> OutputDistribution:
-    """Return a copy of a distribution with every noise replaced by `change` of it, also inside tuples and tiers."""
+    """Return a copy of a distribution with every noise replaced by `change` of it, also inside tuples and tiers.
+
+    Args:
+        distribution: Distribution with noises in its fields.
+        change: Function of a noise that returns another noise.
+    """
     copied: Any = distribution
 
     def map_value(value: Any) -> Any:

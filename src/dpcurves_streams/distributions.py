@@ -1180,7 +1180,11 @@ class RunningTotalEstimator:
         return self._total
 
     def variance(self, width: int | None) -> float:
-        """Return the noise variance of the number of tuples in the last `width` steps; None: of all steps."""
+        """Return the noise variance of the number of tuples in the last `width` steps; None: of all steps.
+
+        Args:
+            width: Number of steps; at most the longest span that the estimator was made for.
+        """
         if isinstance(self._distribution, PrefixDistribution):
             return self._states * self._distribution.variance(self.time_step, width)
         return self._variances[-1] - (0.0 if width is None else self._variances[-1 - width])

@@ -231,6 +231,9 @@ class CompetingRisks(IntervalResult):
 
         They are for the numbers of these records, so they cover noise alone.
 
+        Args:
+            level: Confidence level of all intervals together, between 0 and 1.
+
         Raises:
             ValueError: `level` is not between 0 and 1.
         """
@@ -269,6 +272,13 @@ class CompetingRisks(IntervalResult):
     def incidence_at(self, cause: Category, time: float) -> Estimate:
         """Return the share with an event of this cause before `time`, rounded to the nearest edge of a cell.
 
+        Args:
+            cause: Value of the event column, one of `causes`.
+            time: Time, in the unit of the grid.
+
+        Returns:
+            Estimate with `interval`.
+
         Raises:
             ValueError: the cause does not exist, or `time` lies beyond the grid.
         """
@@ -279,6 +289,13 @@ class CompetingRisks(IntervalResult):
     def time_lost(self, cause: Category, until: float) -> Estimate:
         """Return the mean time without an event that this cause takes away up to `until` (Andersen 2013); see
         `restricted_mean`.
+
+        Args:
+            cause: Value of the event column, one of `causes`.
+            until: Time to which lost time is counted, in the unit of the grid.
+
+        Returns:
+            Estimate in the unit of the grid, with `interval`.
 
         Raises:
             ValueError: the cause does not exist, or `until` lies beyond the grid.
@@ -328,6 +345,9 @@ class CompetingRisks(IntervalResult):
     def _cause_index(self, cause: Category) -> int:
         """Return the row of a cause in `causes`.
 
+        Args:
+            cause: Value of the event column.
+
         Raises:
             InvalidArgument: there is no such cause.
         """
@@ -337,6 +357,10 @@ class CompetingRisks(IntervalResult):
 
     def _require_same_causes(self, other: CompetingRisks, cause: Category) -> int:
         """Check that another group has the same causes on the same grid; return the row of a cause in `causes`.
+
+        Args:
+            other: Result of the other group.
+            cause: Value of the event column.
 
         Raises:
             WrongArgumentType: `other` is no result with competing risks.
@@ -590,7 +614,13 @@ def split_curves_by_cause(hazards: HazardPosterior, cause_fractions: FloatArray,
 
 def _time_lost_statistic(row: int, edge: int, time: float) -> Any:
     """Return a function from `Curves` to the mean time lost to the cause in `row` up to `time`, the time of this
-    edge."""
+    edge.
+
+    Args:
+        row: Row of the cause in `causes`.
+        edge: Index of the edge.
+        time: Time of the edge.
+    """
     return lambda one: one.time_lost(time, edge)[..., row]
 
 

@@ -371,7 +371,12 @@ class ScoredRiskTables:
 
     def _find_root(self, decreasing: Callable[[float], float], tolerance: float = 1e-10) -> float:
         """Return the root of a decreasing function, a log ratio, within `tolerance`; infinite if it lies beyond the
-        search range."""
+        search range.
+
+        Args:
+            decreasing: Function of a log ratio.
+            tolerance: Largest error of the root, as a log ratio.
+        """
         low, high = -self.tuning.largest, self.tuning.largest
         falling = cache(decreasing)  # the solver starts at both ends, where it is known
         if falling(low) <= 0:
@@ -401,7 +406,12 @@ class ScoredRiskTables:
 
     def interval(self, level: float, *, population: bool) -> tuple[float, float]:
         """Return lower and upper endpoint of the log hazard ratio at confidence `level`, for these records or for
-        the population; infinite if beyond the search range."""
+        the population; infinite if beyond the search range.
+
+        Args:
+            level: Confidence level, between 0 and 1.
+            population: Whether the interval is for the population, not for these records.
+        """
         each = self._endpoint_level(level, population=population)
 
         def excess_over_endpoint(log_ratio: float, side: int) -> float:

@@ -270,7 +270,13 @@ def _shift(values: FloatArray, first: float) -> FloatArray:
 
 
 def _divide(numerator: FloatArray, denominator: FloatArray, other: float = 0.0) -> FloatArray:
-    """Return ``numerator / denominator`` where the denominator is positive, and `other` elsewhere."""
+    """Return ``numerator / denominator`` where the denominator is positive, and `other` elsewhere.
+
+    Args:
+        numerator: Numbers, (..., cells).
+        denominator: Numbers of the same shape, or of a shape that NumPy broadcasts to it.
+        other: Value where the denominator is 0 or negative.
+    """
     upper, lower = np.broadcast_arrays(np.asarray(numerator, float), np.asarray(denominator, float))
     return np.asarray(np.divide(upper, lower, out=np.full(upper.shape, other), where=lower > 0))
 

@@ -448,6 +448,9 @@ class Survival(IntervalResult):
 
         They are for the numbers of these records, so they cover noise alone.
 
+        Args:
+            level: Confidence level of all intervals together, between 0 and 1.
+
         Raises:
             ValueError: `level` is not between 0 and 1.
         """

@@ -266,7 +266,12 @@ class SurvivalModel(IntervalResult):
 
         def find_endpoints(level: float, population: bool) -> tuple[float, float]:
             """Return the ends of the interval of the C-index at `level`, over all orders of times in one cell; with
-            `population` for the population."""
+            `population` for the population.
+
+            Args:
+                level: Confidence level, between 0 and 1.
+                population: Whether the interval is for the population, not for these records.
+            """
             drawn = self._cell_counts.simulate_counts(population)
             intervals = []
             tables = self._cell_counts.counts, self._plausible_counts, drawn
@@ -408,7 +413,12 @@ class SurvivalModel(IntervalResult):
 
     def _weight_counts(self, counts: FloatArray, *, censored_first: bool = False) -> HorizonCounts:
         """Return counts by score, weighted by the inverse probability of observation; `censored_first` makes
-        censoring in a cell precede its events."""
+        censoring in a cell precede its events.
+
+        Args:
+            counts: Counts by outcome, time and score, with any leading axes.
+            censored_first: Whether censoring in a cell precedes its events.
+        """
         censoring = None if self.censoring_survival is None else np.asarray(self.censoring_survival)
         return HorizonCounts.from_counts(counts, censored_first=censored_first, censoring_survival=censoring)
 

@@ -719,19 +719,52 @@ class CauseSpecificEstimates(Protocol):
     causes: tuple[Category, ...]
 
     def time_lost(self, cause: Category, until: float) -> Estimate:
-        """Return the mean time without an event that a cause takes away up to `until`."""
+        """Return the mean time without an event that a cause takes away up to `until`.
+
+        Args:
+            cause: Value of the event column.
+            until: Time to which lost time is counted, in the unit of the grid.
+
+        Returns:
+            Estimate in the unit of the grid, with `interval`.
+        """
         ...
 
     def incidence_at(self, cause: Category, time: float) -> Estimate:
-        """Return the share with an event of a cause before `time`."""
+        """Return the share with an event of a cause before `time`.
+
+        Args:
+            cause: Value of the event column.
+            time: Time, in the unit of the grid.
+
+        Returns:
+            Estimate with `interval`.
+        """
         ...
 
     def incidence_difference(self, other: Self, cause: Category, time: float) -> Estimate:
-        """Return the share with an event of a cause before `time`, minus the share in another group."""
+        """Return the share with an event of a cause before `time`, minus the share in another group.
+
+        Args:
+            other: Result of the other group, with the same causes.
+            cause: Value of the event column.
+            time: Time, in the unit of the grid.
+
+        Returns:
+            Estimate with `interval`; negative if events are rarer in this group.
+        """
         ...
 
     def hazard_ratio(self, other: Self, cause: Category) -> Estimate:
-        """Return the hazard ratio of a cause over another group."""
+        """Return the hazard ratio of a cause over another group.
+
+        Args:
+            other: Result of the other group, with the same causes.
+            cause: Value of the event column.
+
+        Returns:
+            Estimate with `interval`; above 1 if the hazard is larger in this group.
+        """
         ...
 
 
@@ -891,6 +924,10 @@ class SurvivalNumbers(CompositeResult):
         """Return a row for each group and statistic, with the endpoints of its interval at `level`; None: no endpoints.
 
         The intervals are for these records or, with `population`, for the population.
+
+        Args:
+            level: Confidence level of each interval, between 0 and 1; None leaves out the endpoints.
+            population: Whether intervals are for the numbers of the population, not for the numbers of these records.
         """
         return super().to_frame(level=level, population=population)
 

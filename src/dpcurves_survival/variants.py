@@ -138,6 +138,9 @@ class WeightedSurvival(Survival):
     def at_risk_intervals(self, level: float) -> FloatArray:
         """Return lower and upper bounds of `at_risk`, simultaneous at `level`, of shape ``(cells + 1, 2)``.
 
+        Args:
+            level: Confidence level of all intervals together, between 0 and 1.
+
         Raises:
             ValueError: `level` is not between 0 and 1.
         """
@@ -916,7 +919,12 @@ class IntervalCensoredSurvival(IntervalResult):
 
     def _simulate_turnbull(self, *, population: bool, round_down: bool) -> SimulatedTurnbull:
         """Return survival and simulated errors for times rounded down or up to edges, for these records or for the
-        population; computed once."""
+        population; computed once.
+
+        Args:
+            population: Whether sampling errors are simulated as well.
+            round_down: Whether times are rounded down to edges, not up.
+        """
 
         def simulate_order() -> SimulatedTurnbull:
             """Return the simulation with fixed public seeds."""

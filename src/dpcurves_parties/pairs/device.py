@@ -252,15 +252,28 @@ class Mailbox(Protocol):
     """Interface of a storage of encrypted messages by address, such as the client of a relay server."""
 
     def put_message(self, address: MessageAddress, message: bytes) -> None:
-        """Store a message at its address. A second one at the same address is ignored."""
+        """Store a message at its address. A second one at the same address is ignored.
+
+        Args:
+            address: Meeting, sender, step and recipient.
+            message: Encrypted message.
+        """
         ...
 
     def get_message(self, address: MessageAddress) -> bytes | None:
-        """Return the message at an address; None if there is no message yet."""
+        """Return the message at an address; None if there is no message yet.
+
+        Args:
+            address: Meeting, sender, step and recipient.
+        """
         ...
 
     def has_message(self, address: MessageAddress) -> bool:
-        """Return True if the message at an address is known to be stored, so that it need not be sent again."""
+        """Return True if the message at an address is known to be stored, so that it need not be sent again.
+
+        Args:
+            address: Meeting, sender, step and recipient.
+        """
         ...
 
 

@@ -276,6 +276,10 @@ def build_noisy_circuit(kernel: Kernel, response: Response) -> Circuit:
     >>> from dpcurves_parties.pairs.noise_circuits import BinaryResponse
     >>> build_noisy_circuit(COLLISION, BinaryResponse(Fraction(1))).and_count
     29
+
+    Args:
+        kernel: Function of two people's values.
+        response: Randomised response about the kernel's value.
     """
     input_widths = {**kernel.bits, **random_input_widths(response)}
 

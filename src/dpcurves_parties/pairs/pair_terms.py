@@ -316,10 +316,17 @@ class AgreementProtocol(Protocol):
     def build_job(self, meeting: Meeting) -> Job:
         """Return the two-party computation that both people of a meeting run: circuit, input widths and a name unique
         to the meeting.
+
+        Args:
+            meeting: Meeting of two people.
         """
 
     def require_meeting(self, meeting: Meeting, person: int) -> None:
         """Refuse a meeting that was not agreed on.
+
+        Args:
+            meeting: Meeting that is checked.
+            person: Number of the person who asks.
 
         Raises:
             ProtocolError: the meeting is not one of the agreed pairs, or not this person's.
@@ -428,11 +435,18 @@ class Agreement:
     def build_job(self, meeting: Meeting) -> Job:
         """Return the two-party computation of a meeting: the kernel of both people's values, with noise from random
         bits of both.
+
+        Args:
+            meeting: Meeting of two people.
         """
         return build_answers_job(meeting.name, self.terms.kernel, self.terms.response, 1)
 
     def require_meeting(self, meeting: Meeting, person: int) -> None:
         """Refuse a meeting that does not follow from the seed, or is not this person's.
+
+        Args:
+            meeting: Meeting that is checked.
+            person: Number of the person who asks.
 
         Raises:
             ProtocolError: the meeting was not agreed on.

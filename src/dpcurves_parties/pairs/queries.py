@@ -125,6 +125,10 @@ class Pairing(ABC):
     def draw_pairs(self, people: int, seed: bytes) -> IntArray:
         """Return the numbers of both people of each pair, from 0, (pairs, 2).
 
+        Args:
+            people: Number of people n.
+            seed: Seed of 32 bytes, which decides the pairs.
+
         Raises:
             ValueError: there are too few people, or the seed is not 32 bytes long.
         """
@@ -299,6 +303,12 @@ def shuffle_people(people: int, seed: bytes, number: int) -> IntArray:
 
 def commit_to_seed(seed: bytes) -> str:
     """Return the commitment that is published before the seed. It fixes the seed without revealing it.
+
+    Args:
+        seed: 32 secret bytes.
+
+    Returns:
+        Hash of the seed, in hexadecimal digits.
 
     Raises:
         ValueError: the seed is not 32 bytes long.

@@ -267,7 +267,11 @@ class PairTask(SharedTask):
         return PairEncoding(tuple(self.kernel.bits.values()))
 
     def plan(self, people: int) -> Plan:
-        """Return the plan of the release for this public number of people."""
+        """Return the plan of the release for this public number of people.
+
+        Args:
+            people: Number of people of the accepted report set.
+        """
         arguments = self.query, self.loss, Neighbours.REPLACE_ONE.to_adjacency(EACH_RECORD, people)
         if self.noise is NoisePlacement.ON_SUM:
             return plan_sum(*arguments)

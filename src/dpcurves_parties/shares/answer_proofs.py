@@ -160,6 +160,13 @@ class ProvedValues(Protocol):
         """Return the inner product of the coefficients with the contribution of a record in each of these slots.
 
         A missing record, whose slot is behind all others, contributes 0.
+
+        Args:
+            coefficients: A residue per proved value, in the order of the values.
+            slots: Slot of each record.
+
+        Returns:
+            A residue per slot.
         """
 
     def derive_noise(self, key: NoiseKey) -> list[int]:

@@ -68,6 +68,9 @@ class LiveWindows:
     def windows_after(self, time_step: int) -> Iterator[Sequence[Window]]:
         """Yield the windows of steps after `time_step`, as they close by the clock; several at once if several have
         closed.
+
+        Args:
+            time_step: Last step that was released; 0 before the first.
         """
         windows = self._intake.open_windows(time_step, may_repeat=True)
         if self._intake.is_over:

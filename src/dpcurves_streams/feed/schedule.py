@@ -439,11 +439,25 @@ class Schedule:
         return self.start + (time_step - 1) * self.every
 
     def closing_time(self, time_step: int) -> int:
-        """Return the watermark of a step: tuples that arrive from this time are late."""
+        """Return the watermark of a step: tuples that arrive from this time are late.
+
+        Args:
+            time_step: Number of the time step, from 1.
+
+        Returns:
+            Microseconds since 1970.
+        """
         return self.start + time_step * self.every + self.grace
 
     def time_step_at(self, timestamp: int) -> int | None:
-        """Return the step of a timestamp; None before the first and after the last step."""
+        """Return the step of a timestamp; None before the first and after the last step.
+
+        Args:
+            timestamp: Event time in microseconds since 1970.
+
+        Returns:
+            Number of the time step, from 1.
+        """
         time_step = (timestamp - self.start) // self.every + 1
         return time_step if time_step >= 1 and (self.time_steps is None or time_step <= self.time_steps) else None
 

@@ -206,7 +206,11 @@ class UnsmoothedWindow:
         self._passed = 0
 
     def estimate_next(self, counts: Sequence[float]) -> FloatArray:
-        """Return the sums of the released counts over the last `width` steps, clipped at 0, (keys,)."""
+        """Return the sums of the released counts over the last `width` steps, clipped at 0, (keys,).
+
+        Args:
+            counts: Released counts of the step, in the order of the keys.
+        """
         self._ring[self._passed % len(self._ring)] = as_row(counts, self._ring.shape[1])[0]
         self._passed += 1
         sums: FloatArray = np.maximum(self._ring.sum(axis=0), 0.0)
@@ -244,7 +248,11 @@ class AdaptiveSmoother:
         self.passed = 0
 
     def estimate_next_count(self, count: int) -> float:
-        """Return the estimate of the newest count, for streams with one count per step."""
+        """Return the estimate of the newest count, for streams with one count per step.
+
+        Args:
+            count: Released count of the step.
+        """
         return float(self.estimate_next((count,))[0])
 
     def estimate_next(self, counts: Sequence[float]) -> FloatArray:
@@ -388,6 +396,9 @@ class TimeStepReading:
         They are centred on this step's noisy counts, since the bias of smoothing is unknown, and extended to contain
         the shown estimates. Each interval has this level by itself.
 
+        Args:
+            level: Confidence level of each interval, between 0 and 1.
+
         Raises:
             ValueError: the level is not between 0 and 1, or parts of a hierarchy were pruned.
         """
@@ -494,7 +505,11 @@ class Counts(StreamQuestion):
         return prod(axis.slots for axis in self.axes)
 
     def reader(self, plan: Plan) -> CountsReader:
-        """Return the reader of the plan's releases, starting at the first step."""
+        """Return the reader of the plan's releases, starting at the first step.
+
+        Args:
+            plan: Plan of the stream.
+        """
         noise = plan.distribution.require_type(IntervalSums).levels[-1].noise
         keys = self.keys
         sums = {width: self.smoothing.window_estimator(noise.variance, width, keys) for width in self.window_widths}
@@ -645,7 +660,11 @@ class AggregatedCounts(StreamQuestion):
         return HierarchyQuery.from_forest(self.column, self.forest, self.time_steps)
 
     def reader(self, plan: Plan) -> AggregatedReader:
-        """Return the reader of the plan's releases, starting at the first step."""
+        """Return the reader of the plan's releases, starting at the first step.
+
+        Args:
+            plan: Plan of the stream.
+        """
         return AggregatedReader(self, plan)
 
 
@@ -713,7 +732,11 @@ class PrunedStates(StreamQuestion):
         )
 
     def reader(self, plan: Plan) -> CountsReader:
-        """Return the reader of the plan's releases, starting at the first step."""
+        """Return the reader of the plan's releases, starting at the first step.
+
+        Args:
+            plan: Plan of the stream.
+        """
         distribution = plan.distribution.require_type(PrunedCounts)
         keys = len(self.state_labels)
         sums: dict[int, SequentialEstimator] = {

@@ -227,6 +227,9 @@ class TimeStepNumbers(Protocol):
         """Return a confidence interval at `level` for each number: lower and upper bounds, (keys,) each.
 
         The intervals account for the privacy noise only.
+
+        Args:
+            level: Confidence level of each interval, between 0 and 1.
         """
         ...
 
@@ -234,6 +237,9 @@ class TimeStepNumbers(Protocol):
         """Return a confidence interval at `level` for each sum over a window: lower and upper bounds, (keys,) each.
 
         `width` is the width of the window in steps, one of the question's.
+
+        Args:
+            level: Confidence level of each interval, between 0 and 1.
         """
         ...
 
@@ -264,6 +270,10 @@ class TimeStepReader(Protocol):
 def as_row(counts: Sequence[float], keys: int) -> FloatArray:
     """Return the counts of one time step as a float array (1, keys), the shape that estimators take for several steps.
     Raises `ValueError` unless there are `keys` counts.
+
+    Args:
+        counts: Counts of one time step.
+        keys: Number of keys.
     """
     if len(counts) != keys:
         raise InvalidArgument(
@@ -383,7 +393,14 @@ class Low:
         return f"low:{self.width}:{self.threshold:g}"
 
     def detect_from_sum(self, sums: FloatArray) -> BoolArray:
-        """Return for each key whether the event has happened, from estimates of the sums over its window."""
+        """Return for each key whether the event has happened, from estimates of the sums over its window.
+
+        Args:
+            sums: Estimated sums over the window, (keys,).
+
+        Returns:
+            Mask, (keys,).
+        """
         return sums < self.threshold
 
 
@@ -420,7 +437,11 @@ class StreamQuestion:
             ...
 
         def reader(self, plan: Plan) -> TimeStepReader:
-            """Return the reader of the plan's releases, starting at the first step."""
+            """Return the reader of the plan's releases, starting at the first step.
+
+            Args:
+                plan: Plan of the stream.
+            """
             ...
 
     def __post_init__(self) -> None:

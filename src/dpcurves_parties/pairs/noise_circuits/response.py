@@ -282,7 +282,11 @@ class Response(ABC):
 
     @abstractmethod
     def variance(self, value: int) -> float:
-        """Return the variance of the answer about an exact value, before debiasing, in squared units of the answer."""
+        """Return the variance of the answer about an exact value, before debiasing, in squared units of the answer.
+
+        Args:
+            value: Exact value of a pair, one of `values`.
+        """
 
     def decode_answers(self, codes: Places) -> Places:
         """Return the answers for the unsigned integers on the output wires, signed if `answers` has negative ones.
@@ -402,7 +406,12 @@ class BinaryResponse(Response):
         return count_comparison_ands(self.random_width, self.flip_numerator)
 
     def probability(self, value: int, answer: int) -> Fraction:
-        """Return the probability of a flip if answer and value differ, else of no flip."""
+        """Return the probability of a flip if answer and value differ, else of no flip.
+
+        Args:
+            value: Exact bit, 0 or 1.
+            answer: Released bit, 0 or 1.
+        """
         flip_probability = Fraction(self.flip_numerator, (1 << self.random_width))
         return flip_probability if value != answer else 1 - flip_probability
 

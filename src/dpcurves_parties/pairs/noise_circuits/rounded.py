@@ -347,7 +347,12 @@ class LaplaceResponse(Response):
         return self.noise.and_count + self.noise.width - 1
 
     def probability(self, value: int, answer: int) -> Fraction:
-        """Return the probability of the noise that leads from the value to the answer."""
+        """Return the probability of the noise that leads from the value to the answer.
+
+        Args:
+            value: Exact value of a pair, one of `values`.
+            answer: Possible released answer, one of `answers`.
+        """
         return self.noise.probability(answer - value)
 
     @property
@@ -678,6 +683,10 @@ class RoundedResponse(Response):
         """Return the exact probability of an answer about a value.
 
         It is the mixture of the inner response's probabilities about the steps below and above.
+
+        Args:
+            value: Exact value of a pair, one of `values`.
+            answer: Possible released answer, one of `answers`.
         """
         low, fraction = self._split_value(value)
         above = self.inner_response.probability(low + 1, answer) if fraction else Fraction(0)

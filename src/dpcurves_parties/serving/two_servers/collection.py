@@ -102,7 +102,12 @@ class NoiseSecret:
 
 
 def derive_key(secret: bytes, purpose: str) -> bytes:
-    """Derive 32 bytes for one purpose, which reveal neither the secret nor keys for other purposes (RFC 5869)."""
+    """Derive 32 bytes for one purpose, which reveal neither the secret nor keys for other purposes (RFC 5869).
+
+    Args:
+        secret: Secret bytes.
+        purpose: Name of the key; another purpose gives an independent key.
+    """
     # 32: bytes of a key derived by HKDF-SHA256: the length of its hash
     return HKDF(SHA256(), 32, salt=None, info=b"dpcurves " + purpose.encode()).derive(secret)
 

@@ -109,7 +109,11 @@ def decode_task_id(path: str) -> str:
 
 
 def encode_task_id(task: str) -> str:
-    """Return the id of a task in a path, from its hash in hexadecimal digits."""
+    """Return the id of a task in a path, from its hash in hexadecimal digits.
+
+    Args:
+        task: Hash of the task, in hexadecimal digits.
+    """
     return urlsafe_b64encode(bytes.fromhex(task)).decode().rstrip("=")
 
 

@@ -58,7 +58,11 @@ class Askable(Protocol):
         """
 
     def answer_size(self, thresholds: Sequence[int]) -> int:
-        """Return the number of values in the response to a question at these thresholds."""
+        """Return the number of values in the response to a question at these thresholds.
+
+        Args:
+            thresholds: Thresholds that the question names; empty for a task of all cells.
+        """
 
 
 @dataclass(frozen=True, slots=True)
