@@ -133,6 +133,9 @@ def asked_question_to_json(who: Principal, asked: AskedQuestion) -> dict[str, An
     Args:
         who: The caller.
         asked: The question.
+
+    Returns:
+        Object of the question, its loss, time, state and refusal; hidden names are null.
     """
     asked = redact_question(who, asked)
     return {
@@ -149,6 +152,10 @@ def plan_to_json(who: Principal, question_plan: QuestionPlan) -> dict[str, Any]:
     Args:
         who: The caller.
         question_plan: The plan, which lists earlier answers to the same question, too.
+
+    Returns:
+        Object of loss, price, rounds and notes; ``left`` has the remaining budget, ``asked`` an earlier question of
+        the project or null.
     """
     earlier = question_plan.earlier_question
     return {

@@ -836,6 +836,9 @@ def _declared_bounds(
         field: Field of the range.
         values: Typed texts by field.
         declared: Declared columns by name.
+
+    Returns:
+        Lower and upper bound.
     """
     typed = values.get(_find_column_field(form, field), ())
     names = [strip_text(text, declared) for text in typed]

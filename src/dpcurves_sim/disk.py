@@ -600,7 +600,7 @@ class _SystemCalls:
             target: New name.
 
         Raises:
-            OSError: the target exists, or the schedule strikes this call.
+            OSError: the target exists.
         """
         self._step("name", target)
         os.link(source, target)
@@ -613,7 +613,7 @@ class _SystemCalls:
             target: New name.
 
         Raises:
-            OSError: the source does not exist, or the schedule strikes this call.
+            OSError: the source does not exist.
         """
         self._step("replace", target)
         os.replace(source, target)

@@ -1211,6 +1211,9 @@ class RunningTotalEstimator:
 
         Args:
             values: Released values of the step.
+
+        Returns:
+            Number of tuples, which may be negative, and its variance in squared tuples.
         """
         distribution = self._distribution
         if isinstance(distribution, IntervalSums):

@@ -183,7 +183,7 @@ def _build_noisy_total(plain: Job, minimum: int, noise: FiniteLaplace) -> Circui
         """Return the sum minus its least possible value, plus noise, modulo ``2**noise.width``.
 
         Args:
-            total: Sum of all kernel values, as a number in the circuit.
+            total: Sum of the kernel values of all pairs, including `total_offset`.
             random_inputs: Uniform random integers of both servers; their bits are concatenated.
 
         Returns:

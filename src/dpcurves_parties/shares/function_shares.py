@@ -230,6 +230,9 @@ def combine_values(plan: Plan, answer_shares: Sequence[Sequence[int]]) -> tuple[
         plan: Plan of the query.
         answer_shares: Integers modulo 2**64 from each of the two servers.
 
+    Returns:
+        Counts in the order of the plan's distribution.
+
     Raises:
         ValueError: there are not two answer shares with the requested number of integers modulo 2**64.
     """
@@ -242,6 +245,9 @@ def add_answer_shares(plan: Plan, answer_shares: Sequence[Sequence[int]]) -> tup
     Args:
         plan: Plan of the query.
         answer_shares: Integers modulo 2**64 from each of the two servers.
+
+    Returns:
+        Integers in the order of the shares.
 
     Raises:
         ValueError: there are not two answer shares with the requested number of integers modulo 2**64.

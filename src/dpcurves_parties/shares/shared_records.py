@@ -253,6 +253,9 @@ class SharedReports:
 
         Args:
             thresholds: Numbers of slots, none of them 0.
+
+        Returns:
+            Integers in the order of the thresholds.
         """
         return crypto.prefix_sums(self.keys, [slots - 1 for slots in thresholds], self.engine)
 
@@ -290,6 +293,9 @@ class CheckedReports:
         Args:
             report_mask: Mask of the reports that count.
             thresholds: Numbers of slots, none of them 0.
+
+        Returns:
+            Integers in the order of the thresholds.
         """
         return self.sum_keys(self.keys[report_mask], thresholds)[0]
 
@@ -372,6 +378,9 @@ class CheckedShareHolder(Protocol):
         Args:
             report_mask: Mask of the reports that count.
             thresholds: Numbers of slots, none of them 0.
+
+        Returns:
+            Integers in the order of the thresholds.
         """
 
     def sum_nodes(self, report_mask: NDArray[np.bool_], nodes: Sequence[crypto.Node]) -> crypto.NodeSums:
@@ -478,6 +487,9 @@ class AcceptedSums:
 
         Args:
             thresholds: Thresholds that were evaluated.
+
+        Returns:
+            Integers in the order of the thresholds.
         """
         return tuple(self.sums[slots] for slots in thresholds)
 

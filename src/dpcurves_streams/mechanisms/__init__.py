@@ -97,6 +97,9 @@ class StreamMechanismChoice(TimeStepMechanism):
             state: SECRET. State after the step before.
             plan: Plan of the stream.
             randomness: Source of the noise.
+
+        Returns:
+            Released integers in the order of the plan's distribution; state for the next step.
         """
         return self._mechanism_of(plan).step(table, time_step, state, plan, randomness)
 
