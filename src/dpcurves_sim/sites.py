@@ -311,6 +311,9 @@ class SitesScenario:
 
         Args:
             line: Line of the site's log.
+
+        Raises:
+            Violation: the line reports an internal error.
         """
         if "it failed (" in line:
             raise Violation(f"{self._world.current.name}: {line}")
