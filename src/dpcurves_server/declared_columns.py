@@ -153,6 +153,11 @@ def _sample_column(column: Declared, generator: np.random.Generator, rows: int) 
 
     Declared categories of mixed types become texts, because an Arrow column has one type. Columns of unknown range or
     unknown categories get made-up values.
+
+    Args:
+        column: Declared range or categories.
+        generator: Source of random numbers, which need not be secure: no record is involved.
+        rows: Number of values.
     """
     if isinstance(column, Categories):
         values = ["A", "B", "C"] if has_unknown_categories(column) else list(column.values)
@@ -376,7 +381,11 @@ def _number_type(declared: Declared) -> Any:
 
 
 def _is_number_type(kind: Any) -> bool:
-    """Return True if an Arrow type is of integers or floating-point numbers."""
+    """Return True if an Arrow type is of integers or floating-point numbers.
+
+    Args:
+        kind: Arrow data type.
+    """
     return bool(pa.types.is_integer(kind) or pa.types.is_floating(kind))
 
 

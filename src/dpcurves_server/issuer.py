@@ -92,7 +92,11 @@ class AuthorizationRequest:
         return self._derive("verifier")
 
     def _derive(self, label: str) -> str:
-        """Return the SHA-256 of a label and the secret, in hexadecimal digits."""
+        """Return the SHA-256 of a label and the secret, in hexadecimal digits.
+
+        Args:
+            label: Purpose of the digits; other labels give independent digits.
+        """
         return sha256(f"{label}: {self.secret}".encode(errors="replace")).hexdigest()
 
 
@@ -231,7 +235,11 @@ class Issuer:
         return facts
 
     def _fetch_keys(self) -> Any:
-        """Return the provider's public signature keys, a JSON Web Key Set."""
+        """Return the provider's public signature keys, a JSON Web Key Set.
+
+        Returns:
+            JSON object, from the cache if it was fetched lately.
+        """
         return self._fetch_cached("jwks_uri", self._fetch_metadata()["jwks_uri"])
 
     def _fetch_cached(self, name: str, url: str) -> Any:
@@ -257,7 +265,11 @@ class Issuer:
         return document
 
     def _open_session(self, redirect_uri: str) -> Any:
-        """Return an OAuth client with this server's credentials and PKCE, for one redirect URI."""
+        """Return an OAuth client with this server's credentials and PKCE, for one redirect URI.
+
+        Args:
+            redirect_uri: Address of this server to which the provider sends people back.
+        """
         return OAuth2Session(
             self._client.id,
             self._client.secret,

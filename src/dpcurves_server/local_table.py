@@ -162,6 +162,10 @@ def propose_column(name: str, has_numbers: bool | None) -> ProposedColumn:
     ['categories', 'categories', 'numbers', 'numbers']
     >>> [propose_column(name, None).use.value for name in ("Miete", "Fläche (m2)", "Stadtteil", "loyer", "barrio")]
     ['numbers', 'numbers', 'categories', 'numbers', 'categories']
+
+    Args:
+        name: Name of the column.
+        has_numbers: True if the schema declares numbers, False for text, None if it declares no type.
     """
     words = _split_name(name)
     bounds = next((RANGES_BY_WORD[word] for word in words if word in RANGES_BY_WORD), ("", ""))
@@ -184,6 +188,9 @@ def find_person_column(names: Sequence[str]) -> str:
 
     >>> find_person_column(["age", "patient_id"]), find_person_column(["patient_age", "zip_code"])
     ('patient_id', '')
+
+    Args:
+        names: Names of the columns, in the order of the table.
     """
     for name in names:
         words = set(_split_name(name))
@@ -355,7 +362,12 @@ def _find_csv_format(path: Path, delimiter: str, encoding: str) -> Source:
 def _find_database_table(path: Path, table: str) -> str:
     """Return the named table of a DuckDB database, or its only one.
 
-    Raises `InvalidArgument` if the file is no database, or has no table of this name.
+    Args:
+        path: File of the database.
+        table: Name of the table; empty if the database has only one.
+
+    Raises:
+        InvalidArgument: the file is no database, or has no table of this name; or several tables and none is named.
     """
     import duckdb
 

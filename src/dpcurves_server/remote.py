@@ -134,7 +134,11 @@ class Remote:
 
     @property
     def releases(self) -> Sequence[Mapping[str, Any]]:
-        """The answered questions of the project, newest first."""
+        """The answered questions of the project, newest first.
+
+        Returns:
+            Status of each question as the server's JSON object, with ``id``, ``question``, ``loss`` and ``asked_at``.
+        """
         entries: Sequence[Mapping[str, Any]] = self._get("projects", self._project, "releases")
         return entries
 
@@ -184,6 +188,12 @@ class Remote:
 
     def curve(self, release: str) -> Any:
         """Return the curve of a release of the project, or of a published one, by its id.
+
+        Args:
+            release: Identifier of the release.
+
+        Returns:
+            Result of the type that the question has, as `Session.ask` returns it.
 
         Raises:
             ProtocolError: The token's holder may see no release of this identifier.

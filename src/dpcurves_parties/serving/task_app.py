@@ -71,7 +71,12 @@ class TaskHandler(Protocol):
         ...
 
     def answer(self, message: bytes, analyst: int, /) -> bytes:
-        """Return the response to a question of the analyst of this number, as JSON."""
+        """Return the response to a question of the analyst of this number, as JSON.
+
+        Args:
+            message: The question as JSON.
+            analyst: Number of the analyst, whose token was checked.
+        """
         ...
 
 
@@ -270,6 +275,9 @@ async def respond_from_thread(work: Callable[[], bytes], threads: ThreadPoolExec
 async def respond_from_future(coming: Awaitable[bytes]) -> Response:
     """Return a service's answer as a response, from a future of the JSON body.
 
+    Args:
+        coming: Future of the JSON body.
+
     Raises:
         ProtocolError: the future ended with one, or with another exception, of which only type and place are revealed
             (status 500, or 503 if the disk cannot be written).
@@ -314,7 +322,14 @@ def _log_error(error: Exception) -> str:
 
 
 def _is_of_disk(error: Exception) -> bool:
-    """Return True if a file could not be written."""
+    """Return True if a file could not be written.
+
+    Args:
+        error: Any exception of a service.
+
+    Returns:
+        True for an `OSError` with one of the codes `DISK_ERRORS`; False otherwise.
+    """
     return isinstance(error, OSError) and error.errno in DISK_ERRORS
 
 

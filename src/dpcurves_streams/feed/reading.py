@@ -275,7 +275,11 @@ def _describe_quantity(first: StepReading, window: int | None) -> str:
 
 
 def _has_any_event(reading: StepReading) -> BoolArray:
-    """Return a mask (keys,): True for each count for which at least one event has happened at this step."""
+    """Return a mask (keys,): True for each count for which at least one event has happened at this step.
+
+    Args:
+        reading: Reading of one time step.
+    """
     happened: BoolArray = np.zeros(len(reading.counts), dtype=np.bool_)
     for event in reading.reading.events.values():
         happened |= event

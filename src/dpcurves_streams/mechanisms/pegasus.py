@@ -327,7 +327,11 @@ class Pegasus(QueryMechanism):
         )
 
     def begin(self, plan: Plan) -> GroupingState:
-        """Return the state before the first step, without open groups."""
+        """Return the state before the first step, without open groups.
+
+        Args:
+            plan: Plan of the stream.
+        """
         keys = plan.distribution.require_type(GroupedCounts).keys
         return GroupingState(
             0,
@@ -411,5 +415,9 @@ def _count_nodes(table: ExactTable, query: GroupedTimeStepQuery) -> ExactTable:
 
 
 def _tree_size(largest: int) -> int:
-    """Return the smallest power of two above a value, at least 64."""
+    """Return the smallest power of two above a value, at least 64.
+
+    Args:
+        largest: Nonnegative integer.
+    """
     return max(64, 1 << largest.bit_length())
