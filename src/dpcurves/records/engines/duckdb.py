@@ -627,7 +627,12 @@ def read_rows_sql(rows: str, bound: Sequence[engines.BoundAxis], extra: str) -> 
 
 
 def _cell_index_sql(bound: Sequence[engines.BoundAxis], slots: Sequence[str]) -> str:
-    """Return SQL for the cell number of a row from its slots, the last axis fastest."""
+    """Return SQL for the cell number of a row from its slots, the last axis fastest.
+
+    Args:
+        bound: Axes of the table, each with its column of the schema.
+        slots: SQL for the slot on each axis.
+    """
     sizes = [bound_axis.axis.slots for bound_axis in bound]
     integer_type = slot_type(sizes)
     cell = slots[0]
@@ -732,7 +737,7 @@ class DuckEngine:
 
     @property
     def columns(self) -> tuple[Column, ...]:
-        """The columns of the source's schema."""
+        """The columns of the source's schema, in its order, with the SQL that reads them."""
         return self._source.columns
 
     def derive(self, text: str, is_numeric: bool, argument: str) -> tuple[Column, int]:
@@ -834,21 +839,40 @@ class DuckEngine:
         return counts
 
     def sums(self, bound: Sequence[engines.BoundAxis], half: int) -> list[int]:
-        """SENSITIVE: return the exact sum of offsets on the last axis per cell, followed by 0."""
+        """SENSITIVE: return the exact sum of offsets on the last axis per cell, followed by 0.
+
+        Args:
+            bound: Axes of the table, each with its column of the schema; the last has a grid.
+            half: Steps from the middle of a cell to its end.
+        """
         return self._sums(bound, engines.offset_amounts(half))
 
     def squares(self, bound: Sequence[engines.BoundAxis], half: int) -> list[int]:
-        """SENSITIVE: return the exact sum of ``2 * offset**2 - half**2`` on the last axis per cell, followed by 0."""
+        """SENSITIVE: return the exact sum of ``2 * offset**2 - half**2`` on the last axis per cell, followed by 0.
+
+        Args:
+            bound: Axes of the table, each with its column of the schema; the last has a grid.
+            half: Steps from the middle of a cell to its end.
+        """
         return self._sums(bound, engines.squared_offset_amounts(half))
 
     def _sums(self, bound: Sequence[engines.BoundAxis], amounts: engines.Amounts) -> list[int]:
-        """SENSITIVE: return the exact sum of these amounts per cell, followed by 0."""
+        """SENSITIVE: return the exact sum of these amounts per cell, followed by 0.
+
+        Args:
+            bound: Axes of the table, each with its column of the schema; the last has a grid.
+            amounts: Function of the grid and the values that returns the amount of each row.
+        """
         slots = [*_slots_sql(bound)[:-1], None]
         return self._tally(engines.CellSums(_slot_cells(bound, slots), amounts), bound, slots).totals
 
     def prefixes(self, bound: Sequence[engines.BoundAxis], lengths: Sequence[int]) -> list[int]:
         """SENSITIVE: return the exact number of used rows in the first slots, for each length in `lengths`, followed by
         the missing rows.
+
+        Args:
+            bound: Axes of the table, each with its column of the schema; the last has a grid.
+            lengths: Lengths of the prefixes, in slots of the flattened table.
         """
         slots = [*_slots_sql(bound[:-1]), None]
         tally = engines.PrefixCounts(
@@ -869,7 +893,14 @@ class DuckEngine:
         return tally
 
     def numbers(self, bound: Sequence[engines.BoundAxis]) -> Iterator[Sequence[FloatArray]]:
-        """SENSITIVE: yield batches of used rows: numbers for columns on a grid, slots for categories; NaN: missing."""
+        """SENSITIVE: yield batches of used rows: numbers for columns on a grid, slots for categories; NaN: missing.
+
+        Args:
+            bound: Axes of the table, each with its column of the schema.
+
+        Yields:
+            One array per axis, with an entry for each row of the batch.
+        """
         return _read_numbers(self._engine.connection, self._used_rows(bound), bound)
 
     def in_subsets(self, bound: Sequence[engines.BoundAxis], subsets: int) -> Iterator[Sequence[FloatArray]]:
@@ -900,7 +931,11 @@ class DuckEngine:
         engine.execute(f"DROP TABLE {PARTED}")
 
     def places(self, bound: Sequence[engines.BoundAxis]) -> IntArray:
-        """SENSITIVE: return the cell index of each used row; the number of cells for rows missing on any axis."""
+        """SENSITIVE: return the cell index of each used row; the number of cells for rows missing on any axis.
+
+        Args:
+            bound: Axes of the table, each with its column of the schema.
+        """
         slots = _slots_sql(bound)
         cells = _slot_cells(bound, slots)
         rows = self._used_rows(bound)
@@ -923,7 +958,12 @@ class DuckEngine:
         return int(row[0])
 
     def unit_sizes(self) -> dict[int, int]:
-        """SENSITIVE: return the exact number of units by number of rows."""
+        """SENSITIVE: return the exact number of units by number of rows.
+
+        Returns:
+            Number of units by number of rows that pass the filter; with a filter, units without a passing row have 0
+            rows.
+        """
         unit = find_column(self._unit.column, self._source.columns)
         passes = self._filter.name if self._filter else ""
         rows = self._derived.scan(self._engine.connection, [unit, *self._filter_positions])
@@ -997,7 +1037,11 @@ class DuckEngine:
         return self._used
 
     def _store_used_rows(self, positions: Sequence[int]) -> None:
-        """Store the used rows in a temporary table. Stored again with further columns, they are the same rows."""
+        """Store the used rows in a temporary table. Stored again with further columns, they are the same rows.
+
+        Args:
+            positions: Positions of the columns that are stored.
+        """
         engine = self._engine.connection
         source = self._source
         create = f"CREATE OR REPLACE TEMP TABLE {self._used} AS"
