@@ -338,11 +338,11 @@ def _sum_numbers(sample: Sample) -> Floats:
 
 
 def _reduce_numbers(sample: Sample, by: Callable[..., Any]) -> Floats:
-    """Return one number for each outcome: `by` (a NumPy reduction such as `np.nanmax`) of its numbers, or NaN if it has
-    none.
+    """Return one number for each outcome: a reduction of its numbers, or NaN if it has none.
 
     Args:
         sample: Outcomes of one data set.
+        by: NumPy reduction with an `axis`, such as `np.nanmax`.
 
     Returns:
         Of shape ``(outcomes,)``.

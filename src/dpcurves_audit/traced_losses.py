@@ -447,13 +447,14 @@ def find_group_probabilities(
         return bool(values[1]), after.to_bytes(), draws.noises
 
     def walk(number: int, state: bytes, decisions: Decisions, weights: NDArray[np.float64] | None) -> None:
-        """Follow all decisions from a step on. `weights` is the distribution of the noise of the open group's
-        threshold, times the probability of the decisions; None if no group is open.
+        """Follow all decisions from a step on, and store the probability of each sequence of decisions.
 
         Args:
             number: Index of the step, from 0.
             state: State of the mechanism before the step.
             decisions: Decisions of the steps so far: 1 if the step joined the open group, 0 if it began a group.
+            weights: Distribution of the noise of the open group's threshold, times the probability of the decisions;
+                None if no group is open.
         """
         if number == len(counts):
             probabilities[decisions] = 1.0 if weights is None else float(weights.sum())

@@ -283,7 +283,11 @@ APART = "OFFSET '0'::int8"
 
 
 def double_literal(value: float) -> str:
-    """Return SQL of exactly this double, as PostgreSQL reads it."""
+    """Return SQL of exactly this double, as PostgreSQL reads it.
+
+    Args:
+        value: Double; infinite and NaN are allowed.
+    """
     return f"'{float(value)!r}'::float8"
 
 

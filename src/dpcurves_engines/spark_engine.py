@@ -782,11 +782,11 @@ class SparkEngine(CheckableSpark):
     def _rank_used_rows(self, places: Sequence[int], *, with_size: bool = False) -> Any:
         """Return the used rows, ranked as by `used_rows_sql` of the DuckDB engine, with the same guarantee.
 
-        The key is sent to the workers, and is not part of a statement. With `with_size`, one row per unit is used, and
-        a column `size` has the number of all rows of the unit. Rows that pass a filter are used first.
+        The key is sent to the workers, and is not part of a statement. Rows that pass a filter are used first.
 
         Args:
             places: Positions of the columns in the schema.
+            with_size: Whether one row per unit is used, and a column `size` has the number of all rows of the unit.
         """
         texts = {
             f"t{i}": spark_sql.rank_text_sql(self.columns[i], self._quoted_name(i)) for i in self._find_countable()

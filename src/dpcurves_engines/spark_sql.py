@@ -293,7 +293,7 @@ def double_literal(value: float) -> str:
     """Return an SQL literal that Spark reads as exactly this double.
 
     Args:
-        value: Double, which may be infinite or NaN.
+        value: Double; infinite and NaN are allowed.
     """
     return f"CAST('{float(value)!r}' AS DOUBLE)"
 

@@ -656,7 +656,7 @@ class AggregatedReports(NoisySums):
 
     @property
     def _precisions(self) -> list[float]:
-        """Reciprocal variances of the counts of missing values, one for each level with reports, for a true count of 0."""
+        """Reciprocal variances of the counts of missing values, for a true count of 0, by level with reports."""
         return [1 / self._find_count_variance(level, 0.0) for level in self.reported_levels]
 
     @property

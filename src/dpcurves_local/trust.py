@@ -236,11 +236,10 @@ def _compute_widths(cells: int, levels: int) -> tuple[int, ...]:
 def _build_tree(table: _LevelTable, widths: tuple[int, ...], tilt: Fraction) -> AggregatedReports:
     """Return the distribution of a tree with intervals of these widths, if each person reports about one level.
 
-    `tilt` is the ratio in which people are divided among successive levels.
-
     Args:
         table: Cells, people and loss.
         widths: Cells in an interval of each level, from coarse to fine.
+        tilt: Ratio in which people are divided among successive levels.
     """
     reports = _split_people(table.people, len(widths), tilt)
     levels = (_build_level(table, width, count) for width, count in zip(widths, reports, strict=True))

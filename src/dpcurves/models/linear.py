@@ -231,7 +231,7 @@ def find_statsmodels_link(result: Any) -> Link:
     """Return the link of a fitted model: of a generalised linear model, a logistic or a Poisson regression.
 
     Args:
-        result: Fitted model of statsmodels, or its results wrapper.
+        result: Results of a fitted statsmodels model, as its method ``fit`` returns them.
 
     Raises:
         ValueError: the link is not supported.

@@ -1167,7 +1167,7 @@ class ArrowSource:
             positions: Positions of the columns in the schema.
 
         Raises:
-            ValueError: a column is read by pyarrow alone, which is not installed.
+            ImportError: only pyarrow reads one of the columns, and it is not installed.
         """
         require_readable(self, positions)
         schema = schema_of((sql_name(position), plain_type(self.types[position])) for position in positions)

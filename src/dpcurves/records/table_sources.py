@@ -453,7 +453,7 @@ class ParquetSource:
             positions: Positions of the columns in the schema.
 
         Raises:
-            ValueError: a column is read by pyarrow alone, which is not installed.
+            ImportError: only pyarrow reads one of the columns, and it is not installed.
         """
         sources.require_readable(self, positions)
         if not self._reads_directly(positions):
@@ -867,10 +867,11 @@ def _format_columns(names: Sequence[str], positions: Iterable[int]) -> str:
 
 
 def _format_scan(path: Path, wrong_text: str = "strict") -> str:
-    """Return SQL that reads a Parquet file; `wrong_text` is DuckDB's treatment of invalid UTF-8.
+    """Return SQL that reads a Parquet file.
 
     Args:
         path: Path of the file.
+        wrong_text: DuckDB's treatment of invalid UTF-8: ``strict``, ``replace`` or ``ignore``.
     """
     return f"read_parquet({_quote_path(path)}, hive_partitioning = false, utf8_validation = '{wrong_text}')"
 

@@ -418,8 +418,8 @@ def estimate_nested_prefixes(distribution: IntervalSums, values: Sequence[int] |
 
     Args:
         distribution: Nested intervals of one row of cells, with their noises.
-        values: Released counts of the intervals, level by level from coarse to fine, followed by the count of missing
-            records.
+        values: Released counts of the intervals, level by level from coarse to fine, each level from left to right;
+            further values, such as the count of missing records, have no effect.
 
     >>> from fractions import Fraction
     >>> from dpcurves.distributions import Family, Tier, Noise

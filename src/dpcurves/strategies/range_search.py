@@ -402,8 +402,7 @@ def are_multiples(
 ) -> bool:
     """Return whether nearly all records between separately counted multiples of the step lie on multiples.
 
-    `find_value_step` alone would find a step in a density with heaps on round numbers, too. Arguments as in
-    `find_value_step`; `clearly` requires most of the records and little noise.
+    `find_value_step` alone would find a step in a density with heaps on round numbers, too.
 
     Formal guarantees: a pure function of released counts.
 

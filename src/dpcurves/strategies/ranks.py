@@ -372,11 +372,11 @@ def _count_after_pilot_query(
 ) -> Strategy[TableCounts]:
     """Yield a pilot query of all records in even intervals, then a count of both classes between estimated quantiles.
 
-    If the pilot query finds most records in one interval, private quantiles are used instead. Arguments as in
-    `_count_intervals`, with `signal` the signal-to-noise ratio of all records at the whole loss.
+    If the pilot query finds most records in one interval, private quantiles are used instead.
 
     Args:
         workload: The two classes and the score.
+        signal: Signal-to-noise ratio of all records at the whole loss.
         setting: Loss and adjacency.
         earlier: Releases of earlier rounds.
         remaining: Fraction of the loss that is left.

@@ -378,6 +378,7 @@ def share_checked_cells(
 
     Args:
         cells: SECRET. ``(count,)``, below ``2**domain.bits``.
+        domain: Domain of the keys: bits of a cell, and ring of the values.
         engine: Engine that expands seeds.
         randomness: Source of 32 bytes per key.
 

@@ -499,6 +499,7 @@ class _Step:
         Args:
             ciphers: The AES permutations of the task.
             ring: Ring of the numbers, of one or two words.
+            count: Keys of a chunk.
         """
         return cls(ciphers, ring, np.empty((count + 1, 2), np.uint64))
 

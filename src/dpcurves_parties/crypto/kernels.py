@@ -307,7 +307,7 @@ class AesEmitter:
         Args:
             turns: LLVM pointer to the bits of all keys, one word per key.
             first: Index of the first key.
-            level: Level of the children's parents, from 0.
+            level: Level of the tree, from 0.
         """
         shift = self.broadcast(self.builder.sub(_I64(63), level), self.narrow)
         words = [self.builder.shl(bits, shift) for bits in self.load(turns, first, 1, self.narrow)]
@@ -338,6 +338,7 @@ def _descend_level(context: Any, builder: Any, kinds: Any, arguments: Any) -> No
         context: Numba's context.
         builder: The LLVM builder.
         kinds: Types of the intrinsic's arguments; the last ones are literals.
+        arguments: LLVM values of the intrinsic's arguments, in this order.
     """
     first, level, (lanes, words, turn, groups) = arguments[3], arguments[4], (kind.literal_value for kind in kinds[5:])
     code = AesEmitter(context, builder, lanes, words, groups)
@@ -424,6 +425,7 @@ def _correct_level(context: Any, builder: Any, kinds: Any, arguments: Any) -> No
         context: Numba's context.
         builder: The LLVM builder.
         kinds: Types of the intrinsic's arguments; the last ones are literals.
+        arguments: LLVM values of the intrinsic's arguments, in this order.
     """
     (first, bit, level), (lanes, words) = arguments[3:6], (kind.literal_value for kind in kinds[6:])
     code = AesEmitter(context, builder, lanes, words, 1)
@@ -480,11 +482,10 @@ def _correct_values(
 ) -> None:
     """Emit the value corrections of some keys, and add the values one level deeper to the sums `owed`.
 
-    `children` holds the value blocks of left and of right children, each for both servers.
-
     Args:
         code: Emitter of LLVM code.
         masks: All ones where the path turns right, and where the second server's control bit is set.
+        children: Value blocks of the left children and of the right children, each for both servers.
         value_layout: LLVM pointers to `owed` and to the value corrections of the level.
         first: Index of the first key.
     """
@@ -548,6 +549,7 @@ def _expand_children(context: Any, builder: Any, kinds: Any, arguments: Any) -> 
         context: Numba's context.
         builder: The LLVM builder.
         kinds: Types of the intrinsic's arguments; the last ones are literals.
+        arguments: LLVM values of the intrinsic's arguments, in this order.
     """
     first, level, (lanes, groups) = arguments[3], arguments[4], (kind.literal_value for kind in kinds[5:])
     code = AesEmitter(context, builder, lanes, 1, groups)
@@ -609,6 +611,7 @@ def _read_leaves(context: Any, builder: Any, kinds: Any, arguments: Any) -> None
         context: Numba's context.
         builder: The LLVM builder.
         kinds: Types of the intrinsic's arguments; the last ones are literals.
+        arguments: LLVM values of the intrinsic's arguments, in this order.
     """
     code = AesEmitter(context, builder, *(kind.literal_value for kind in kinds[3:]))
     leaves, corrections, blocks = code.data_pointers(kinds[0], arguments[0])
@@ -658,6 +661,7 @@ def compile_leaf_values(lanes: int, words: int) -> Callable[..., None]:
         Args:
             leaves: Seeds of the leaves, ``(keys, 2)``.
             corrections: Corrections of the leaves, ``(keys, 2)``.
+            blocks: Output, ``(keys, 2)``.
             wide: Round keys of AES for full registers.
             single: Round keys of AES for one block.
         """
@@ -682,6 +686,7 @@ def _sum_leaves(context: Any, builder: Any, kinds: Any, arguments: Any) -> None:
         context: Numba's context.
         builder: The LLVM builder.
         kinds: Types of the intrinsic's arguments; the last ones are literals.
+        arguments: LLVM values of the intrinsic's arguments, in this order.
     """
     code = AesEmitter(context, builder, *(kind.literal_value for kind in kinds[3:]))
     (leaves, points, sums), key = (

@@ -146,6 +146,7 @@ class CorrectionWords(ABC):
 
         Args:
             domain: Domain of the keys: bits of a cell, and ring of the values.
+            count: Number of keys.
         """
         arrays: dict[str, Any] = {
             name: np.empty((count, words) if name in ONCE else (levels, count, words), np.uint64)

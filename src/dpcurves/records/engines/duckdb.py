@@ -118,6 +118,9 @@ Tally = TypeVar("Tally", engines.CellCounts, engines.CellSums, engines.PrefixCou
 def double_literal(value: float) -> str:
     """Return SQL for exactly this double. (A decimal literal would be rounded twice.)
 
+    Args:
+        value: Double; infinite and NaN are allowed.
+
     >>> double_literal(-0.5)
     "('-0.5'::DOUBLE)"
     """
@@ -305,7 +308,12 @@ def used_rows_sql(
 
 
 def value_sql(place: int, passes: str) -> str:
-    """Return SQL for the value at a position, or for NULL in rows that fail a filter."""
+    """Return SQL for the value at a position, or for NULL in rows that fail a filter.
+
+    Args:
+        place: Position of the column.
+        passes: SQL of the filter; empty: all rows pass.
+    """
     name = sql_name(place)
     return f"CASE WHEN {passes} THEN {name} END AS {name}" if passes else name
 
@@ -392,7 +400,15 @@ def subsets_sql(  # noqa: PLR0917
 
 
 def _subset_sql(name: str, subsets: int) -> str:
-    """Return SQL for the subset by HMAC-SHA256: sixty bits of the digest, modulo the number of subsets."""
+    """Return SQL for the subset by HMAC-SHA256: sixty bits of the digest, modulo the number of subsets.
+
+    Args:
+        name: SQL name of the column of units, as bytes.
+        subsets: Number of subsets, at least 1.
+
+    Returns:
+        The number of the subset as a double, from 0. HMAC's padded keys are the parameters ``inner`` and ``outer``.
+    """
     digest = f"sha256($outer::BLOB || unhex(sha256($inner::BLOB || {name})))"
     return f"CAST(CAST('0x' || substr({digest}, 1, 15) AS UBIGINT) % {subsets} AS DOUBLE)"
 
@@ -427,7 +443,14 @@ def _slot_cells(bound: Sequence[engines.BoundAxis], slots: Sequence[str | None])
 
 
 def _slots_sql(bound: Sequence[engines.BoundAxis]) -> list[str | None]:
-    """Return SQL for the slot on each axis, from its number and text; None where only NumPy can find it."""
+    """Return SQL for the slot on each axis, from its number and text; None where only NumPy can find it.
+
+    Args:
+        bound: Axes of the table, each with its column of the schema.
+
+    Returns:
+        SQL or None for each axis.
+    """
     slot = slot_type([bound_axis.axis.slots for bound_axis in bound])
     return [
         grid_slot_sql(axis.grid, f"n{index}", slot)
@@ -489,7 +512,12 @@ def missing_reason_sql(bound: Sequence[engines.BoundAxis], columns: int) -> str:
 
 
 def _has_value(kind: ColumnKind, number: int) -> str:
-    """Return SQL that is true for a value that is not missing; text of any column is a value."""
+    """Return SQL that is true for a value that is not missing; text of any column is a value.
+
+    Args:
+        kind: Kind of the column in the schema.
+        number: Position of the axis, which names the columns ``n0``, ``t0``, ``n1``, ...
+    """
     return f"NOT coalesce(isnan(n{number}), true)" if kind is ColumnKind.NUMBERS else f"t{number} IS NOT NULL"
 
 
@@ -601,6 +629,9 @@ def _edges_slot_sql(grid: Grid, number: str, slot: str) -> str:
 
 def cell_sql(bound: Sequence[engines.BoundAxis]) -> str:
     """Return SQL for the cell of a row of `read_rows_sql`, the last axis fastest; NULL if it is missing on any axis.
+
+    Args:
+        bound: Axes of the table, each with its column of the schema.
 
     Raises:
         ValueError: a grid without a formula for its cells has too many of them.
@@ -1056,7 +1087,11 @@ class DuckEngine:
 
     @property
     def _filter_positions(self) -> tuple[int, ...]:
-        """Return the position of the filter's condition, if there is a filter."""
+        """Return the position of the filter's condition, if there is a filter.
+
+        Returns:
+            One position, or none.
+        """
         return () if self._filter is None else (self._filter.position,)
 
     def _scan(self, positions: Sequence[int], *, whole: bool = False, keeps_failing_rows: bool | None = None) -> str:
