@@ -582,7 +582,7 @@ def _describe_mechanisms(answered: Sequence[tuple[str, ReleasedResult]]) -> str:
         answered: Name and result of each answer at hand.
 
     Returns:
-        Markdown list; empty text: open.
+        Markdown list; empty without a result, which leaves the answer open.
     """
     lines = [
         f"- {_escape(name)}: {_escape(translate(describe_mechanism(result.privacy.mechanism)))}"

@@ -107,7 +107,7 @@ class StreamSampler:
             number: Number of runs.
 
         Returns:
-            Of shape ``(number, values)``.
+            Array of shape ``(number, values)``.
         """
         tables = np.zeros((len(data), self.query.keys + self.reasons), dtype=np.int64)
         tables[:, 0] = data
@@ -121,7 +121,7 @@ class StreamSampler:
 
         Args:
             tables: Exact table of each step, one step a row.
-            randomness: Source of random numbers.
+            randomness: Source of random bits.
         """
         state = self.mechanism.begin(self._plan)
         outcome = list[int]()
@@ -269,7 +269,7 @@ class ReportSampler:
             number: Number of reports.
 
         Returns:
-            Of shape ``(number, bytes)``.
+            Array of shape ``(number, bytes)``.
         """
         from dpcurves_local.device import find_slot
 
@@ -300,7 +300,7 @@ class ResponseSampler:
             number: Number of reports.
 
         Returns:
-            Of shape ``(number, bytes)``.
+            Array of shape ``(number, bytes)``.
         """
         reports: NDArray[np.uint8] = self.randomiser.draw(
             np.full(number, data, dtype=np.int64), Randomness.from_system()
@@ -390,7 +390,7 @@ class PairAnswersSampler:
             number: Number of runs.
 
         Returns:
-            Of shape ``(number, pairs)``.
+            Array of shape ``(number, pairs)``.
         """
         from dpcurves_parties.pairs.mechanisms import plan_response
         from dpcurves_parties.pairs.queries import PairQuery

@@ -276,7 +276,7 @@ def list_share_variances(model: Any, noise: Noise) -> list[float]:
         Args:
             variance: Variance parameter of the noise.
             size: Number of samples.
-            randomness: Source of random numbers; not used.
+            randomness: Source of random bits; without effect.
         """
         variances.append(float(variance))
         return np.zeros(size, dtype=np.int64)
@@ -331,7 +331,7 @@ def _find_blocks_loss(claim: PrivacyLoss, neighbours: Neighbours) -> float:
         Args:
             noise: Noise of the block.
             size: Number of samples.
-            randomness: Source of random numbers; not used.
+            randomness: Source of random bits; without effect.
         """
         noises.extend([noise] * size)
         return np.zeros(size, dtype=np.int64)

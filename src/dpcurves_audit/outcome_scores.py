@@ -331,7 +331,7 @@ def _sum_numbers(sample: Sample) -> Floats:
         sample: Outcomes of one data set.
 
     Returns:
-        Of shape ``(outcomes,)``.
+        Array of shape ``(outcomes,)``.
     """
     with np.errstate(over="ignore"):
         return np.where(np.isnan(sample.numbers).all(axis=1), np.nan, np.nansum(sample.numbers, axis=1))
@@ -345,7 +345,7 @@ def _reduce_numbers(sample: Sample, by: Callable[..., Any]) -> Floats:
         by: NumPy reduction with an `axis`, such as `np.nanmax`.
 
     Returns:
-        Of shape ``(outcomes,)``.
+        Array of shape ``(outcomes,)``.
     """
     empty = np.isnan(sample.numbers).all(axis=1)
     reduced = np.full(len(sample), np.nan)
@@ -468,7 +468,7 @@ def _fit_likelihood_score(
             sample: Outcomes of one data set.
 
         Returns:
-            Of shape ``(outcomes,)``.
+            Array of shape ``(outcomes,)``.
         """
         total = np.zeros(len(sample))
         for values, (edges, log_ratios) in zip(view(sample, columns).T, tables, strict=True):
@@ -529,7 +529,7 @@ def _fit_linear_discriminant(left: Sample, right: Sample, columns: NDArray[np.in
             rows: Numbers of the outcomes, of shape ``(outcomes, columns)``.
 
         Returns:
-            Of the same shape.
+            Array of the same shape.
         """
         with np.errstate(over="ignore"):
             return np.asarray(np.clip(np.nan_to_num((rows - centre) / scale), -20, 20))

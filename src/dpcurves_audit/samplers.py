@@ -85,8 +85,8 @@ def limit_time(seconds: float) -> Iterator[None]:
         """Raise `CallTimeout`; the system's alarm calls this handler with the signal and the frame.
 
         Args:
-            number: Number of the signal; not used.
-            frame: Frame that was interrupted; not used.
+            number: Number of the signal; without effect.
+            frame: Frame that was interrupted; without effect.
         """
         raise CallTimeout
 

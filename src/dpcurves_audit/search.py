@@ -151,7 +151,7 @@ class Event:
             sample: Outcomes of one data set.
 
         Returns:
-            Of shape ``(cuts + 2,)``.
+            Array of shape ``(cuts + 2,)``.
         """
         values = self.score.compute(sample)
         cells = np.where(np.isnan(values), len(self.cuts) + 1, np.searchsorted(self.cuts, values, side="right"))

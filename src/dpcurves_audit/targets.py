@@ -246,7 +246,7 @@ class NoiseSampler:
             number: Number of releases.
 
         Returns:
-            Of shape ``(number, sums)``.
+            Array of shape ``(number, sums)``.
         """
         plan, table = self.plan_and_tabulate(data)
         randomness = Randomness.from_system().expand()
@@ -294,7 +294,7 @@ class SitesSampler(NoiseSampler):
             number: Number of releases.
 
         Returns:
-            Of shape ``(number, sums)``.
+            Array of shape ``(number, sums)``.
         """
         plan, table = self.plan_and_tabulate(data)
         randomness = Randomness.from_system().expand()

@@ -229,7 +229,7 @@ class ReplacedDraws:
             Args:
                 noise: Distribution of the bounded noise.
                 size: Number of samples.
-                randomness: Source of random numbers.
+                randomness: Source of random bits.
             """
             return path.sample_bounded_noise(noise, size, randomness)
 

@@ -103,7 +103,7 @@ def list_tables(cells: int, neighbours: Neighbours, records: int = RECORDS) -> I
             places: Cell of each record.
 
         Returns:
-            Of shape ``(cells + 1,)``.
+            Array of shape ``(cells + 1,)``.
         """
         return np.bincount(places, minlength=cells + 1).astype(np.int64)
 
@@ -626,7 +626,7 @@ class UniverseDraws:
             Args:
                 count: Number of integers, at most `bound`.
                 bound: Number of integers to choose from.
-                randomness: Source of random numbers; not used.
+                randomness: Source of random bits; without effect.
             """
             chosen = list(combinations(range(bound), count))
             return list(chosen[self.path.choose([1 / len(chosen)] * len(chosen))])

@@ -645,7 +645,7 @@ class PostgresEngine(CheckablePostgres):
         """Check on public numbers that the server finds the right cells, for grids that were not checked yet.
 
         Args:
-            bound: Axes of the table, each with its column of the schema.
+            bound: Axes of the query, each with its column of the schema.
 
         Raises:
             ValueError: a public number falls into another cell.
@@ -662,10 +662,10 @@ class PostgresEngine(CheckablePostgres):
         """SENSITIVE: return the exact number of used rows per cell, followed by the rows missing on any axis.
 
         Args:
-            bound: Axes of the table, each with its column of the schema.
+            bound: Axes of the query, each with its column of the schema.
 
         Returns:
-            Of shape ``(cells + 1,)``, the last axis fastest.
+            Array of shape ``(cells + 1,)``, the last axis fastest.
         """
         statement = Statement()
         index_sql = self._cell_index_sql(bound, statement)
@@ -679,7 +679,7 @@ class PostgresEngine(CheckablePostgres):
         """SENSITIVE: return the exact sum of offsets on the last axis per cell, followed by 0.
 
         Args:
-            bound: Axes of the table, each with its column of the schema; the last has a grid.
+            bound: Axes of the query, each with its column of the schema; the last has a grid.
             half: Steps from the middle of a cell to its end.
         """
         return self._sum_amounts(bound, half, "amount")
@@ -688,7 +688,7 @@ class PostgresEngine(CheckablePostgres):
         """SENSITIVE: return the exact sum of ``2 * offset**2 - half**2`` on the last axis per cell, followed by 0.
 
         Args:
-            bound: Axes of the table, each with its column of the schema; the last has a grid.
+            bound: Axes of the query, each with its column of the schema; the last has a grid.
             half: Steps from the middle of a cell to its end.
         """
         return self._sum_amounts(bound, half, f"2 * amount * amount - {half**2}")
@@ -796,7 +796,7 @@ class PostgresEngine(CheckablePostgres):
         """SENSITIVE: return the cell index of each used row; the number of cells for rows missing on any axis.
 
         Args:
-            bound: Axes of the table, each with its column of the schema.
+            bound: Axes of the query, each with its column of the schema.
         """
         statement = Statement()
         index = self._cell_index_sql(bound, statement)
@@ -911,7 +911,7 @@ class PostgresEngine(CheckablePostgres):
         """Return SQL of a row's cell, with the last axis varying fastest; NULL if missing.
 
         Args:
-            bound: Axes of the table, each with its column of the schema.
+            bound: Axes of the query, each with its column of the schema.
             statement: Parameters of the SQL, to which arrays and texts are added.
         """
         return sql.cell_index_sql(

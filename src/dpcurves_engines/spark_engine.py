@@ -520,7 +520,7 @@ class SparkEngine(CheckableSpark):
         """SENSITIVE: return the exact sum of offsets on the last axis per cell, followed by 0.
 
         Args:
-            bound: Axes of the table, each with its column of the schema; the last has a grid.
+            bound: Axes of the query, each with its column of the schema; the last has a grid.
             half: Steps from the middle of a cell to its end.
         """
         return self._sum_amounts(bound, half, squared=False)
@@ -529,7 +529,7 @@ class SparkEngine(CheckableSpark):
         """SENSITIVE: return the exact sum of ``2 * offset**2 - half**2`` on the last axis per cell, followed by 0.
 
         Args:
-            bound: Axes of the table, each with its column of the schema; the last has a grid.
+            bound: Axes of the query, each with its column of the schema; the last has a grid.
             half: Steps from the middle of a cell to its end.
         """
         return self._sum_amounts(bound, half, squared=True)
@@ -581,7 +581,7 @@ class SparkEngine(CheckableSpark):
         NaN: missing.
 
         Args:
-            bound: Axes of the table, each with its column of the schema.
+            bound: Axes of the query, each with its column of the schema.
 
         Yields:
             One array per axis, with an entry for each row.
@@ -765,7 +765,7 @@ class SparkEngine(CheckableSpark):
         there.
 
         Args:
-            bound: Axes of the table, each with its column of the schema.
+            bound: Axes of the query, each with its column of the schema.
         """
         return self._kept.select_rows(sorted({axis.place for axis in bound}))
 

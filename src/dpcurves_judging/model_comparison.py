@@ -434,7 +434,7 @@ def _compute_area(table: FloatArray, other_axis: int | None) -> FloatArray:
         other_axis: Axis of the other score, which is summed; None: the table has one score.
 
     Returns:
-        Of shape ``(...)``.
+        Array of shape ``(...)``.
     """
     counts = _sum_to_margin(table, other_axis)
     return compute_auc(counts[..., 0, :], counts[..., 1, :])
@@ -447,7 +447,7 @@ def _compute_pair_difference(table: FloatArray) -> FloatArray:
         table: Counts by class and cells of both scores, of shape ``(..., 2, cells, cells)``.
 
     Returns:
-        Of shape ``(...)``.
+        Array of shape ``(...)``.
     """
     return np.asarray(_compute_area(table, SECOND) - _compute_area(table, FIRST))
 

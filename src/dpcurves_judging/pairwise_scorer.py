@@ -463,7 +463,7 @@ def _compute_held_out_auc(tables: Tables) -> FloatArray:
         tables: One table of shape ``(..., 2, folds, cells)``, negatives first.
 
     Returns:
-        Of shape ``(...)``.
+        Array of shape ``(...)``.
     """
     negative, positive = np.moveaxis(tables[0], -3, 0)
     negatives_below = np.cumsum(negative, axis=-1) - negative / 2

@@ -580,7 +580,7 @@ class AggregatedReports(NoisySums):
         """Return the mean of `prefix_variances`; fast if there are few different intervals.
 
         Args:
-            total_is_public: Not used: the number of people is known if the distribution covers all rows.
+            total_is_public: Without effect: the number of people is known if the distribution covers all rows.
 
         Returns:
             The variance, in squared people, at least 0.
@@ -725,7 +725,7 @@ class AggregatedReports(NoisySums):
         """Return the noise by source, as `IntervalSums.noise_by_source`, as if debiased counts were independent.
 
         Args:
-            total: Not used: the number of people is known if the distribution covers all rows.
+            total: Without effect: the number of people is known if the distribution covers all rows.
         """
         return self.nested_distribution.noise_by_source(self._known_total)
 
@@ -747,7 +747,7 @@ class AggregatedReports(NoisySums):
 
         Args:
             values: The released values.
-            total: Not used: the number of people is known from the reports.
+            total: Without effect: the number of people is known from the reports.
         """
         if not self.whole:
             return None

@@ -336,7 +336,7 @@ class ReportFormat:
 
         Args:
             view: Bytes of a file, or of a part of it.
-            position: First byte of the header.
+            position: Index of the header's first byte.
         """
         header = bytes(view[position : position + len(self.header_prefix) + COUNT_SIZE])
         count = int.from_bytes(header[len(self.header_prefix) : len(self.header_prefix) + 4], "little")
@@ -426,7 +426,7 @@ def _sum_weighted_octets(content: Octets, weights: NDArray[np.uint32]) -> NDArra
         weights: Weight of each byte, of shape ``(octets,)``.
 
     Returns:
-        Of shape ``(rows,)``.
+        Array of shape ``(rows,)``.
     """
     return np.asarray((content.astype(np.uint32) * weights).sum(axis=1, dtype=np.uint32) + weights[0])
 

@@ -393,7 +393,7 @@ class Task(Document):
             records: Consecutive records of a file.
 
         Returns:
-            Of shape ``(records, octets)``.
+            Array of shape ``(records, octets)``.
         """
         if self._public_coins is None:
             return records.messages
@@ -406,7 +406,7 @@ class Task(Document):
             names: Pseudonyms as bytes, of shape ``(people, 8)``.
 
         Returns:
-            Of shape ``(people,)``.
+            Array of shape ``(people,)``.
         """
         return np.zeros(len(names), dtype=np.bool_)
 

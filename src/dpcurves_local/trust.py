@@ -515,7 +515,7 @@ class ReportAggregator:
             messages: Messages as rows of bytes, of the right length.
 
         Returns:
-            Of shape ``(rows,)``.
+            Array of shape ``(rows,)``.
         """
         return self.sort_by_level(messages)[1]
 

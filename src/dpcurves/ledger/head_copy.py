@@ -167,7 +167,7 @@ def _find_file(name: str, folder: Path) -> Path:
     ledger's.
 
     Args:
-        name: Name of the ledger, which every copy of it has.
+        name: Name of the ledger; all its copies have the same name.
         folder: Folder of all heads.
     """
     return folder / f"{sha256(f'head of {name}'.encode()).hexdigest()[:32]}.head"

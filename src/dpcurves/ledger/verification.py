@@ -110,7 +110,7 @@ def accept_always(connection: Connection) -> None:
     """Accept every charge: the default condition of a charge, without effect.
 
     Args:
-        connection: Connection of the charge; not used.
+        connection: Connection of the charge; without effect.
     """
 
 

@@ -157,7 +157,7 @@ class BoundedNoise:
         """Sample one integer: a uniform one within the bound, accepted with probability ``exp(-rate * |x|)``.
 
         Args:
-            randomness: Source of random numbers.
+            randomness: Source of random bits.
         """
         while True:
             noise = randomness.sample_below(2 * self.threshold + 1) - self.threshold
@@ -513,7 +513,7 @@ def _sample_distinct(count: int, bound: int, randomness: Randomness) -> list[int
     Args:
         count: Number of integers, at most `bound`.
         bound: Number of integers to choose from.
-        randomness: Source of random numbers.
+        randomness: Source of random bits.
 
     Returns:
         The integers in the order of their draws.

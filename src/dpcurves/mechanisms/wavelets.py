@@ -286,7 +286,7 @@ def sample_value_noise(distribution: HaarTensorSums, randomness: Randomness) -> 
 
     Args:
         distribution: Noises of the values, and the sides of the table.
-        randomness: Source of random numbers.
+        randomness: Source of random bits.
 
     Returns:
         Noise of the wavelets of all cells, the last axis fastest; of the count outside the queried cells, if it is

@@ -84,7 +84,7 @@ class _DiscPoint:
         """Sample a random sign and a uniform point of the unit square, each coordinate known to 64 binary digits.
 
         Args:
-            randomness: Source of random numbers.
+            randomness: Source of random bits.
         """
         x_digits, y_digits = (int(word) for word in randomness.sample_words(2))
         return cls(1 if randomness.sample_below(2) else -1, x_digits, y_digits, DIGIT_BITS)
@@ -93,7 +93,7 @@ class _DiscPoint:
         """Return the same point with 64 more random binary digits per coordinate.
 
         Args:
-            randomness: Source of random numbers.
+            randomness: Source of random bits.
         """
         x_digits, y_digits = (int(word) for word in randomness.sample_words(2))
         return _DiscPoint(

@@ -241,7 +241,7 @@ def sample_by_inversion(distribution: InvertedDistribution, randomness: Randomne
 
     Args:
         distribution: Distribution whose cumulative function can be bounded to any precision.
-        randomness: Source of random numbers.
+        randomness: Source of random bits.
 
     Returns:
         Index of the outcome.
@@ -312,7 +312,7 @@ class InversionTable:
 
         Args:
             size: Number of samples.
-            randomness: Source of random numbers.
+            randomness: Source of random bits.
         """
         prefixes = randomness.sample_halfwords(size)
         proven = self._by_prefix.take(prefixes, mode="wrap")
@@ -429,7 +429,7 @@ class SelectionBins:
         bin.
 
         Args:
-            randomness: Source of random numbers.
+            randomness: Source of random bits.
         """
         bin_ = sample_by_inversion(self, randomness)
         members = np.flatnonzero(self.bin_numbers == bin_)

@@ -474,7 +474,7 @@ class PrivacyLoss:
 
         Args:
             printer: Printer of IPython, which receives the text.
-            cycle: Whether the loss contains itself, which never happens; not used.
+            cycle: Whether the loss contains itself, which never happens; without effect.
         """
         printer.text(f"PrivacyLoss({self})")
 

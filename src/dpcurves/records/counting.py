@@ -343,7 +343,7 @@ class TellsReasons(Protocol):
         A row that is missing has exactly one reason. Rows that lie in a cell of every axis are not counted.
 
         Args:
-            bound: Axes of the table, each with its column of the schema.
+            bound: Axes of the query, each with its column of the schema.
         """
 
 
@@ -793,7 +793,7 @@ class Records:
             where: Filter as an SQL condition; empty: all rows.
 
         Returns:
-            Of shape ``(doublings + 3,)``.
+            Array of shape ``(doublings + 3,)``.
 
         Raises:
             ValueError: the engine cannot count the rows of units.

@@ -1156,7 +1156,7 @@ class ArrowSource:
         """Return None: no query counts the rows, which are counted while batches are read.
 
         Args:
-            positions: Positions of columns; not used.
+            positions: Positions of columns; without effect.
         """
 
     def scan(self, connection: duckdb.DuckDBPyConnection, positions: Sequence[int]) -> str:
@@ -1185,9 +1185,9 @@ class ArrowSource:
         """Return None: Arrow carries texts as bytes.
 
         Args:
-            connection: Connection of DuckDB; not used.
-            positions: Positions of columns; not used.
-            texts: Positions of columns of texts; not used.
+            connection: Connection of DuckDB; without effect.
+            positions: Positions of columns; without effect.
+            texts: Positions of columns of texts; without effect.
         """
 
     def scan_whole(self, connection: duckdb.DuckDBPyConnection, positions: Sequence[int]) -> str:

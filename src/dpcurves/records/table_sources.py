@@ -98,7 +98,7 @@ class CsvSource:
         """Return None: no query counts the rows, which are counted while lines are read.
 
         Args:
-            positions: Positions of columns; not used.
+            positions: Positions of columns; without effect.
         """
 
     def scan(self, connection: duckdb.DuckDBPyConnection, positions: Sequence[int]) -> str:
@@ -123,9 +123,9 @@ class CsvSource:
         """Return None, because fields are bytes, which DuckDB cannot decode by itself.
 
         Args:
-            connection: Connection of DuckDB; not used.
-            positions: Positions of columns; not used.
-            texts: Positions of columns of texts; not used.
+            connection: Connection of DuckDB; without effect.
+            positions: Positions of columns; without effect.
+            texts: Positions of columns of texts; without effect.
         """
 
     def scan_whole(self, connection: duckdb.DuckDBPyConnection, positions: Sequence[int]) -> str:

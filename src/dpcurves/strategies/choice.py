@@ -461,7 +461,7 @@ def _ask_cells(workload: CellWorkload, setting: Setting) -> Strategy[TableCounts
 
     Args:
         workload: Axes of the table.
-        setting: Loss and adjacency; not used.
+        setting: Loss and adjacency; without effect.
 
     Returns:
         Generator of one step, which returns the counts.
@@ -474,7 +474,7 @@ def _ask_query(workload: SingleQueryWorkload, setting: Setting) -> Strategy[Rele
 
     Args:
         workload: The query.
-        setting: Loss and adjacency; not used.
+        setting: Loss and adjacency; without effect.
 
     Returns:
         Generator of one step, which returns the release.

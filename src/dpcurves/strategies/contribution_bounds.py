@@ -96,7 +96,7 @@ def _unit_count_levels(levels: int) -> FloatArray:
         levels: Number of values.
 
     Returns:
-        Of shape ``(levels,)``. The smallest is ``2**Tuning.lowest_level``, the step ``Tuning.level_step``.
+        Array of shape ``(levels,)``. The smallest is ``2**Tuning.lowest_level``, the step ``Tuning.level_step``.
     """
     return np.asarray(2.0 ** (TUNING.lowest_level + TUNING.level_step * np.arange(levels)))
 
@@ -392,7 +392,7 @@ def _repeat_for_states(counts: FloatArray) -> FloatArray:
         counts: A value for each count: the count 0 first, then the positive counts, of shape ``(levels + 1,)``.
 
     Returns:
-        Of shape ``(1 + levels * slopes,)``, slopes fastest.
+        Array of shape ``(1 + levels * slopes,)``, slopes fastest.
     """
     return np.append(counts[0], np.repeat(counts[1:], len(_candidate_slopes())))
 

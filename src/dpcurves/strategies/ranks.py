@@ -615,7 +615,7 @@ def ask_all_cells(workload: ScoreGroupWorkload, setting: Setting) -> Strategy[Sc
 
     Args:
         workload: The two classes and the score.
-        setting: Loss and adjacency; not used.
+        setting: Loss and adjacency; without effect.
 
     Returns:
         Generator of one step, which returns the release and the grid.

@@ -100,7 +100,7 @@ def mean_difference_kernel(edges: FloatArray) -> Kernel:
             cells: Counts, of shape ``(..., cells)``.
 
         Returns:
-            Of shape ``(...)``.
+            Array of shape ``(...)``.
         """
         below = np.cumsum(cells, axis=-1)
         apart = below[..., :-1] * (below[..., -1:] - below[..., :-1])
@@ -187,7 +187,7 @@ def half_square_kernel(edges: FloatArray) -> Kernel:
             cells: Counts, of shape ``(..., cells)``.
 
         Returns:
-            Of shape ``(...)``.
+            Array of shape ``(...)``.
         """
         people = cells.sum(axis=-1)
         centre = cells @ middles / np.where(people == 0, 1.0, people)

@@ -175,7 +175,7 @@ class Randomiser(ABC):
 
         Args:
             answers: SECRET. True answer of each person, from 0.
-            randomness: Source of random numbers.
+            randomness: Source of random bits.
         """
 
     @abstractmethod
@@ -186,7 +186,7 @@ class Randomiser(ABC):
             received: Rows of bytes that were received, of the right length.
 
         Returns:
-            Of shape ``(rows,)``.
+            Array of shape ``(rows,)``.
         """
 
     @abstractmethod
@@ -230,7 +230,7 @@ def to_octets(numbers: IntArray, octets: int) -> Reports:
         octets: Bytes of a row, at most 8.
 
     Returns:
-        Of shape ``(n, octets)``.
+        Array of shape ``(n, octets)``.
     """
     octet_rows = np.ascontiguousarray(numbers, dtype="<i8").view(np.uint8).reshape(-1, 8)
     return np.ascontiguousarray(octet_rows[:, :octets])
@@ -299,7 +299,7 @@ def to_words(rows: Reports) -> NDArray[np.uint64]:
         rows: Rows of bytes, of shape ``(n, octets)``.
 
     Returns:
-        Of shape ``(n, words)``.
+        Array of shape ``(n, words)``.
     """
     octets = rows.shape[1]
     if octets % 8 == 0 and rows.flags.c_contiguous:
@@ -343,7 +343,7 @@ class BitVectorRandomiser(Randomiser):
             received: Rows of bytes that were received, of the right length.
 
         Returns:
-            Of shape ``(rows,)``.
+            Array of shape ``(rows,)``.
         """
         return (received[:, -1] <= self.last_octet_mask) & self._mark_valid_weights(received)
 
@@ -360,7 +360,7 @@ class BitVectorRandomiser(Randomiser):
             received: Rows of bytes that were received, of the right length.
 
         Returns:
-            Of shape ``(rows,)``.
+            Array of shape ``(rows,)``.
         """
 
     def count_support(self, reports: Reports) -> IntArray:
@@ -370,7 +370,7 @@ class BitVectorRandomiser(Randomiser):
             reports: Valid reports, of shape ``(reports, octets)``.
 
         Returns:
-            Of shape ``(answers,)``.
+            Array of shape ``(answers,)``.
         """
         if not loops_are_compiled():
             return _sum_bits(reports, self.answers)
@@ -418,7 +418,7 @@ def count_set_bits(rows: Reports) -> IntArray:
         rows: Rows of bytes, of shape ``(n, octets)``.
 
     Returns:
-        Of shape ``(n,)``.
+        Array of shape ``(n,)``.
     """
     words = to_words(rows)
     if words.shape[1] == 1:
@@ -527,7 +527,7 @@ class KaryRandomisedResponse(Randomiser):
             received: Rows of bytes that were received, of the right length.
 
         Returns:
-            Of shape ``(rows,)``.
+            Array of shape ``(rows,)``.
         """
         return from_octets(received) < self.answers
 
@@ -538,7 +538,7 @@ class KaryRandomisedResponse(Randomiser):
             reports: Valid reports, of shape ``(reports, octets)``.
 
         Returns:
-            Of shape ``(answers,)``.
+            Array of shape ``(answers,)``.
         """
         return np.bincount(from_octets(reports), minlength=self.answers)
 
@@ -610,7 +610,7 @@ class HadamardResponse(Randomiser):
 
         Args:
             answers: SECRET. True answer of each person, from 0.
-            randomness: Source of random numbers.
+            randomness: Source of random bits.
 
         Returns:
             Reports of shape ``(answers, octets)``.
@@ -650,7 +650,7 @@ class HadamardResponse(Randomiser):
             received: Rows of bytes that were received, of the right length.
 
         Returns:
-            Of shape ``(rows,)``.
+            Array of shape ``(rows,)``.
         """
         return from_octets(received) < 2 * self.index_count
 
@@ -781,7 +781,7 @@ class SubsetSelection(BitVectorRandomiser):
 
         Args:
             answers: SECRET. True answer of each person, from 0.
-            randomness: Source of random numbers.
+            randomness: Source of random bits.
 
         Returns:
             Reports of shape ``(answers, octets)``.
@@ -797,7 +797,7 @@ class SubsetSelection(BitVectorRandomiser):
             received: Rows of bytes that were received, of the right length.
 
         Returns:
-            Of shape ``(rows,)``.
+            Array of shape ``(rows,)``.
         """
         return np.asarray(count_set_bits(received) == self.size, dtype=np.bool_)
 
@@ -869,7 +869,7 @@ class UnaryEncoding(BitVectorRandomiser):
             received: Rows of bytes that were received, of the right length.
 
         Returns:
-            Of shape ``(rows,)``.
+            Array of shape ``(rows,)``.
         """
         return np.ones(len(received), dtype=np.bool_)
 

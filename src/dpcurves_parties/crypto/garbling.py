@@ -270,7 +270,7 @@ def _permute_bit_mask(labels: Words) -> Words:
         labels: Labels of shape ``(instances, 2)``.
 
     Returns:
-        Of the same shape.
+        Array of the same shape.
     """
     return widen_mask(-(labels[:, 0] & _ONE))
 

@@ -60,7 +60,7 @@ def define_intrinsic(*names: str) -> Callable[[Callable[[Any, Any, Any, Any], No
             """Type a call for numba: it returns nothing for any argument types.
 
             Args:
-                typing: Typing context of numba; not used.
+                typing: Typing context of numba; without effect.
                 kinds: Types of the arguments of the call.
 
             Returns:

@@ -446,7 +446,7 @@ def _slots_sql(bound: Sequence[engines.BoundAxis]) -> list[str | None]:
     """Return SQL for the slot on each axis, from its number and text; None where only NumPy can find it.
 
     Args:
-        bound: Axes of the table, each with its column of the schema.
+        bound: Axes of the query, each with its column of the schema.
 
     Returns:
         SQL or None for each axis.
@@ -631,7 +631,7 @@ def cell_sql(bound: Sequence[engines.BoundAxis]) -> str:
     """Return SQL for the cell of a row of `read_rows_sql`, the last axis fastest; NULL if it is missing on any axis.
 
     Args:
-        bound: Axes of the table, each with its column of the schema.
+        bound: Axes of the query, each with its column of the schema.
 
     Raises:
         ValueError: a grid without a formula for its cells has too many of them.
@@ -661,7 +661,7 @@ def _cell_index_sql(bound: Sequence[engines.BoundAxis], slots: Sequence[str]) ->
     """Return SQL for the cell number of a row from its slots, the last axis fastest.
 
     Args:
-        bound: Axes of the table, each with its column of the schema.
+        bound: Axes of the query, each with its column of the schema.
         slots: SQL for the slot on each axis.
     """
     sizes = [bound_axis.axis.slots for bound_axis in bound]
@@ -873,7 +873,7 @@ class DuckEngine:
         """SENSITIVE: return the exact sum of offsets on the last axis per cell, followed by 0.
 
         Args:
-            bound: Axes of the table, each with its column of the schema; the last has a grid.
+            bound: Axes of the query, each with its column of the schema; the last has a grid.
             half: Steps from the middle of a cell to its end.
         """
         return self._sums(bound, engines.offset_amounts(half))
@@ -882,7 +882,7 @@ class DuckEngine:
         """SENSITIVE: return the exact sum of ``2 * offset**2 - half**2`` on the last axis per cell, followed by 0.
 
         Args:
-            bound: Axes of the table, each with its column of the schema; the last has a grid.
+            bound: Axes of the query, each with its column of the schema; the last has a grid.
             half: Steps from the middle of a cell to its end.
         """
         return self._sums(bound, engines.squared_offset_amounts(half))
@@ -891,7 +891,7 @@ class DuckEngine:
         """SENSITIVE: return the exact sum of these amounts per cell, followed by 0.
 
         Args:
-            bound: Axes of the table, each with its column of the schema; the last has a grid.
+            bound: Axes of the query, each with its column of the schema; the last has a grid.
             amounts: Function of the grid and the values that returns the amount of each row.
         """
         slots = [*_slots_sql(bound)[:-1], None]
@@ -902,7 +902,7 @@ class DuckEngine:
         the missing rows.
 
         Args:
-            bound: Axes of the table, each with its column of the schema; the last has a grid.
+            bound: Axes of the query, each with its column of the schema; the last has a grid.
             lengths: Lengths of the prefixes, in slots of the flattened table.
         """
         slots = [*_slots_sql(bound[:-1]), None]
@@ -927,7 +927,7 @@ class DuckEngine:
         """SENSITIVE: yield batches of used rows: numbers for columns on a grid, slots for categories; NaN: missing.
 
         Args:
-            bound: Axes of the table, each with its column of the schema.
+            bound: Axes of the query, each with its column of the schema.
 
         Yields:
             One array per axis, with an entry for each row of the batch.
@@ -965,7 +965,7 @@ class DuckEngine:
         """SENSITIVE: return the cell index of each used row; the number of cells for rows missing on any axis.
 
         Args:
-            bound: Axes of the table, each with its column of the schema.
+            bound: Axes of the query, each with its column of the schema.
         """
         slots = _slots_sql(bound)
         cells = _slot_cells(bound, slots)

@@ -63,7 +63,7 @@ def table_size(bound: Sequence[BoundAxis]) -> int:
     """Return the number of cells of a table of these axes; 1 without axes.
 
     Args:
-        bound: Axes of the table, each with its column of the schema.
+        bound: Axes of the query, each with its column of the schema.
     """
     return prod(bound_axis.axis.slots for bound_axis in bound)
 
@@ -101,7 +101,7 @@ class CountingEngine(Protocol):
         """Do everything that may fail before the charge, and note the columns that will be counted.
 
         Args:
-            bound: Axes of the table, each with its column of the schema.
+            bound: Axes of the query, each with its column of the schema.
 
         Raises:
             ValueError: the engine cannot count these axes.
@@ -111,17 +111,17 @@ class CountingEngine(Protocol):
         """Return the rows per cell, the last axis fastest, followed by the rows missing on any axis.
 
         Args:
-            bound: Axes of the table, each with its column of the schema.
+            bound: Axes of the query, each with its column of the schema.
 
         Returns:
-            Of shape ``(cells + 1,)``.
+            Array of shape ``(cells + 1,)``.
         """
 
     def sums(self, bound: Sequence[BoundAxis], half: int) -> list[int]:
         """Return the sum of `Grid.offset_of` on the last axis per cell, followed by 0. The last axis has a grid.
 
         Args:
-            bound: Axes of the table, each with its column of the schema.
+            bound: Axes of the query, each with its column of the schema.
             half: Steps from the middle of a cell to its end, from 1 to ``2**52``.
         """
 
@@ -129,7 +129,7 @@ class CountingEngine(Protocol):
         """Return the sum of ``2 * offset**2 - half**2`` of those offsets per cell, followed by 0.
 
         Args:
-            bound: Axes of the table, each with its column of the schema; the last has a grid.
+            bound: Axes of the query, each with its column of the schema; the last has a grid.
             half: Steps from the middle of a cell to its end, from 1 to ``2**26``.
 
         Returns:
@@ -141,7 +141,7 @@ class CountingEngine(Protocol):
         rows.
 
         Args:
-            bound: Axes of the table, each with its column of the schema; the last has a grid.
+            bound: Axes of the query, each with its column of the schema; the last has a grid.
             lengths: Lengths of the prefixes, in slots of the flattened table.
         """
 
@@ -149,7 +149,7 @@ class CountingEngine(Protocol):
         """Yield batches of rows: numbers for columns on a grid, slots for categories; NaN: missing.
 
         Args:
-            bound: Axes of the table, each with its column of the schema.
+            bound: Axes of the query, each with its column of the schema.
 
         Yields:
             One array per axis, with an entry for each row of the batch.
@@ -160,7 +160,7 @@ class CountingEngine(Protocol):
         subset, below `subsets`, that each row's unit belongs to.
 
         Args:
-            bound: Axes of the table, each with its column of the schema.
+            bound: Axes of the query, each with its column of the schema.
             subsets: Number of subsets, at least 1.
         """
 
@@ -168,10 +168,10 @@ class CountingEngine(Protocol):
         """Return the cell of each row. A row that is missing on any axis is one past the last cell.
 
         Args:
-            bound: Axes of the table, each with its column of the schema.
+            bound: Axes of the query, each with its column of the schema.
 
         Returns:
-            Of shape ``(rows,)``, in the order of the rows.
+            Array of shape ``(rows,)``, in the order of the rows.
         """
 
     def units(self) -> int:
