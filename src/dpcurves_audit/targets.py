@@ -508,7 +508,7 @@ def make_session_sampler(questions: Mapping[Any, PrivacyLoss], neighbours: Neigh
     """Return a sampler of a session with several questions, whose answers together cost the charged sum.
 
     Args:
-        questions: Loss of each question, by question.
+        questions: Privacy loss that each question is charged, by question.
         neighbours: Add-remove or replace-one.
     """
     losses = list(questions.values())

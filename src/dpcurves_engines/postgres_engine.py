@@ -680,7 +680,7 @@ class PostgresEngine(CheckablePostgres):
 
         Args:
             bound: Axes of the query, each with its column of the schema; the last has a grid.
-            half: Steps from the middle of a cell to its end.
+            half: Half the number of steps of a cell, and the largest offset from its middle.
         """
         return self._sum_amounts(bound, half, "amount")
 
@@ -689,7 +689,7 @@ class PostgresEngine(CheckablePostgres):
 
         Args:
             bound: Axes of the query, each with its column of the schema; the last has a grid.
-            half: Steps from the middle of a cell to its end.
+            half: Half the number of steps of a cell, and the largest offset from its middle.
         """
         return self._sum_amounts(bound, half, f"2 * amount * amount - {half**2}")
 

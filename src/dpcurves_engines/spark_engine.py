@@ -521,7 +521,7 @@ class SparkEngine(CheckableSpark):
 
         Args:
             bound: Axes of the query, each with its column of the schema; the last has a grid.
-            half: Steps from the middle of a cell to its end.
+            half: Half the number of steps of a cell, and the largest offset from its middle.
         """
         return self._sum_amounts(bound, half, squared=False)
 
@@ -530,7 +530,7 @@ class SparkEngine(CheckableSpark):
 
         Args:
             bound: Axes of the query, each with its column of the schema; the last has a grid.
-            half: Steps from the middle of a cell to its end.
+            half: Half the number of steps of a cell, and the largest offset from its middle.
         """
         return self._sum_amounts(bound, half, squared=True)
 

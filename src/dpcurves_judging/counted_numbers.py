@@ -355,8 +355,8 @@ class CountedNumbers(IntervalResult):
         a separate axis with a line at that value; return the first axes.
 
         Args:
-            shades: The intervals of each number at each level that the plot shows.
-            arguments: Size, texts and colours of the plot.
+            shades: Intervals, one row for each number of the result.
+            arguments: Axes, text and colours of the plot.
         """
         statistics = list(self._statistics.items())
         names = self._row_names()

@@ -417,7 +417,7 @@ class OrdinalClassesQuestion(TableQuestion):
         """Ask for one table of counts by class and cell of the score.
 
         Args:
-            setting: Loss and adjacency; without effect.
+            setting: Without effect: the table is the same for any loss.
 
         Returns:
             A generator of queries that returns an `OrdinalClasses`, or one for each category of `by`.

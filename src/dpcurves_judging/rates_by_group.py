@@ -472,7 +472,7 @@ class CurvesByGroup(ByCategory[IntervalResult]):
         """Return the columns of all curves, one below the other; with a `level`, with simultaneous intervals.
 
         Args:
-            level: Confidence level of all categories together; None: without intervals.
+            level: Level of the intervals of all categories together; None: without intervals.
             population: If True, the intervals are for the population.
         """
         return super().to_frame(level=self._adjust_level(level), population=population)

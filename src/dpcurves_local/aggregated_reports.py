@@ -310,7 +310,8 @@ def _sample_tallies(level: LevelReports, answers: IntArray, generator: np.random
 
 
 def _compute_narrowing(level: LevelReports, answers: IntArray) -> FloatArray:
-    """Return the factor by which independent tallies are scaled to get the variance of dependent ones.
+    """Return the factor by which deviations of independent tallies are scaled to get the variance of tallies whose sum
+    is known.
 
     See `LevelReports.find_debiased_variance`.
 

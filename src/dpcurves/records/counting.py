@@ -623,7 +623,7 @@ class Records:
 
         Args:
             axes: Axes of the table; the last has a grid.
-            half: Steps from the middle of a cell to its end, from 1 to ``2**52``.
+            half: Half the number of steps of a cell, and the largest offset from its middle, from 1 to ``2**52``.
 
         Raises:
             ValueError: the last axis has no grid, or `half` is out of range.
@@ -639,7 +639,7 @@ class Records:
 
         Args:
             axes: Axes of the table; the last has a grid.
-            half: Steps from the middle of a cell to its end, from 1 to ``2**26``.
+            half: Half the number of steps of a cell, and the largest offset from its middle, from 1 to ``2**26``.
 
         Raises:
             ValueError: as `sums`; or `half` is above 2**26.
@@ -1165,11 +1165,11 @@ def _describe_needed_kind(axis: Axis | Categories, kind: ColumnKind) -> str:
     """Return the kind of values that a column needs, and how to get there if that is not obvious.
 
     Args:
-        axis: Axis of the question.
+        axis: Axis of the question, which does not fit the column.
         kind: Kind of the column in the schema, which does not fit the axis.
 
     Returns:
-        Words for an error message.
+        Words for an error message, such as "a number is needed".
     """
     if kind in TEXTS and isinstance(axis, Axis):
         return (
@@ -1266,10 +1266,10 @@ def _suggest_text(axis: Categories) -> str:
     """Return how to name text labels: for two classes, both.
 
     Args:
-        axis: Axis of categories.
+        axis: Axis of categories whose column holds text.
 
     Returns:
-        Words for an error message.
+        Words for the end of an error message.
     """
     return _suggest_both_classes(axis.argument_names) if axis.is_implied else "name it in quotes"
 

@@ -814,7 +814,7 @@ def _time_values(values: NDArray[Any]) -> tuple[DataType, NDArray[Any]]:
     """Return the Arrow type of a NumPy time unit, and the integers. A missing time is an arbitrary integer.
 
     Args:
-        values: Times of the NumPy type ``datetime64`` or ``timedelta64``.
+        values: Times of the NumPy type ``datetime64``, in a unit that Arrow has.
 
     Returns:
         The type, and the integers of 32 bits for days, of 64 bits for other units.

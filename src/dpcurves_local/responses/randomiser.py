@@ -586,8 +586,8 @@ class HadamardResponse(Randomiser):
         return count_octets_needed(2 * self.index_count)
 
     def find_probability(self, answer: int, report: bytes) -> Fraction:
-        """Return the probability of a report: p if its bit is the true sign at its index, else ``1 - p``, divided by
-        the number of indices.
+        """Return the probability of a report: ``support.p_true`` if its bit is the true sign at its index, else one
+        minus that, divided by the number of indices.
 
         Args:
             answer: True answer, from 0.

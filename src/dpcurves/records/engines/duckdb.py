@@ -874,7 +874,7 @@ class DuckEngine:
 
         Args:
             bound: Axes of the query, each with its column of the schema; the last has a grid.
-            half: Steps from the middle of a cell to its end.
+            half: Half the number of steps of a cell, and the largest offset from its middle.
         """
         return self._sums(bound, engines.offset_amounts(half))
 
@@ -883,7 +883,7 @@ class DuckEngine:
 
         Args:
             bound: Axes of the query, each with its column of the schema; the last has a grid.
-            half: Steps from the middle of a cell to its end.
+            half: Half the number of steps of a cell, and the largest offset from its middle.
         """
         return self._sums(bound, engines.squared_offset_amounts(half))
 

@@ -122,7 +122,7 @@ class CountingEngine(Protocol):
 
         Args:
             bound: Axes of the query, each with its column of the schema.
-            half: Steps from the middle of a cell to its end, from 1 to ``2**52``.
+            half: Half the number of steps of a cell, and the largest offset from its middle, from 1 to ``2**52``.
         """
 
     def squares(self, bound: Sequence[BoundAxis], half: int) -> list[int]:
@@ -130,7 +130,7 @@ class CountingEngine(Protocol):
 
         Args:
             bound: Axes of the query, each with its column of the schema; the last has a grid.
-            half: Steps from the middle of a cell to its end, from 1 to ``2**26``.
+            half: Half the number of steps of a cell, and the largest offset from its middle, from 1 to ``2**26``.
 
         Returns:
             The sums as integers of any size, the last axis fastest.
