@@ -629,7 +629,10 @@ def ask_verification_server(data: Any) -> Mapping[str, Any]:
     Services, ledger, queue and worker run in this process; there are no pages and no network.
 
     Args:
-        data: Table of the pair, as columns by name.
+        data: One array, a value of each record.
+
+    Returns:
+        Plain objects of the JSON of the histogram.
     """
     from dpcurves_server import MACHINE, Role, Services
     from dpcurves_server.datasets import Relation, Source

@@ -540,7 +540,7 @@ def _find_choice_loss(
             table: Exact table of the query.
 
         Returns:
-            Probability of each outcome, by outcome.
+            Probability of each outcome, by outcome; equal calls return the same mapping.
         """
         key = table.tobytes()
         if key not in distributions:

@@ -840,6 +840,9 @@ def ask_count(data: Any) -> Any:
 
     Args:
         data: Columns by name, or one array.
+
+    Returns:
+        The outcome of one call.
     """
     return _make_count_sampler().draw(data, 1)[0]
 

@@ -681,6 +681,9 @@ class PostgresEngine(CheckablePostgres):
         Args:
             bound: Axes of the query, each with its column of the schema; the last has a grid.
             half: Half the number of steps of a cell, and the largest offset from its middle.
+
+        Returns:
+            The sums as integers of any size, the last axis fastest.
         """
         return self._sum_amounts(bound, half, "amount")
 
@@ -690,6 +693,9 @@ class PostgresEngine(CheckablePostgres):
         Args:
             bound: Axes of the query, each with its column of the schema; the last has a grid.
             half: Half the number of steps of a cell, and the largest offset from its middle.
+
+        Returns:
+            The sums as integers of any size, the last axis fastest.
         """
         return self._sum_amounts(bound, half, f"2 * amount * amount - {half**2}")
 
@@ -797,6 +803,9 @@ class PostgresEngine(CheckablePostgres):
 
         Args:
             bound: Axes of the query, each with its column of the schema.
+
+        Returns:
+            Array of shape ``(rows,)``, in the order of the rows.
         """
         statement = Statement()
         index = self._cell_index_sql(bound, statement)

@@ -522,6 +522,9 @@ class SparkEngine(CheckableSpark):
         Args:
             bound: Axes of the query, each with its column of the schema; the last has a grid.
             half: Half the number of steps of a cell, and the largest offset from its middle.
+
+        Returns:
+            The sums as integers of any size, the last axis fastest.
         """
         return self._sum_amounts(bound, half, squared=False)
 
@@ -531,6 +534,9 @@ class SparkEngine(CheckableSpark):
         Args:
             bound: Axes of the query, each with its column of the schema; the last has a grid.
             half: Half the number of steps of a cell, and the largest offset from its middle.
+
+        Returns:
+            The sums as integers of any size, the last axis fastest.
         """
         return self._sum_amounts(bound, half, squared=True)
 

@@ -342,7 +342,11 @@ class ModelComparisonQuestion(TableQuestion):
         return tuple(len(group) for group in self.members())
 
     def statistics(self) -> Mapping[str, ComparedArea]:
-        """Return the area of each model, and the difference of each pair, by name."""
+        """Return the area of each model, and the difference of each pair, by name.
+
+        Returns:
+            ``auc, COLUMN`` for each model, then ``auc, COLUMN minus COLUMN`` for each pair.
+        """
         return dict(self._list_statistics())
 
     def _list_statistics(self) -> Iterator[tuple[str, ComparedArea]]:

@@ -242,7 +242,11 @@ class ModelPairQuestion(TableQuestion):
         return (2,) if self.releases != 2 else (1, 1)
 
     def statistics(self) -> Mapping[str, Statistic]:
-        """Return by name the metrics of each model, and their differences, first minus second."""
+        """Return by name the metrics of each model, and their differences, first minus second.
+
+        Returns:
+            ``METRIC difference``, ``METRIC, first`` and ``METRIC, second`` for each metric.
+        """
         statistics = dict[str, Statistic]()
         grids = self._coarsen_grids()
         for name, compute in _make_readings(grids, self.thresholds).items():

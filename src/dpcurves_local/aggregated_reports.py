@@ -727,6 +727,9 @@ class AggregatedReports(NoisySums):
 
         Args:
             total: Without effect: the number of people is known if the distribution covers all rows.
+
+        Returns:
+            Changes of the cells, ``(values, rows, cells)``.
         """
         return self.nested_distribution.noise_by_source(self._known_total)
 

@@ -640,7 +640,7 @@ def adjust_plan(plan: Plan, reports: Sequence[int]) -> Plan:
 
 
 def _find_plan_randomisers(plan: Plan) -> tuple[Randomiser, ...]:
-    """Return the randomiser of each level of a plan.
+    """Return the randomiser of each level of a plan, from coarse to fine.
 
     Args:
         plan: Plan of the local model.

@@ -590,6 +590,9 @@ class Records:
 
         Args:
             axes: Axes of the table.
+
+        Returns:
+            Array of shape ``(cells + 1,)``.
         """
         if _has_model(axes):
             return self._tally(axes, engines.CellCounts(_slot_cells(axes))).counts
@@ -625,6 +628,9 @@ class Records:
             axes: Axes of the table; the last has a grid.
             half: Half the number of steps of a cell, and the largest offset from its middle, from 1 to ``2**52``.
 
+        Returns:
+            The sums as integers of any size, the last axis fastest.
+
         Raises:
             ValueError: the last axis has no grid, or `half` is out of range.
         """
@@ -640,6 +646,9 @@ class Records:
         Args:
             axes: Axes of the table; the last has a grid.
             half: Half the number of steps of a cell, and the largest offset from its middle, from 1 to ``2**26``.
+
+        Returns:
+            The sums as integers of any size, the last axis fastest.
 
         Raises:
             ValueError: as `sums`; or `half` is above 2**26.
@@ -1101,6 +1110,9 @@ def _(query: queries.UnitSizesQuery, records: Records) -> NDArray[Any]:
     Args:
         query: Query, with its filter of the rows.
         records: Records of one data holder.
+
+    Returns:
+        Array of shape ``(classes + 1,)``; classes are 1, 2, up to 4, ..., up to ``2**MOST_DOUBLINGS`` rows, and more.
     """
     return records.unit_sizes(queries.MOST_DOUBLINGS, query.where)
 
@@ -1112,6 +1124,9 @@ def _(query: queries.SizedUnitsQuery, records: Records) -> NDArray[Any]:
     Args:
         query: Query with one axis of values.
         records: Records of one data holder.
+
+    Returns:
+        Array of shape ``(classes * slots + 1,)``, slots fastest, followed by the units whose record has no value.
     """
     (axis,) = query.input_axes
     return records.sized_units(axis, queries.MOST_DOUBLINGS)
@@ -1124,6 +1139,9 @@ def _(query: queries.SumQuery, records: Records) -> NDArray[Any]:
     Args:
         query: Axes, of which the last has a grid, and the number of steps in half a cell.
         records: Records of one data holder.
+
+    Returns:
+        Object array of shape ``(cells + 1,)``, the last axis fastest.
     """
     return np.array(records.sums(query.axes, query.half), dtype=object)
 
@@ -1135,6 +1153,9 @@ def _(query: queries.SquareQuery, records: Records) -> NDArray[Any]:
     Args:
         query: Axes, of which the last has a grid, and the number of steps in half a cell.
         records: Records of one data holder.
+
+    Returns:
+        Object array of shape ``(cells + 1,)``, the last axis fastest.
     """
     return np.array(records.squares(query.axes, query.half), dtype=object)
 
@@ -1146,6 +1167,9 @@ def _(query: queries.PrefixQuery, records: Records) -> NDArray[Any]:
     Args:
         query: Axes and lengths of the prefixes, in slots of the flattened table.
         records: Records of one data holder.
+
+    Returns:
+        Array of shape ``(prefixes + 1,)``, in the order of the requested lengths.
     """
     return np.array(records.prefixes(query.axes, query.prefix_lengths))
 
@@ -1157,6 +1181,9 @@ def _(query: WeightedQuery, records: Records) -> NDArray[Any]:
     Args:
         query: Axes and the column of weights.
         records: Records of one data holder.
+
+    Returns:
+        Object array, the last axis fastest.
     """
     return np.array(records.weighted_sums(query), dtype=object)
 

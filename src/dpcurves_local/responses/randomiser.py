@@ -176,6 +176,9 @@ class Randomiser(ABC):
         Args:
             answers: SECRET. True answer of each person, from 0.
             randomness: Source of random bits.
+
+        Returns:
+            Reports in the order of the answers.
         """
 
     @abstractmethod

@@ -372,6 +372,9 @@ class Garbler:
         Args:
             left: SECRET. Labels of 0 of the left input, ``(instances, 2)``.
             right: SECRET. Labels of 0 of the right input, of the same shape.
+
+        Returns:
+            Labels of shape ``(instances, 2)``.
         """
         return left ^ right
 
@@ -384,6 +387,9 @@ class Garbler:
 
         Args:
             like: Labels of the same shape.
+
+        Returns:
+            Labels of the shape of `like`.
         """
         return np.zeros_like(like)
 
@@ -393,6 +399,9 @@ class Garbler:
         Args:
             left: SECRET. Labels of 0 of the left input, ``(instances, 2)``.
             right: SECRET. Labels of 0 of the right input, of the same shape.
+
+        Returns:
+            Labels of shape ``(instances, 2)``.
         """
         tables, wire = self.engine.garble(left, right, self.offset, self.keys.next_key())
         self._tables.append(tables)
@@ -449,6 +458,9 @@ class Evaluator:
         Args:
             left: SECRET. Labels of the left input's values, ``(instances, 2)``.
             right: SECRET. Labels of the right input's values, of the same shape.
+
+        Returns:
+            Labels of shape ``(instances, 2)``.
         """
         return left ^ right
 

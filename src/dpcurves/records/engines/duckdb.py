@@ -875,6 +875,9 @@ class DuckEngine:
         Args:
             bound: Axes of the query, each with its column of the schema; the last has a grid.
             half: Half the number of steps of a cell, and the largest offset from its middle.
+
+        Returns:
+            The sums as integers of any size, the last axis fastest.
         """
         return self._sums(bound, engines.offset_amounts(half))
 
@@ -884,6 +887,9 @@ class DuckEngine:
         Args:
             bound: Axes of the query, each with its column of the schema; the last has a grid.
             half: Half the number of steps of a cell, and the largest offset from its middle.
+
+        Returns:
+            The sums as integers of any size, the last axis fastest.
         """
         return self._sums(bound, engines.squared_offset_amounts(half))
 
@@ -893,6 +899,9 @@ class DuckEngine:
         Args:
             bound: Axes of the query, each with its column of the schema; the last has a grid.
             amounts: Function of the grid and the values that returns the amount of each row.
+
+        Returns:
+            The sums as integers of any size, the last axis fastest.
         """
         slots = [*_slots_sql(bound)[:-1], None]
         return self._tally(engines.CellSums(_slot_cells(bound, slots), amounts), bound, slots).totals
@@ -904,6 +913,9 @@ class DuckEngine:
         Args:
             bound: Axes of the query, each with its column of the schema; the last has a grid.
             lengths: Lengths of the prefixes, in slots of the flattened table.
+
+        Returns:
+            The counts, in the order of `lengths`, and the number of missing rows.
         """
         slots = [*_slots_sql(bound[:-1]), None]
         tally = engines.PrefixCounts(
@@ -966,6 +978,9 @@ class DuckEngine:
 
         Args:
             bound: Axes of the query, each with its column of the schema.
+
+        Returns:
+            Array of shape ``(rows,)``, in the order of the rows.
         """
         slots = _slots_sql(bound)
         cells = _slot_cells(bound, slots)

@@ -123,6 +123,9 @@ class CountingEngine(Protocol):
         Args:
             bound: Axes of the query, each with its column of the schema.
             half: Half the number of steps of a cell, and the largest offset from its middle, from 1 to ``2**52``.
+
+        Returns:
+            The sums as integers of any size, the last axis fastest.
         """
 
     def squares(self, bound: Sequence[BoundAxis], half: int) -> list[int]:
@@ -143,6 +146,9 @@ class CountingEngine(Protocol):
         Args:
             bound: Axes of the query, each with its column of the schema; the last has a grid.
             lengths: Lengths of the prefixes, in slots of the flattened table.
+
+        Returns:
+            The counts, in the order of `lengths`, and the number of missing rows.
         """
 
     def numbers(self, bound: Sequence[BoundAxis]) -> Iterator[Sequence[FloatArray]]:
