@@ -309,7 +309,7 @@ def _describe_table_size(statement: Statement, results_by_request: Mapping[str, 
         results_by_request: Name and result of each answer at hand, by request id.
 
     Returns:
-        Markdown; it says so if neither is known.
+        Markdown, which says so if neither is known.
     """
     units = sorted({line.units for line in statement.grants if line.units is not None})
     if units:
@@ -370,7 +370,8 @@ def _describe_guess(account: Account) -> str:
 
 
 def _name_asker(line: StatementLine) -> tuple[str, str]:
-    """Return project and analyst of a charge as Markdown; open for a charge to the cap alone.
+    """Return project and analyst of a charge as Markdown; for a charge to the cap alone, both say that neither is
+    recorded.
 
     Args:
         line: Charge of a statement.
@@ -548,7 +549,8 @@ def _describe_adjacency(account: Account) -> str:
 
 
 def _describe_loss(statement: Statement) -> str:
-    """Return the definition of the account's loss, with cap, spent amount and the largest single loss.
+    """Return the definition of the account's loss, with its cap and spent amount, and a reference to the table of
+    releases for each loss.
 
     Args:
         statement: Account of the dataset, and its charges.

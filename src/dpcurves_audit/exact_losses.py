@@ -329,7 +329,7 @@ def _find_blocks_loss(claim: PrivacyLoss, neighbours: Neighbours) -> float:
         """Return zeros in the place of noise, and record its distribution.
 
         Args:
-            noise: Noise of the block.
+            noise: Noise of a stored block.
             size: Number of samples.
             randomness: Source of random bits; without effect.
         """

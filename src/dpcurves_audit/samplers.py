@@ -563,7 +563,7 @@ class KilledSampler:
             kill: Whether the service is killed after it publishes; else it ends by itself.
 
         Returns:
-            The answer, a `Failure` for an exception, ``hangs`` after a time-out, or None.
+            The answer; kind and message of a `Failure` for an exception; ``hangs`` after a time-out; or None.
         """
         read, write = os.pipe()
         child = fork_process()
@@ -603,7 +603,7 @@ def _send_outcome(pipe: int, shown: Any) -> None:
 
     Args:
         pipe: File descriptor to write to.
-        shown: Answer that the service published, or a `Failure`.
+        shown: Answer that the service published, or a `Failure`, of which kind and message are sent.
     """
     text = pickle.dumps((shown.kind, shown.message) if isinstance(shown, Failure) else make_picklable(shown))
     os.write(pipe, len(text).to_bytes(8) + text)

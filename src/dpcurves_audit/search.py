@@ -199,7 +199,8 @@ def sort_scores(scores: Iterable[Score], left: Sample, right: Sample, tuning: Tu
 
 
 def rank_events(sorted_scores: Iterable[SortedScore], claim: Claim) -> list[Event]:
-    """Return the best event of each score and direction, those with the largest estimated loss first.
+    """Return the best event of each score and direction, by decreasing estimated loss; learned scores come last among
+    equal losses.
 
     Args:
         sorted_scores: Scores of both samples, sorted.

@@ -950,7 +950,7 @@ class Records:
         Logarithms and exponentials of numbers count as multiples of no step: their last bits differ between engines.
 
         Args:
-            axis: Axis of lattices: the sets of decimals and binary fractions that a number may be a multiple of.
+            axis: Axis with cells for zero, for other multiples of a public step, and for other numbers.
             columns: Columns of the schema.
         """
         text = str(axis.column)

@@ -876,10 +876,6 @@ def round_numbers_between(low: float, high: float, cells: float) -> list[float]:
 
     If the two numbers are close, cells have about equal widths, else about equal widths on a log scale, with edges at
     1, 2 and 5 times powers of ten. Edges are the doubles nearest to decimals, so decimal values lie exactly on edges.
-    >>> round_numbers_between(1.0, 2.0, 4), round_numbers_between(-100.0, -80.0, 2)
-    ([1.2, 1.4, 1.6, 1.8], [-90.0])
-    >>> round_numbers_between(1.0, 1000.0, 6)
-    [2.0, 5.0, 10.0, 20.0, 50.0, 100.0, 200.0, 500.0]
 
     Args:
         low: Lower one of the two numbers.
@@ -888,6 +884,11 @@ def round_numbers_between(low: float, high: float, cells: float) -> list[float]:
 
     Returns:
         The numbers, increasing; empty if `low` is 0 or below while `high` is above 0.
+
+    >>> round_numbers_between(1.0, 2.0, 4), round_numbers_between(-100.0, -80.0, 2)
+    ([1.2, 1.4, 1.6, 1.8], [-90.0])
+    >>> round_numbers_between(1.0, 1000.0, 6)
+    [2.0, 5.0, 10.0, 20.0, 50.0, 100.0, 200.0, 500.0]
     """
     if high <= 0:
         return [-edge for edge in reversed(round_numbers_between(-high, -low, cells))]
