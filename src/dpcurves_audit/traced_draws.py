@@ -407,7 +407,7 @@ def _find_noise_loss(left: TracedRelease, run: TracedRun, other: TracedRun, clai
         left: Release that `run` belongs to, with the noise that an attacker knows.
         run: Run on the first data set.
         other: Run on the second data set, along the same choices.
-        claim: Claimed loss.
+        claim: Claimed loss; without effect.
 
     Returns:
         Epsilon and rho; both infinite if no noise turns one run into the other.

@@ -416,7 +416,7 @@ class GroupRates(ScoresByCategory):
 
         Args:
             document: JSON document of the result.
-            kind: Class of the curves; None: the document names it.
+            kind: Class that all curves must have; None: any class.
         """
         by_category = super()._from_document(document, kind)
         return cls(by_category.columns, dict(by_category), float(document.question["threshold"]))
