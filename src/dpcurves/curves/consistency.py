@@ -417,7 +417,7 @@ class ConsistentTotals(CompositeResult):
             population: Whether they are for the population, not for these records.
 
         Returns:
-            Of shape ``(numbers, 2)``, in the order of the data frame.
+            Array of shape ``(numbers, 2)``, in the order of the data frame.
         """
         level = require_probability("level", level)
         fit = self._least_squares_fit
