@@ -433,7 +433,7 @@ def require_sequence(name: str, values: Any, expected: str) -> tuple[Any, ...]:
 def convert_to_integers(instance: object, **names: str) -> None:
     """Convert integer fields of a frozen dataclass to Python's integers; NumPy's overflow silently.
 
-    Arguments:
+    Args:
         instance: The dataclass instance, which is changed in place.
         names: For each field, the name of the argument in an error message.
 

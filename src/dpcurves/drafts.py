@@ -193,7 +193,7 @@ class ScratchFolder:
     SENSITIVE: engines may write records into it. Folders of killed processes are removed when the next process of the
     same user makes its first one.
 
-    Arguments:
+    Args:
         temporary: The folder of temporary files; None: the system's.
     """
 

@@ -148,7 +148,7 @@ class SqlQuestion:
         Records that do not meet WHERE do not count. Their number is not public. Values that it lists of a GROUP BY
         column declare the groups.
 
-        Arguments:
+        Args:
             categories: Values of GROUP BY columns that the statement does not list.
             partition_selection: Whether unlisted groups are selected privately, under a delta.
 
@@ -875,7 +875,7 @@ def sql(
     records; ``WHERE region IN ('north', 'south') GROUP BY region`` declares groups, and the result then has a curve per
     group. All other SQL is refused before anything is charged; wrap a query in a view. Names are case-sensitive.
 
-    Arguments:
+    Args:
         connection: A connection of DuckDB, a session of Spark, the URL of PostgreSQL or of Spark Connect, or a mapping
             from names to tables as `Session` takes them.
         statement: The statement.

@@ -265,7 +265,7 @@ class Datasets:
 
         The account is created in the ledger if it does not exist. It stays there if the relation is refused afterwards.
 
-        Arguments:
+        Args:
             who: The machine (the operator's command line); no person may register datasets over the network.
             account: The budget account, with privacy unit and cap (largest total loss). If the people are the same, it
                 must be the previous version's.

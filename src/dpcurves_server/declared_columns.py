@@ -126,7 +126,7 @@ def dummy_table(columns: Sequence[Declared], rows: int, names: Collection[str] |
     The generator has a fixed public seed, so equal arguments give equal tables. Columns without a declared range have
     values from 0 to 100, dates of the five years from 2020 on, or the categories A, B and C.
 
-    Arguments:
+    Args:
         columns: The public schema.
         rows: The number of rows.
         names: Names of the columns to include; None: all. A column has the same values whichever other columns are
@@ -194,7 +194,7 @@ def pack_table(table: bytes, columns: Sequence[Declared]) -> bytes:
     The file is parsed in a child process with limits of 60 seconds and 3 GiB of address space. Columns that are not
     declared are dropped.
 
-    Arguments:
+    Args:
         table: Bytes of a CSV or Parquet file; Parquet is recognised by its first four bytes.
         columns: The public schema, each column of which the table must have exactly once.
 

@@ -239,7 +239,7 @@ def name_field(form: Form, name: str) -> str:
 def build_inputs(form: Form, columns: Sequence[Declared], models: Collection[str]) -> tuple[list[Input], list[Input]]:
     """Return the main inputs of a form, and the others.
 
-    Arguments:
+    Args:
         form: The form.
         columns: The public schema.
         models: Names of models of the project.

@@ -103,7 +103,7 @@ class AuthorizationRequest:
 class Issuer:
     """An OpenID Connect provider, which authenticates people.
 
-    Arguments:
+    Args:
         url: The issuer URL, exactly as the provider states it: https, or on loopback.
         client: The credentials of this server.
 
@@ -144,7 +144,7 @@ class Issuer:
     def authenticate(self, request: AuthorizationRequest, redirect_uri: str, answer: Mapping[str, str]) -> str:
         """Return the subject that the provider has authenticated: its permanent identifier of a person.
 
-        Arguments:
+        Args:
             request: The authorization request of the browser.
             redirect_uri: The redirect URI of that request.
             answer: The query parameters of the redirect.

@@ -61,7 +61,7 @@ def create_app(
 ) -> SecurityMiddleware:
     """Return the ASGI application of a server.
 
-    Arguments:
+    Args:
         authenticator: Finds who sends a request.
         pages: Routes of HTML pages, beside the API.
         has_api: Whether programs may ask by the API, too.
@@ -173,7 +173,7 @@ def choose_roles(number: int) -> tuple[WorkerRole, ...]:
 class Workers:
     """The worker processes and the publication schedule of a server. All end with the server's process.
 
-    Arguments:
+    Args:
         url: The database.
         roles: The role of each worker; see `choose_roles`.
         interval: Seconds between publication times.

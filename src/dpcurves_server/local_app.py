@@ -248,7 +248,7 @@ def serve_local_table(
 ) -> None:
     """Serve the pages of a table until the process is stopped.
 
-    Arguments:
+    Args:
         table: The table.
         forms: The question forms by command word.
         port: The port on 127.0.0.1; 0 takes a free one.

@@ -262,7 +262,7 @@ class LocalTable:
 def open_local_table(data: str, table: str = "", delimiter: str = "", encoding: str = "") -> LocalTable:
     """Return the table of a file, from its schema alone. Of a CSV file the header line is read.
 
-    Arguments:
+    Args:
         data: The path of a CSV file, a Parquet file, a folder of Parquet files or a DuckDB database; or a pattern of
             files, as ``visits-*.csv``. The ledger is a file beside it.
         table: The table in a database; empty if it has one table, or for a file.
@@ -392,7 +392,7 @@ def _find_database_table(path: Path, table: str) -> str:
 class LedgerLock:
     """The lock of the process that asks a table; there is one at most. It ends with the process, even if it is killed.
 
-    Arguments:
+    Args:
         table: The table.
 
     Raises:

@@ -187,7 +187,7 @@ class People:
     def set_password(self, who: Principal, name: str, password: str, old_password: str = "") -> None:
         """Set the password of an account, or one's own. All sessions and tokens of the account end.
 
-        Arguments:
+        Args:
             who: An operator, the machine, or the person.
             name: The account.
             password: The new password.
@@ -240,7 +240,7 @@ class People:
     def set_subject(self, who: Principal, name: str, issuer: str, subject: str) -> None:
         """Link an account to a subject of an identity provider. All sessions and tokens of the account end.
 
-        Arguments:
+        Args:
             who: An operator, or the machine.
             name: An existing account.
             issuer: The issuer URL, exactly as the provider states it.

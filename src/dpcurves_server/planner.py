@@ -248,7 +248,7 @@ class Planner:
     def plan(self, person: str, project: str, question: Any, job: PlanJob) -> PlannedRounds:
         """Return the plan of a question.
 
-        Arguments:
+        Args:
             person: The person who asks.
             project: The project that would pay.
             question: The question.

@@ -232,7 +232,7 @@ class Questions:
     ) -> QuestionPlan:
         """Plan a question for a project: its cost and expected error. Reads no records.
 
-        Arguments:
+        Args:
             who: An analyst of the project.
             project: The project that would pay.
             question_json: The question as plain objects, as in study files; ``view`` names a view of the account.

@@ -41,7 +41,7 @@ OF_BUDGET = ("allowance", "budget")
 class Remote:
     """Client of a verification server: asks questions for one project over HTTPS, under the project's budget.
 
-    Arguments:
+    Args:
         url: The server's URL: ``https://host:port``.
         token: SECRET. An access token from the project's page.
         project: The project; None takes the token's.

@@ -149,7 +149,7 @@ def find_drawn_type(form: str, language: str) -> str:
 def collect_file_inputs(releases: Sequence[Answer], form: str, language: str = ENGLISH) -> DrawingInputs:
     """Return the inputs of a file of releases: released numbers only.
 
-    Arguments:
+    Args:
         releases: One release, or several of one type for a joint picture.
         form: ``svg``, ``png``, ``pdf``, ``xlsx`` or ``html``.
         language: The language of their texts.
@@ -170,7 +170,7 @@ def is_comparable(release: Answer) -> bool:
 def draw(inputs: DrawingInputs, table: Any | None) -> Drawing:
     """Draw a sketch, a comparison or a file.
 
-    Arguments:
+    Args:
         inputs: From `collect_sketch_inputs` or `collect_comparison_inputs`.
         table: The synthetic table; None draws a sketch from the dummy table.
     """
@@ -431,7 +431,7 @@ class Renderer:
     def submit(self, inputs: DrawingInputs, table: SyntheticTable | None, person: str = "") -> Future[Drawing]:
         """Queue a drawing unless it is cached. A sketch cancels the person's earlier waiting sketch.
 
-        Arguments:
+        Args:
             inputs: The inputs.
             table: The synthetic table, or None.
             person: The person who waits: for one sketch at a time, and for `MOST_OF_ONE` other drawings; empty is the

@@ -179,7 +179,7 @@ class SyntheticTables:
         The upload is compared with the confidential table. The audit log records the proposal, or its refusal for
         equal rows.
 
-        Arguments:
+        Args:
             who: The caller: the machine, or a steward of the dataset.
             dataset: The version of the dataset that the table belongs to.
             table: Bytes of a CSV or Parquet file with the declared columns.
@@ -244,7 +244,7 @@ class SyntheticTables:
 
         It replaces the earlier confirmed table, and the audit log records it.
 
-        Arguments:
+        Args:
             who: The caller: a steward of the dataset or an auditor, but not the person who proposed the table.
             dataset: The version of the dataset.
             digest: `SyntheticProposal.digest` of the proposal that the caller has looked at.

@@ -68,7 +68,7 @@ class Worker:
     after the charge is retried under the same grant, whose stored noisy numbers are reused. A worker of role `CHARGES`
     counts nothing, so the time of a charge does not depend on counting times.
 
-    Arguments:
+    Args:
         url: The database.
         worker: A name that no other process ever has.
         role: The transitions that it performs.

@@ -59,7 +59,7 @@ class TransactionDisk(Protocol):
 class DirectEngine:
     """Engine of one database on a simulated disk, in the place of `sqlalchemy.Engine`.
 
-    Arguments:
+    Args:
         disk: The disk of the database.
         connect: Function that opens a connection of `sqlite3`.
 
@@ -90,7 +90,7 @@ class DirectEngine:
 class DirectConnection:
     """One connection, with the methods of `sqlalchemy.Connection` that product code calls.
 
-    Arguments:
+    Args:
         disk: The disk of the database.
         connection: Connection of `sqlite3`.
         begin_statement: Statement with which each transaction begins.
@@ -247,7 +247,7 @@ _describe_columns = lru_cache(SimpleResultMetaData)
 class CompiledForm:
     """A statement compiled to SQL, with the values of the constants in it.
 
-    Arguments:
+    Args:
         compiled: The statement, compiled by SQLAlchemy.
         constants: Arguments of its method `construct_params` that state the constants.
 
@@ -328,7 +328,7 @@ _compiled: WeakKeyDictionary[Any, dict[Any, CompiledForm]] = WeakKeyDictionary()
 def compile_statement(statement: Any, names: tuple[str, ...], is_repeated: bool) -> CompiledForm:
     """Return a statement compiled to SQL with its constants; results are cached.
 
-    Arguments:
+    Args:
         statement: A statement of SQLAlchemy.
         names: Names of the parameters that will be passed.
         is_repeated: Whether it is executed for several mappings at once.

@@ -57,7 +57,7 @@ class _Flushed:
 class SimulatedDisk:
     """The disks of all machines of a world: a folder for each machine.
 
-    Arguments:
+    Args:
         world: The world.
         root: A new folder, best in memory.
     """

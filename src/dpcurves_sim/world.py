@@ -157,7 +157,7 @@ class Process:
 class World:
     """Processes, clock, faults and invariants of one schedule.
 
-    Arguments:
+    Args:
         schedule: What decides the run.
         tuning: Probabilities and durations.
     """

@@ -167,7 +167,7 @@ class StoredMessage:
 class MessageBoard:
     """The message board of a task. It is untrusted: recipients verify each message. No method waits.
 
-    Arguments:
+    Args:
         task: The task.
         timeout: Seconds after which a silent site is left out, if the task allows it, or the round ends.
     """

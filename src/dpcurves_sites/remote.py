@@ -127,7 +127,7 @@ class ApprovedList:
     The file is a JSON list. Each entry has ``question``, as in ``{"ask": "cdf", "column": "age", ...}``, or its
     ``fingerprint``, as plans and sites print it; and the largest loss of each request: ``epsilon`` or ``rho``.
 
-    Arguments:
+    Args:
         file: The path.
 
     Raises:
@@ -432,7 +432,7 @@ class RemoteFederation:
     The client fetches and verifies all messages of a round and unmasks the sum. A coordinator that alters, swaps,
     repeats or invents messages is detected, and no result is returned.
 
-    Arguments:
+    Args:
         task: The task document.
         ticket: The analyst's credential at the coordinator.
         key: The analyst's signing key.

@@ -905,7 +905,7 @@ def simulate_round(
 ) -> tuple[RoundMessages, list[bytes]]:
     """Run all sites of a round in one process, honestly.
 
-    Arguments:
+    Args:
         sum_round: The round.
         signers: The sites, in the order of the roster.
         vectors: The vector of each site.

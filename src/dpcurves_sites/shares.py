@@ -66,7 +66,7 @@ def sample_polya_differences(scale: Fraction, shape: Fraction, size: int, random
     if a uniform number is below its probability: if 64 bits and a double do not prove the comparison, both are refined
     until they do. A sum that does not fit 64 bits, with probability below exp(-2**11), wraps around.
 
-    Arguments:
+    Args:
         scale: The scale of the Laplace noise to which shares of shapes with sum 1 add up.
         shape: The shape, above 0 and at most 1.
         size: The number of integers.

@@ -84,7 +84,7 @@ class RoundStore:
     returned after it is stored together with the new state, and a vector is stored before it is masked: so noise is not
     drawn twice, and no two lists are signed. In all rounds under one payment, a site signs lists of the same sites.
 
-    Arguments:
+    Args:
         signer: The site and its key.
         ledger: The ledger whose database holds the tables.
         randomness: Source of secrets.
@@ -109,7 +109,7 @@ class RoundStore:
     ) -> bytes:
         """Return the site's message of a stage: computed once and stored, and from then on the stored one.
 
-        Arguments:
+        Args:
             sum_round: The round of secure aggregation.
             stage: Number of the stage, from `KEYS` to `OPENED`.
             previous_messages: The messages of all sites in the previous stage; empty in the first.
@@ -435,7 +435,7 @@ class Site:
     from the query and the terms, and charges its own account before it counts. The privacy loss of all of its summands
     is at most its budget; each message by itself is masked.
 
-    Arguments:
+    Args:
         terms: The agreed terms.
         signer: The site and its key.
         table: The records, as `Session` takes them.
@@ -500,7 +500,7 @@ class Site:
     def require_answerable(self, plans: Plans, request: str) -> None:
         """Check before the first round of a question that the site can pay for all rounds and has all columns.
 
-        Arguments:
+        Args:
             plans: The plans of all rounds, from a rehearsal, that is a simulated run of the question on made-up counts.
             request: The request id; a repeated request is not charged again.
 
@@ -677,7 +677,7 @@ class AnswerFunction(Protocol):
 class Federation:
     """A federation as analysts see it: it plans questions and returns curves.
 
-    Arguments:
+    Args:
         terms: The agreed terms.
         answer: Lets the sites answer a plan.
         sites: Sites to check before a question for budget and columns.

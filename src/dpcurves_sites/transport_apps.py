@@ -53,7 +53,7 @@ class SocketTransport:
     Formal guarantees: as `SiteAgent`, for any behaviour of the carrier. Answers are verified by their signatures,
     batches are repeated unchanged, and an answer to another batch is ignored.
 
-    Arguments:
+    Args:
         socket_path: Path of the socket, created for its user and group only.
         timeout: Seconds for which `fetch_batch` waits for a batch.
 

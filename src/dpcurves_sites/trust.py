@@ -100,7 +100,7 @@ class SiteHolder(Protocol):
     def answer(self, plan: Plan, allotment: Allotment, stage: int, previous_messages: Sequence[bytes]) -> bytes:
         """Return the site's message of one stage of the round that answers the plan.
 
-        Arguments:
+        Args:
             plan: The plan. The site recomputes it, and charges its ledger before it counts.
             allotment: The request, the number of the paid step and its loss.
             stage: From `KEYS` to `OPENED`.
@@ -229,7 +229,7 @@ class SecureSum:
     def build_adjacency(self, neighbours: Neighbours, unit: Unit, units: int | None) -> Adjacency:
         """Return the adjacency of the union of all sites' records.
 
-        Arguments:
+        Args:
             neighbours: Add-remove or replace-one.
             unit: The unit, and its contribution bound at one site.
             units: The total number of units over all sites, if public.
@@ -338,7 +338,7 @@ class SecureSum:
     def build_vector(self, plan: Plan, records: Records, memory: Memory, randomness: Randomness) -> IntArray:
         """SECRET. Return the summand of one site: exact sums plus shares of the noise, modulo 2**64.
 
-        Arguments:
+        Args:
             plan: The plan.
             records: The site's records.
             memory: Noise stored under the payment: sums of blocks of prefixes.

@@ -408,7 +408,7 @@ def least_squares(
     children. Downwards: the difference of a parent's count and this sum is shared by its children in proportion to
     their variances (Hay, Rastogi, Miklau and Suciu 2010, section 4; here for any nested tilings and any noises).
 
-    Arguments:
+    Args:
         distribution: The distribution of the values.
         values: The released values, in the order of the distribution.
         total: The public number of records in all rows and the missing cell, else None. Without a released missing
@@ -565,7 +565,7 @@ class Layer:
 def build_layers(bounds: Sequence[IntArray], variances: Sequence[float]) -> tuple[Layer, ...]:
     """Build the layers of nested tilings, from coarse to fine.
 
-    Arguments:
+    Args:
         bounds: Bounds of the intervals of each level, from 0 to the number of cells.
         variances: Variance of the measurements of each level; infinite if unmeasured. The finest level must be
             measured.
@@ -752,7 +752,7 @@ class IntervalSums(NestedSums):
     def append_finer(self, finer: IntervalSums, starts: Sequence[int]) -> IntervalSums:
         """Return the distribution of these sums followed by sums over finer cells, all with independent noise.
 
-        Arguments:
+        Args:
             finer: The distribution of the sums over finer cells, with the same number of rows.
             starts: The first finer cell of each cell, increasing from 0.
 

@@ -983,7 +983,7 @@ class NoisySums(CountDistribution):
         Noises are independent and the estimate is linear, so the variance of a sum of cells is the sum over values of
         its squared entries.
 
-        Arguments:
+        Args:
             total: The argument of `reconstruct`; only whether it is None matters.
 
         Returns:

@@ -79,7 +79,7 @@ class Layout:
         Intervals that a tiling cuts into many are halved repeatedly; the results are halved as the next tiling allows,
         and the intervals of the last tiling down to single cells.
 
-        Arguments:
+        Args:
             tilings: Bounds of the intervals of each tiling, from coarse to fine, from 0 to the number of cells.
 
         >>> layout = Layout.from_tilings([np.array([0, 3, 6, 9])])
@@ -109,7 +109,7 @@ class Layout:
 
         A node whose other half is empty has the same cells as its half; always the same one of them is returned.
 
-        Arguments:
+        Args:
             bounds: Increasing bounds of the intervals, from 0 to the number of cells: (intervals + 1,).
 
         Raises:
@@ -356,7 +356,7 @@ def _halve_around_ends(level: Halving, size: int, width: IntArray) -> list[Halvi
 def find_leaves(layout: Layout, split: NDArray[np.bool_]) -> NDArray[np.int64]:
     """Return the leaves of the tree that splits only marked nodes, as indices of nodes; they tile the cells.
 
-    Arguments:
+    Args:
         layout: The whole tree.
         split: Whether a node is split, (nodes,). Single cells are never split.
     """
@@ -443,7 +443,7 @@ def _halve_boxes(lower: IntArray, upper: IntArray) -> tuple[IntArray, IntArray]:
     """Return the boxes after each was halved along its longest side, the lower half before the upper one; single cells
     stay.
 
-    Arguments:
+    Args:
         lower: First cell of each box along each axis, (boxes, axes).
         upper: Cell behind the last one, of the same shape.
 
@@ -513,7 +513,7 @@ def merge_measurements(layout: Layout, releases: Sequence[tuple[IntervalSums, Va
 
     The noises of the releases must be independent. Counts of missing records are ignored.
 
-    Arguments:
+    Args:
         layout: The tree of intervals that may have been measured.
         releases: Distributions of one row over the cells of the layout, with the released values.
 

@@ -176,7 +176,7 @@ def log_likelihood_of_shares(splits: NoisySplits, share: FloatArray, excess: flo
     """Return the log-likelihood of each split, (splits,), if each record falls into the left half with probability
     `share`.
 
-    Arguments:
+    Args:
         splits: Informative splits.
         share: Probability of the left half for each split, (splits,).
         excess: Variance factor over the binomial variance.
@@ -191,7 +191,7 @@ def log_likelihood_of_shares(splits: NoisySplits, share: FloatArray, excess: flo
 def prior_second_moment(splits: NoisySplits, weights: FloatArray, group: NDArray[np.int8]) -> FloatArray:
     """Return the expected squared deviation of splits under given weights of the kinds.
 
-    Arguments:
+    Args:
         splits: Any number of splits.
         weights: Weights of the kinds in each class, (classes, kinds).
         group: Class of each split, (splits,).
@@ -217,7 +217,7 @@ def prior_moment_growth(share: FloatArray, weights: FloatArray, group: NDArray[n
 def even_split_moments(splits: NoisySplits, excess: float = 1.0) -> tuple[FloatArray, FloatArray]:
     """Return mean and second moment of the deviation, (splits,) each, if all records lie evenly (the first kind).
 
-    Arguments:
+    Args:
         splits: Any number of splits.
         excess: Variance factor over the binomial variance.
     """
@@ -713,7 +713,7 @@ def estimate_tree(
     Empirical Bayes (Robbins 1956) along a tree, with a mixture prior of smooth and one-sided splits, and with the tails
     of Laplace noise. Post-processing without randomness; linear in the cells.
 
-    Arguments:
+    Args:
         measurements: Noisy counts of nodes.
         total: Public or estimated number of records. Below 0 it is taken as 0.
         distributions: Distributions that the splits are compared with: see `TreeEstimate.distribution_log_odds`. They
@@ -735,7 +735,7 @@ def reestimate_tree(
     the other half measures both better. So here halves are weighted by how the given estimate splits their parent,
     which is trusted up to `Tuning.variance_inflation` times its variance.
 
-    Arguments:
+    Args:
         measurements: Noisy counts of nodes.
         total: Number of records in the whole tree.
         estimate: Result of `estimate_tree` for the same measurements.
@@ -776,7 +776,7 @@ def estimate_by_distribution(
 ) -> FloatArray:
     """Return the count of each cell, (cells,), if all splits follow a distribution.
 
-    Arguments:
+    Args:
         layout: Intervals along an axis.
         upward: Result of `run_upward_pass`.
         distribution: Distribution of the splits; the measurements decide the deviations from it.

@@ -367,7 +367,7 @@ def _reweight_variances(
 ) -> FloatArray:
     """Return variances of the Gaussian components of each noise, estimated from residuals.
 
-    Arguments:
+    Args:
         interval_counts: The counts.
         variance: Variances used so far.
         whitening: Matrix that makes noise and scatter of the counts independent with variance 1.
@@ -421,7 +421,7 @@ def estimate_cells(
     for each split, relative to the mixture of kinds with weights from the other splits and to even records, and from
     the cost of fitting it. If both are unlikely, `estimate_tree` and `reestimate_tree` give the counts.
 
-    Arguments:
+    Args:
         measurements: Noisy counts of intervals along an axis.
         total: Number of records.
         again: Whether estimates from splits are improved by `reestimate_tree`, along slopes if cells are even.

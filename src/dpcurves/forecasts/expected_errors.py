@@ -782,7 +782,7 @@ class Forecast:
     def plot(self, distribution: str | None = None, *, ax: Axes | None = None, style: str | None = None) -> Axes:
         """Plot the expected curve for records of one distribution, in the band that a release would have.
 
-        Arguments:
+        Args:
             distribution: Name of a distribution in `expected_errors`; None: the distribution with the widest interval.
             ax: Axes to plot on; None: new axes.
             style: ``"paper"``, ``"slides"`` or ``"dark"``; None: the style of matplotlib.
@@ -838,7 +838,7 @@ def forecast(
 
     Formal guarantees: a function of public facts alone, and of a released curve if one is given (post-processing).
 
-    Arguments:
+    Args:
         question: Any question about records, without `by`, about named columns.
         loss: The loss of the question.
         adjacency: Replace-one or add-remove.

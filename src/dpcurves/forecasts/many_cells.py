@@ -68,7 +68,7 @@ def find_intervals(histogram: curves.Histogram, level: float, population: bool, 
     They equal `Histogram.intervals` up to the error of its simulation. For the records themselves, half widths may
     differ by a further half record, because a release rounds its simulated limits to integers.
 
-    Arguments:
+    Args:
         histogram: A histogram for which `has_many_independent_cells` returns True.
         level: Probability with which all intervals together cover the true counts, between 0 and 1.
         population: False: intervals for the counts of these records, so errors are noise alone. True: for the expected

@@ -132,7 +132,7 @@ PAIRS = MappingProxyType(
 def _class_sampler(positive: float, apart: float, steps: int = 0) -> ClassesAndScores:
     """Return a sampler of classes, and of scores that are the probabilities of being positive.
 
-    Arguments:
+    Args:
         positive: Share of positive records.
         apart: Distance of the classes in standard deviations.
         steps: Number of steps to which scores are rounded; 0: no rounding.

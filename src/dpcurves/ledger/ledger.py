@@ -107,7 +107,7 @@ class Ledger:
     def open(cls, url: str, key: bytes | None = None) -> Ledger:
         """Open a ledger, or create it if it does not exist.
 
-        Arguments:
+        Args:
             url: ``sqlite:///budget.db`` for a file, ``postgresql+psycopg://user@host/database`` for a server, or
                 ``sqlite://`` for a ledger in the memory of this process. Ledgers in memory end with the process and
                 do not add up, so no cap holds for two of them together.
@@ -221,7 +221,7 @@ class Ledger:
     ) -> Grant:  # fmt: skip
         """Spend `loss` once per `request`. A retry returns the first grant. The charge is durable on return.
 
-        Arguments:
+        Args:
             dataset: Dataset whose budget pays.
             loss: Loss of the question. An account in rho converts a pure loss.
             purpose: The question in words, for statements and errors.
@@ -245,7 +245,7 @@ class Ledger:
     ) -> Charged:  # fmt: skip
         """Charge as `charge` does, and return the balance after it, too.
 
-        Arguments:
+        Args:
             dataset: Name of the dataset that pays.
             loss: Loss of the question.
             purpose: The question in words.
@@ -275,7 +275,7 @@ class Ledger:
         Allowances reserve no part of the cap: if they exceed it in sum, or if the dataset is also charged without a
         project, the budget goes to the first questions.
 
-        Arguments:
+        Args:
             allowance: Replaces the previous allowance. The spent amount carries over.
             rule: Whether the allowances of several projects, or of several analysts, may exceed the whole in sum.
             event: Audit event written in the same transaction; None: no event.
@@ -529,7 +529,7 @@ class Ledger:
     def verify(self, head: str | None = None) -> verification.VerificationResult:
         """Recompute every seal of the ledger; return the number of rows and the end of the chain.
 
-        Arguments:
+        Args:
             head: Result of an earlier `head`. It also detects an older copy that replaced the ledger.
 
         Raises:
@@ -555,7 +555,7 @@ class Ledger:
     def record_event(self, event: verification.Event, work: Callable[[Connection], Result]) -> Result:
         """Write an audit event and call `work` in one durable transaction; return the result of `work`.
 
-        Arguments:
+        Args:
             event: Event to write.
             work: Function that changes the caller's own tables. An exception rolls back everything.
         """
@@ -589,7 +589,7 @@ class Ledger:
     def change_view(self, dataset: str, change: ViewChange) -> None:
         """Store or remove the definition of one view of a dataset, durably, as an entry of the chain.
 
-        Arguments:
+        Args:
             dataset: Dataset whose account the view belongs to.
             change: Is called in the transaction, while no other process can write, with the stored definitions by
                 name; returns the name and the new definition, which is empty to remove the view. An exception that it

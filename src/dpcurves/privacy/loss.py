@@ -434,7 +434,7 @@ class PrivacyLoss:
     def epsilon_at(self, delta: float, *, accountant: str = "zcdp") -> float:
         """Return an epsilon for which all releases under this loss together are (epsilon, delta)-private.
 
-        Arguments:
+        Args:
             delta: The probability with which the bound may fail: strictly between 0 and 1, and far below one over the
                 number of units. It includes the loss's own delta.
             accountant: ``zcdp`` converts the sum of rho, or returns epsilon if that is smaller. ``pld`` also composes

@@ -139,7 +139,7 @@ def project_isotonic_l2(noisy: ArrayLike, graph: NoiseGraph, ceiling: Ceiling) -
     1970). A solve is linear in the number of points; about ten are needed if noise is a tree. (If it is independent
     from point to point there can be as many as points: use `isotonic_projection` there.)
 
-    Arguments:
+    Args:
         noisy: Noisy counts below each point, (points,).
         graph: Structure of the noise at these points.
         ceiling: Constraint on the last point.

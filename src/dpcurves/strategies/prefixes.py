@@ -154,7 +154,7 @@ def choose_first_thirds(total: float | None, base_noise: Noise) -> int:
 
     The more records for the noise, the finer the tilings that show more than noise (`FamilyTuning.pilot_ratios`).
 
-    Arguments:
+    Args:
         total: The public number of records; None if it is private, then 3 is returned.
         base_noise: Noise of a count if the whole loss were spent on a single tiling.
     """
@@ -168,7 +168,7 @@ def choose_first_thirds(total: float | None, base_noise: Noise) -> int:
 def is_dense(cells: int, total: float | None, base_noise: Noise) -> bool:
     """Return True if cells hold so many records on average that one round that counts all cells is most accurate.
 
-    Arguments:
+    Args:
         cells: Number of cells.
         total: The public number of records; None if it is private, then False is returned.
         base_noise: Noise of a count if the whole loss were spent on a single tiling.
@@ -184,7 +184,7 @@ def is_nearly_exact(cells: int, total: float | None, base_noise: Noise) -> bool:
     price of the earlier rounds matters more here than elsewhere, because the variance of small integer noise falls much
     faster than the square of its scale.
 
-    Arguments:
+    Args:
         cells: Number of cells.
         total: The public number of records; None if it is private.
         base_noise: Noise of a count if the whole loss were spent on a single tiling.
@@ -238,7 +238,7 @@ def refine_tilings(splits: TreeEstimate, base_noise: Noise) -> Tilings:
 
     Formal guarantees: a pure function of released and other public numbers.
 
-    Arguments:
+    Args:
         splits: Estimates from earlier rounds.
         base_noise: Noise of a count if the round had a single tiling.
     """
@@ -275,7 +275,7 @@ def has_significant_atoms(joint: JointEstimate, zero_slot: int | None = None) ->
 
     Formal guarantees: a pure function of released and other public numbers.
 
-    Arguments:
+    Args:
         joint: The first round.
         zero_slot: The separate cell of zero, which shows nothing of other cells and is left out; None: zero has no
             separate cell.
@@ -362,7 +362,7 @@ def divide_outstanding_intervals(splits: TreeEstimate, base_noise: Noise, interv
 
     Formal guarantees: a pure function of released and other public numbers.
 
-    Arguments:
+    Args:
         splits: Estimates from the first round.
         base_noise: Noise of a count in the second round.
         intervals: First cells of the intervals of the first round.
@@ -445,7 +445,7 @@ def _choose_laplace_tilings(
     """Return the tilings of the candidate with the least expected error; the first unless another one is clearly
     better, with a band about as narrow as the narrowest.
 
-    Arguments:
+    Args:
         splits: Estimates from earlier rounds.
         base_noise: Noise of a count if the round had a single tiling.
         candidates: Unsplit intervals, as node numbers, and the number of tilings; from narrow intervals to wide ones.
@@ -491,7 +491,7 @@ def expect_widths(splits: TreeEstimate, tilings: Iterable[NDArray[np.int64]], va
 
     Formal guarantees: a pure function of released and other public numbers.
 
-    Arguments:
+    Args:
         splits: Estimates from earlier rounds.
         tilings: Nodes of each tiling; those of the last one are not divided.
         variance: Variance of the noise of each count.
@@ -541,7 +541,7 @@ def _select_leaves(
     An interval is divided if it holds many records, or if a split within it has a large variance. More tilings are used
     until the intervals are no more than their limit (`FamilyTuning.largest_tilings`).
 
-    Arguments:
+    Args:
         splits: Estimates from earlier rounds.
         base_noise: Noise of a count if the round had a single tiling.
         ratios: For rounds of 1, 2, ... tilings: records that an interval may hold, in standard deviations of a count,
@@ -631,7 +631,7 @@ def refine_around_quantiles(
 
     Formal guarantees: a pure function of released and other public numbers.
 
-    Arguments:
+    Args:
         splits: Estimates from earlier rounds.
         base_noise: Noise of a count if the round had a single tiling.
         shares: Levels of the quantiles.
@@ -716,7 +716,7 @@ def is_widespread(tilings: Tilings, splits: TreeEstimate, base_noise: Noise) -> 
     This is possible with Gaussian noise: the noise of a prefix of all cells hardly grows with their number. With
     Laplace noise it grows too fast. If records are far above the noise, atoms among them are worth more intervals.
 
-    Arguments:
+    Args:
         tilings: Tilings of the last round.
         splits: Estimates from earlier rounds.
         base_noise: See `is_dense`.
@@ -1077,7 +1077,7 @@ def has_many_cells(axis: Axis, total: int | None, noise: Noise) -> bool:
     for 1,000 records at epsilon .1 are many. A private number gives no information; and each declared value is worth a
     count.
 
-    Arguments:
+    Args:
         axis: The cells.
         total: The public number of records; None if it is private.
         noise: Noise of a count if the whole loss were spent on a single tiling.

@@ -244,7 +244,7 @@ class PilotCounts:
     def estimate_significant_counts(self, total: int | None) -> FloatArray:
         """Return empirical Bayes estimates of the count of each cell from all rounds; 0 where not significant.
 
-        Arguments:
+        Args:
             total: The public number of records; None if it is private.
         """
         splits = self.estimate_tree(total)
@@ -308,7 +308,7 @@ class PilotCounts:
     def build_layout(self, likely: FloatArray, step: float) -> Layout:
         """Build a tree of the intervals of all rounds in which neighbours that seem empty are separated last.
 
-        Arguments:
+        Args:
             likely: Estimated count of each cell.
             step: If values are multiples of a step, the values between multiples are separated last; 0 for no step.
         """
@@ -362,7 +362,7 @@ def find_value_step(edges: FloatArray, below: FloatArray, noise: float, records:
 
     Formal guarantees: a pure function of released counts.
 
-    Arguments:
+    Args:
         edges: Increasing endpoints of the counted intervals.
         below: Unbiased noisy counts of the records below each.
         noise: Standard deviation of the noise of the count of an interval.
@@ -720,7 +720,7 @@ def _count_on_cells(
     If single cells seem to hold most records (atoms), one more pilot query searches for them first. Neighbours that
     seem empty are counted together, and so are all values from one multiple of a step to the next.
 
-    Arguments:
+    Args:
         pilot_state: All pilot queries, on the cells of the pilot queries.
         state: All pilot queries, on the chosen cells.
         likely: Estimated count of each cell of the pilot queries.
@@ -829,7 +829,7 @@ def refine_edges(
 ) -> tuple[float, ...]:
     """Return the edges with about `cells` more at round numbers, increasing, in units of the column.
 
-    Arguments:
+    Args:
         edges: The edges of the intervals.
         shares: The share of the new cells of each interval.
         cells: Approximate number of new cells.

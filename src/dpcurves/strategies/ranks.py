@@ -206,7 +206,7 @@ def _count_intervals(
     """Yield rounds that count both classes in intervals of the grid: between private quantiles, after a pilot query, or
     in all cells if these are few.
 
-    Arguments:
+    Args:
         workload: The two classes and the score.
         records: Public or counted number of records.
         setting: Loss and adjacency.

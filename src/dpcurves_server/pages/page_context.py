@@ -402,7 +402,7 @@ class Visit:
 class PendingResponse(Response):
     """A response that waits for the renderer.
 
-    Arguments:
+    Args:
         visit: The waiting request.
         drawing: The future drawing.
         respond: Builds the response from the drawing.

@@ -323,7 +323,7 @@ def follow(
 ) -> FollowedStream:
     """Follow a stream: release and read its counts at every time step, under one privacy loss.
 
-    Arguments:
+    Args:
         source: Tuples. Finished sources: a path to a .csv, .parquet or .jsonl file, `CsvFile`, `JsonLinesTuples`, a
             data frame, a DuckDB relation or a mapping of columns. Live sources: an iterable or async iterable of
             mappings, `CsvLines` or `JsonLines` of a pipe, a `RedisStream`. Or your own `Windows`, exact counts of

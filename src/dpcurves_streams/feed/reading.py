@@ -179,7 +179,7 @@ def plot(readings: Iterable[StepReading], *, window: int | None = None, ax: Axes
     values. If at most 4 lines are drawn, each has 95 % intervals, which account for the privacy noise only. Triangles
     mark steps in which an event of the question has happened.
 
-    Arguments:
+    Args:
         readings: The released steps to draw, in order, as `follow` yields them; at least one.
         window: Width in steps of the sliding window whose sums are drawn, one of the question's; None: counts.
         ax: Axes to draw on; None: axes of a new figure, with a title.

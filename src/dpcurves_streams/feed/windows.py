@@ -263,7 +263,7 @@ class OpenWindows:
     def count_tuple(self, given: Mapping[str, Any] | None, arrived: int | None, *, is_dated: bool = True) -> int | None:
         """Count a tuple, or the reason why it is not counted. Return the step whose window counts it, if any.
 
-        Arguments:
+        Args:
             given: Fields of the tuple; None if they could not be parsed.
             arrived: Arrival time; None if no tuple can be late, as in a finished file.
             is_dated: False if only the time of reading is known, not the arrival: before a crash the tuple may have
