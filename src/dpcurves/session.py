@@ -957,8 +957,10 @@ class Session:
             question = cast(Question[Curve], replace(question, measured_in=unit)) if unit in UNITS else question
 
         def find_reply(step: Step, allotment: Allotment, round_adjacency: Adjacency) -> Release:
-            """Return the release of a step: the stored or new release of its charged query, or what the trust model
-            computes from that.
+            """Return the release of a step. The question was charged before.
+
+            A query that the ledger charges is answered by its stored release, or by a new one, which is stored. For any
+            other query the trust model computes a release from the release of the charged query.
 
             Args:
                 step: Query, and its fraction of the loss.

@@ -376,10 +376,12 @@ class CountsAndUncountedTotals(TimeStepDistribution):
         return 0 if size is None else size
 
     def _fields_to_json(self) -> dict[str, Any]:
-        """Return the distributions of all parts as JSON objects by name, and the fraction as text.
+        """Return the distributions of all parts as JSON objects by name, and the fraction of users beyond the cap.
 
         Returns:
-            Objects without values; None for a part that the stream lacks.
+            ``counts``, uncounted tuples and ``beyond``: JSON objects of the distributions with blank values, or None
+            for a part that the stream lacks; ``beyond_fraction``: fraction of the loss for users beyond
+            the cap, as text.
         """
         distributions = {"counts": self.counts, self.KEY: self.uncounted, "beyond": self.users_beyond_cap}
         return {

@@ -590,7 +590,9 @@ class FewDraws(NamedTuple):
 
 @lru_cache(maxsize=2)  # a pure function of public facts
 def _cache_few_draws(distribution: NoisySums, total_is_public: bool) -> FewDraws:
-    """Return the first draws from the fixed seed, the same as of `_simulate_public_noise`.
+    """Return the first `MOST_FEW_DRAWS` draws of the noise of all prefixes, from a fixed public seed; cached.
+
+    They equal the first draws of `_simulate_public_noise`.
 
     Args:
         distribution: Distribution of the noise.

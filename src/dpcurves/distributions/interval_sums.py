@@ -282,7 +282,8 @@ class _EdgeSums(NamedTuple):
 
 
 def _interpolated_sums(bounds: IntArray) -> _EdgeSums:
-    """Return sums over the edges of linearly interpolated intervals: a is 0, 1/width, 2/width, ...
+    """Return the sums of `_EdgeSums` for linear interpolation, where a, the part of an interval below an edge, is 0,
+    1/width, 2/width, ...
 
     Args:
         bounds: Bounds of the intervals, in cells, (intervals + 1,).

@@ -250,7 +250,8 @@ def verification_error(question: curves.VerifyQuestion, verification: curves.Ver
 
 
 def roc_error(question: Any, curve: curves.ROC | curves.SmoothAuc, records: Columns) -> float:
-    """Return the absolute error of the area under the ROC curve; half the width of its interval if it is unknown.
+    """Return the absolute error of the released area under the ROC curve, against the exact area of the records. If
+    the released area is not known (NaN), return half the width of its interval.
 
     Args:
         question: The question, with its columns and classes.
@@ -290,7 +291,8 @@ def binned_residuals_error(question: Any, curve: curves.BinnedResiduals, records
 
 
 def scores_error(question: Any, scores: curves.Scores, records: Columns) -> float:
-    """Return the absolute error of the area under the ROC curve; half the width of its interval if it is unknown.
+    """Return the absolute error of the released area under the ROC curve, against the exact area of the records. If
+    the released area is not known (NaN), return half the width of its interval.
 
     Args:
         question: The question, with its columns and classes.

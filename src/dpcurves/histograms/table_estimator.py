@@ -69,7 +69,7 @@ class Extent:
 
     @property
     def cells(self) -> int:
-        """The number of cells inside all grids."""
+        """Number of cells inside the grids of all axes: the product of their numbers of cells."""
         return prod(self.shape)
 
 

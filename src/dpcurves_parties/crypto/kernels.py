@@ -369,7 +369,8 @@ def compile_descent(lanes: int, words: int) -> Callable[..., None]:
         words: 64-bit words of a value, 1 or 2.
 
     Returns:
-        The compiled `descend`, which changes the states in place.
+        Compiled ``descend(state, seed_words, value_words, turns, wide, single, start, stop, path)``: it moves the
+        states of all keys in place from level `start` to `stop` along the bits of `path`.
     """
     groups, width = GROUPS, GROUPS * lanes
 

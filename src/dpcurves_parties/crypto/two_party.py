@@ -724,7 +724,11 @@ def _evaluate_sum(  # noqa: PLR0917
     shares: list[Bits] = []
 
     def add_labels(labels: list[Words]) -> None:
-        """Evaluate the circuit on one chunk's labels, and add its output to the sum."""
+        """Evaluate the circuit on one chunk of its instances, and add its output to the sum.
+
+        Args:
+            labels: One array of labels for each input of the circuit, in their order.
+        """
         adder.add(job.circuit.run(side.machine, labels))
 
     def evaluate_final_step(labels: list[Words]) -> None:

@@ -187,7 +187,7 @@ def _build_noisy_total(plain: Job, minimum: int, noise: FiniteLaplace) -> Circui
             random_inputs: Uniform random integers of both servers; their bits are concatenated.
 
         Returns:
-            Unsigned number of ``noise.width`` bits.
+            Unsigned number with as many bits as the noise.
         """
         offset_sum = total - (plain.total_offset + plain.count * minimum)
         noise_bits = noise.wires([bit for random_input in random_inputs for bit in random_input.to_bits()])
