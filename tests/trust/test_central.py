@@ -3,6 +3,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -97,17 +99,17 @@ def test_the_holder_shows_nothing() -> None:
     assert "0.6" not in repr(Curator(open_records(TABLE, unit=EACH_RECORD, key=b"k" * 32), InProcessMemory()))
 
 
-def record_reads(monkeypatch: pytest.MonkeyPatch) -> list[object]:
-    """Return a list that gets the axes of each count of records from now on."""
+def record_reads(monkeypatch: pytest.MonkeyPatch, method: str = "counts") -> list[object]:
+    """Return a list that gets the axes of each call of a counting method of records from now on."""
     reads: list[object] = []
-    count = Records.counts
+    count = getattr(Records, method)
 
-    def count_and_record(records: Records, axes: Sequence[Axis]) -> object:
+    def count_and_record(records: Records, axes: Sequence[Axis]) -> Any:
         """Record the axes, and return the counts."""
         reads.append(axes)
         return count(records, axes)
 
-    monkeypatch.setattr(Records, "counts", count_and_record)
+    monkeypatch.setattr(Records, method, count_and_record)
     return reads
 
 
@@ -135,6 +137,25 @@ def test_sums_after_counts_of_the_same_cells_are_read_anew() -> None:
     counted.tabulate(records, CountQuery((axis,), CountUse.CELLS))
     query = SumQuery((axis,), half=2)
     assert counted.tabulate(records, query).tolist() == records.sums((axis,), 2)
+
+
+def test_reasons_of_missing_records_are_counted_once_for_the_same_cells(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "x.csv"
+    file.write_text("x,y\n0.1,0.1\nnobody,\n,\n")
+    reads = record_reads(monkeypatch, "missing_reasons")
+    records = open_records(file, unit=EACH_RECORD, key=b"k" * 32)
+    axis, other = (Axis(column, Grid(0, 1, cells=4)) for column in "xy")
+    counted = CountedTable()
+    counts = [
+        counted.count_reasons(records, PartitionQuery((column,), (range(4),), round_number=number)).tolist()
+        for number, column in enumerate((axis, axis, other, axis))
+    ]
+    assert reads == [(axis,), (other,), (axis,)]
+    assert counts[0] == counts[1] == counts[3] == records.missing_reasons((axis,)).tolist()
+    assert sum(counts[0]) == 2
+    assert counts[2] != counts[0]
 
 
 def test_counts_that_wait_for_a_further_round_are_not_shown() -> None:

@@ -25,6 +25,7 @@ from typing import TYPE_CHECKING, Any
 from numpy.typing import NDArray
 
 from ..arguments import InvalidArgument, WrongArgumentType
+from ..arrays import IntArray
 from ..conversation import Plan, Release, Setting, Strategy, UnsupportedQuery, Workload, fingerprint
 from ..ledger import Allotment
 from ..mechanisms import AUTO, LazyMechanism, Mechanism, MechanismChoice, add_noise_to_reasons, add_reasons
@@ -49,12 +50,13 @@ class CountedTable:
     use one state of the records.
     """
 
-    __slots__ = ("_axes", "_records", "_table")
+    __slots__ = ("_axes", "_reasons", "_records", "_table")
 
     def __init__(self) -> None:
         self._records: Records | None = None
         self._axes: Sequence[object] = ()
         self._table: NDArray[Any] | None = None
+        self._reasons: IntArray | None = None
 
     def __repr__(self) -> str:
         return "CountedTable(hidden)"
@@ -70,14 +72,35 @@ class CountedTable:
 
         if type(query) not in {CountQuery, PartitionQuery}:  # queries whose table is the counts of all cells
             return tabulate(records, query)
-        # Identity, because categories may be equal and count other values, as 1 and True.
-        is_stored = self._records is records and len(self._axes) == len(query.axes)
-        if self._table is None or not (is_stored and all(map(is_, self._axes, query.axes))):
+        self._forget_other_cells(records, query.axes)
+        if self._table is None:
             table = tabulate(records, query)
             if table.size > MOST_STORED:
                 return table
-            self._records, self._axes, self._table = records, query.axes, table
+            self._table = table
         return self._table.copy()  # a mechanism may change its table
+
+    def count_reasons(self, records: Records, query: Query) -> IntArray:
+        """SECRET: return the exact numbers of missing records by reason, from the stored ones if they are of the axes
+        and records.
+
+        Args:
+            records: The records.
+            query: The query of a round. Public.
+        """
+        self._forget_other_cells(records, query.axes)
+        if self._reasons is None:
+            self._reasons = records.missing_reasons(query.axes)
+        return self._reasons
+
+    def _forget_other_cells(self, records: Records, axes: Sequence[object]) -> None:
+        """Forget stored counts unless they are of these axes and records.
+
+        Axes are compared by identity, because categories may be equal and count other values, as 1 and True.
+        """
+        is_same = self._records is records and len(self._axes) == len(axes) and all(map(is_, self._axes, axes))
+        if not is_same:
+            self._records, self._axes, self._table, self._reasons = records, axes, None, None
 
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
@@ -187,7 +210,7 @@ class Central:
         values = self.mechanism.run(curator.counted.tabulate(curator.records, plan.query), plan, randomness)
         if plan.reasons is None:
             return Release(plan, values, allotment, randomness.is_seeded)
-        reasons = add_noise_to_reasons(curator.records.missing_reasons(plan.query.axes), plan, randomness)
+        reasons = add_noise_to_reasons(curator.counted.count_reasons(curator.records, plan.query), plan, randomness)
         return Release(plan, values, allotment, randomness.is_seeded, reasons=reasons)
 
     def _count_prefixes(self, plan: Plan, curator: Curator, randomness: Randomness) -> tuple[int, ...]:
