@@ -77,7 +77,7 @@ from .strategies.contribution_bounds import (
     describe_bound_price,
     estimate_noise_growth,
 )
-from .trust import Central, Curator, Planner, TrustModel, find_filter, run_conversation
+from .trust import Central, CountedTable, Curator, Planner, TrustModel, find_filter, run_conversation
 
 if TYPE_CHECKING:
     from .curves import View
@@ -952,6 +952,7 @@ class Session:
             may_be_answered: Whether the ledger may hold answers of the grant.
         """
         releases: dict[int, Release] = {}
+        counted = CountedTable()
         if isinstance(question, IN_DATES) and not question.measured_in:
             unit = self._open_records().time_kind(question.column)  # None for columns that do not hold dates
             question = cast(Question[Curve], replace(question, measured_in=unit)) if unit in UNITS else question
@@ -972,11 +973,14 @@ class Session:
                 plan = self._trust.plan_query(step.query.charged_query, allotment.loss, round_adjacency)
                 stored = self._ledger.find_answer(grant, part, part) if may_be_answered else None
                 if stored is None:
-                    stored = self._ledger.store_answer(grant, part, part, self._run(plan, grant, allotment).to_json())
+                    stored = self._ledger.store_answer(
+                        grant, part, part, self._run(plan, grant, allotment, counted).to_json()
+                    )
                 releases[part] = Release.from_json(stored, plan, allotment)
             if step.query == step.query.charged_query:
                 return releases[part]
-            return self._run(self._trust.plan_query(step.query, allotment.loss, round_adjacency), grant, allotment)
+            plan = self._trust.plan_query(step.query, allotment.loss, round_adjacency)
+            return self._run(plan, grant, allotment, counted)
 
         def store_bound(rows: int) -> int:
             """Return the contribution bound that was stored first for this grant: `rows`, unless one was stored
@@ -988,7 +992,7 @@ class Session:
         )
         return curve
 
-    def _run(self, plan: Plan, grant: Grant, allotment: Allotment) -> Release:
+    def _run(self, plan: Plan, grant: Grant, allotment: Allotment, counted: CountedTable) -> Release:
         """Return the release of a plan, run on the records by the trust model. Charged before; the noise is drawn
         here.
 
@@ -996,10 +1000,11 @@ class Session:
             plan: Plan of a round.
             grant: Grant that was charged for the question.
             allotment: Part of it that pays for the round.
+            counted: SECRET. Exact counts of earlier rounds of the question.
         """
         records = self._open_records(plan.adjacency.unit)
         self._require_same_snapshot(records, grant)
-        curator = Curator(records, self._ledger.memory_of(grant, allotment.part))
+        curator = Curator(records, self._ledger.memory_of(grant, allotment.part), counted)
         return self._trust.run(plan, [curator], allotment, self._randomness)
 
     def _require_same_snapshot(self, records: Records, grant: Grant) -> None:
