@@ -374,7 +374,7 @@ def notes_on_reasons(release: Release) -> tuple[str, ...]:
     has_text = any(MissingReason.NO_NUMBER.description in reason for reason in reasons)
     advice = (
         "of text instead of a number see --decimal and --dates; 34% or 5 kg is text: write the number alone; "
-        "labels are counted with dp.bar_chart (dpcurves bars)"
+        "labels are counted, by declared categories, with dp.bar_chart (dpcurves bars; dp_bar_chart in SQL)"
     )
     return (add_advice(fact, advice) if has_text else fact,)
 
