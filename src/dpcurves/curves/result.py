@@ -52,7 +52,7 @@ from ..data import Categories, Grid, MissingReason, OrderedAxis, Outside
 from ..display import POPULATION, RECORDS, Shade, describe_interval, format_number
 from ..drafts import write_whole
 from ..extensions import load_results
-from ..inference.known_numbers import KNOWN_LEVEL, known_curve, known_values
+from ..inference.known_numbers import ALL_POINTS, KNOWN_LEVEL, known_curve, known_values
 from ..privacy import ReplaceOne
 from ..summaries.two_classes import LEAST_MASS
 from ..translation import current_reader, keep_names, translate
@@ -1473,6 +1473,7 @@ class IntervalResult(SimulationCache, ReleasedResult):
             `dpcurves.inference.known_numbers`.
             Data frame, files and plots leave an unknown number out.
         IS_CURVE: Whether the points form a curve, which is known or unknown as a whole.
+        DECIDING_POINTS: Points of a curve that decide whether it is known.
         MEASURED: The column of numbers whose interval ends are called ``lower`` and ``upper`` alone.
         NOTES_UNKNOWN: Whether `notes` say that no number is known; False for kinds whose questions note this from
             counts, without a simulation. Pictures of all kinds say it.
@@ -1482,6 +1483,7 @@ class IntervalResult(SimulationCache, ReleasedResult):
     INTERVAL_COLUMNS: ClassVar[tuple[str, ...]] = ("lower", "upper")
     POSSIBLE_RANGES: ClassVar[Mapping[str, tuple[Any, ...]]] = MappingProxyType({})
     IS_CURVE: ClassVar[bool] = False
+    DECIDING_POINTS: ClassVar[slice] = ALL_POINTS
     MEASURED: ClassVar[str] = "y"
     NOTES_UNKNOWN: ClassVar[bool] = False
 
@@ -1618,8 +1620,10 @@ class IntervalResult(SimulationCache, ReleasedResult):
         interval_ends = self._masking_intervals
         if not interval_ends:
             return column
-        mask = known_curve if self.IS_CURVE else known_values
-        return mask(column, [interval_ends[end] for end in names or self.INTERVAL_COLUMNS[:2]], lowest, highest)
+        ends = [interval_ends[end] for end in names or self.INTERVAL_COLUMNS[:2]]
+        if self.IS_CURVE:
+            return known_curve(column, ends, lowest, highest, deciding=self.DECIDING_POINTS)
+        return known_values(column, ends, lowest, highest)
 
     def _possible_range(self, name: str) -> tuple[Any, ...]:
         """Return lowest and highest possible value of a column, and the names of the columns of its ends if they are
