@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import json
 import re
 from pathlib import Path
 
@@ -16,6 +17,7 @@ import dpcurves as dp
 from dpcurves import display
 from dpcurves.arguments import InvalidArgument
 from dpcurves.cli.app import build
+from dpcurves.display.result_tables import Bound, ResultTable, TableColumn
 from dpcurves.ledger import Ledger
 
 TEAMS = ("@home", "-away", "+1 (US)", "=cmd|'/C'!A0")
@@ -113,3 +115,65 @@ def test_a_count_of_labels_in_a_csv_file_says_how_labels_are_counted(folder: Pat
     told = " ".join(notes.split())
     assert re.search(r"about (9\d|100)% have text instead of a number", told)
     assert "labels are counted, by declared categories, with dp.bar_chart (dpcurves bars; dp_bar_chart in SQL)" in told
+
+
+def test_an_interval_of_width_zero_is_printed_as_its_number_is() -> None:
+    """Before, 0.5547 was printed as 0.555, beside an interval of 0.554 alone."""
+    values, widths = np.array([0.55465, 0.5]), np.array([0.01, 0.05])
+    columns = [TableColumn("value", "share", values, widths=widths)]
+    for bound, ends in (Bound.LOWER, [0.55465, 0.4711]), (Bound.UPPER, [0.55465, 0.5211]):
+        columns.append(TableColumn(bound.name, "ends", np.array(ends), widths=widths, numbers=values, bound=bound))
+    texts = ResultTable("", tuple(columns), 2).text_columns()
+    assert texts == {"share": ["0.555", "0.500"], "ends": ["0.555", "0.471 to 0.522"]}
+
+
+def write_trial(folder: Path, records: int) -> Path:
+    """Arms of 15, 30 and 55 % of the records with tied times, of which the last arm's are 1.7 times as long."""
+    draw = np.random.default_rng(5)
+    arm = draw.choice(["new", "mid", "old"], records, p=[0.15, 0.3, 0.55])
+    event = np.ceil(draw.exponential(np.where(arm == "old", 6 * 1.7, 6)))
+    follow_up = draw.integers(3, 12, records)
+    path = folder / f"arms{records}.csv"
+    rows = zip(np.minimum(event, follow_up).astype(int), (event <= follow_up).astype(int), arm, strict=True)
+    path.write_text("days,died,arm\n" + "".join(f"{day},{died},{name}\n" for day, died, name in rows))
+    return path
+
+
+@pytest.mark.parametrize("show", [(), ("--show", "numbers", "--until", "9")], ids=["curves", "numbers"])
+def test_several_arms_get_their_log_rank_test_on_the_command_line(tmp_path: Path, show: tuple[str, ...]) -> None:
+    """At a large epsilon the statistic is that of survdiff and lifelines; two arms alone had a test before."""
+    path = write_trial(tmp_path, 900)
+    asked = "--time", "days", "--event", "died", "--event-value", "1", "--censored-value", "0", "--values", "0:12"
+    terms = "--epsilon", "1000", "--adjacency", "add-remove", "--by", "arm=new,mid,old"
+    done = run("survival", str(path), *asked, *terms, *show)
+    assert done.exit_code == 0, done.output
+    found = re.search(r"log-rank, arm new, arm mid and arm old: chi-squared ([\d.]+), p-value", done.output)
+    assert found, done.output
+    table = list(csv.DictReader(path.read_text().splitlines()))
+    days, died = (np.array([int(row[name]) for row in table]) for name in ("days", "died"))
+    arms = np.array([[row["arm"] == name for row in table] for name in ("new", "mid", "old")])
+    excess, covariance = np.zeros(3), np.zeros((3, 3))
+    for day in np.unique(days[died == 1]):
+        risk, events = (arms & (days >= day)).sum(axis=1), (arms & ((days == day) & (died == 1))).sum(axis=1)
+        all_risk, all_events, share = risk.sum(), events.sum(), risk / risk.sum()
+        excess += events - all_events * share
+        factor = all_events * (all_risk - all_events) / max(all_risk - 1, 1)
+        covariance += factor * (np.diag(share) - np.outer(share, share))
+    expected = excess[:2] @ np.linalg.solve(covariance[:2, :2], excess[:2])
+    assert float(found[1]) == pytest.approx(expected, rel=0.01)
+
+
+def test_a_stream_of_german_dates_and_a_misspelt_state_names_both_reasons(tmp_path: Path) -> None:
+    """A third each of 180 tuples with ; between fields is good, has 02.03.2026, and has gmy for gym."""
+    kinds = "2026-03-02T06:{0:02};gym\n", "02.03.2026 06:{0:02};gym\n", "2026-03-02T06:{0:02};gmy\n"
+    lines = "".join(kind.format(minute) for minute in range(60) for kind in kinds)
+    (tmp_path / "events.csv").write_text(f"ts;state\n{lines}")
+    steps = "--start", "2026-03-02T06:00", "--end", "2026-03-02T07:00", "--every", "20m", "--states", "gym,library"
+    store = "--delimiter", ";", "--epsilon", "50", "--store", f"sqlite:///{tmp_path / 's.db'}"
+    done = run("stream", str(tmp_path / "events.csv"), *steps, *store)
+    assert done.exit_code == 0, done.output
+    assert re.search(r"about 3[2-5] % of the tuples so far are unreadable, or .ts. is neither ISO 8601", done.output)
+    assert re.search(r"about 3[2-5] % of the tuples so far have a state that is not listed", done.output)
+    assert re.search(r"about (49|5[01]) % of the tuples of the last step have a state that is not listed", done.output)
+    released = [json.loads(line) for line in done.output.splitlines() if line.startswith("{")]
+    assert [row["count"] for row in released if row.get("state") == "gym"] == pytest.approx([20, 20, 20], abs=1)
