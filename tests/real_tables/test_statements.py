@@ -177,3 +177,74 @@ def test_a_stream_of_german_dates_and_a_misspelt_state_names_both_reasons(tmp_pa
     assert re.search(r"about (49|5[01]) % of the tuples of the last step have a state that is not listed", done.output)
     released = [json.loads(line) for line in done.output.splitlines() if line.startswith("{")]
     assert [row["count"] for row in released if row.get("state") == "gym"] == pytest.approx([20, 20, 20], abs=1)
+
+
+PRECISE = "--epsilon", "1000", "--adjacency", "add-remove"
+EVENTS = "--time", "t", "--event", "e", "--event-value", "1", "--censored-value", "0", "--values", "1:7"
+
+
+@pytest.fixture
+def late(tmp_path: Path) -> Path:
+    """100 records from 0 on, of which 40 have the event at 3 and 60 are censored at 6; 100 from 3 on, events at 6."""
+    path = tmp_path / "late.csv"
+    path.write_text("from,t,e,last,first\n" + "0,3,1,2,3\n" * 40 + "0,6,0,6,\n" * 60 + "3,6,1,5,6\n" * 100)
+    return path
+
+
+def read_share(done: Result, time: float) -> float:
+    assert done.exit_code == 0, done.output
+    rows = [[cell.strip() for cell in line.strip("│").split("│")] for line in done.output.splitlines() if "│" in line]
+    return next(float(row[1].removesuffix("%")) / 100 for row in rows if row[0] == str(time))
+
+
+@pytest.mark.parametrize(("ties", "shares"), [("after", (0.6, 0.225)), ("before", (0.8, 0.3))])
+def test_who_enters_at_the_time_of_an_event_is_at_risk_for_later_ones_alone(
+    late: Path, ties: str, shares: tuple[float, float]
+) -> None:
+    """R's intervals are (start, stop]: 40 of 100 have the event at 3, and 100 of 160 at 6."""
+    done = run("delayed-entry", str(late), "--entry", "from", *EVENTS, "--entry-ties", ties, *PRECISE)
+    assert [read_share(done, time) for time in (3.5, 6.5)] == pytest.approx(shares, abs=0.006)
+
+
+def test_an_empty_second_look_is_an_event_not_yet_seen_on_the_command_line(late: Path) -> None:
+    done = run("interval-censored", str(late), "--last", "last", "--first", "first", *EVENTS[-2:], *PRECISE)
+    assert [read_share(done, time) for time in (3.5, 6.5)] == pytest.approx([0.8, 0.3], abs=0.006)
+
+
+def test_a_hazard_ratio_of_unequal_arms_with_tied_times_is_the_one_of_breslow(tmp_path: Path) -> None:
+    """The arms have 15 and 55 % of the records, and the score equation of Cox is solved by halving."""
+    path = write_trial(tmp_path, 3000)
+    asked = "--time", "days", "--event", "died", "--event-value", "1", "--censored-value", "0", "--values", "0:12"
+    done = run("survival", str(path), *asked, "--by", "arm=new,old", "--show", "numbers", "--until", "9", *PRECISE)
+    assert done.exit_code == 0, done.output
+    found = re.search(r"hazard ratio │ +([\d.]+) ", done.output)
+    assert found, done.output
+    rows = [row for row in csv.DictReader(path.read_text().splitlines()) if row["arm"] != "mid"]
+    days, died = (np.array([int(row[name]) for row in rows]) for name in ("days", "died"))
+    is_new = np.array([row["arm"] == "new" for row in rows])
+    low, high = 0.2, 9.0
+    for _ in range(40):
+        ratio, score = np.sqrt(low * high), 0.0
+        for day in np.unique(days[died == 1]):
+            events = (days == day) & (died == 1)
+            new, old = ((days >= day) & is_new).sum() * ratio, ((days >= day) & ~is_new).sum()
+            score += (events & is_new).sum() - events.sum() * new / (new + old)
+        low, high = (ratio, high) if score > 0 else (low, ratio)
+    assert 1.3 < ratio < 2.2
+    assert float(found[1]) == pytest.approx(ratio, rel=0.01)
+
+
+def test_times_between_cells_and_out_of_order_are_answered_in_their_order_at_named_edges(late: Path) -> None:
+    grid = *EVENTS[:-2], "--grid", "0:8:4"
+    done = run("survival", str(late), *grid, "--show", "numbers", "--until", "7.5", "--times", "5.5,1.5,4", *PRECISE)
+    assert done.exit_code == 0, done.output
+    assert re.findall(r"share without an event at (.*?) +│", done.output) == [
+        "6 (the edge nearest to 5.5)", "2 (the edge nearest to 1.5)", "4",
+    ]  # fmt: skip
+    assert "restricted mean up to 8 (the edge nearest to 7.5)" in done.output
+
+
+def test_a_count_of_numbers_has_no_advice_on_labels(folder: Path) -> None:
+    done = run("count", str(folder / "trial.csv"), "--column", "days", "--epsilon", "1", "--adjacency", "add-remove")
+    assert done.exit_code == 0, done.output
+    assert "labels are counted" not in done.output
