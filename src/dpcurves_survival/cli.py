@@ -72,6 +72,11 @@ class SurvivalView(ResultView):
         return [table._replace(headline="\n".join(filter(None, [median, table.headline])))]
 
 
+MOST_NAMED_GROUPS = 6
+"""Groups: a test of more names their number alone, so that it stays a line, and curves of more are not
+printed."""
+
+
 class GroupedSurvivalView(ResultView):
     """View with a row per category: records, and median survival time; and the curves of few categories."""
 
@@ -84,7 +89,7 @@ class GroupedSurvivalView(ResultView):
         if table is None:
             return []
         groups = ViewTable.from_table(describe_log_rank_test(curves, self.settings), table, max(len(curves), 2))
-        shown = curves.items() if len(curves) <= 6 else ()  # more curves would fill several screens
+        shown = curves.items() if len(curves) <= MOST_NAMED_GROUPS else ()  # more curves would fill several screens
         tables = [groups]
         for name, curve in shown:
             for view_table in ResultView.tables(self, curve):
@@ -104,8 +109,9 @@ def _describe_median(curve: Survival, level: float) -> str:
 def describe_log_rank_test(
     curves: ByCategory[Survival], sure: IntervalSettings, weights: tuple[float, float] = (0.0, 0.0)
 ) -> str:
-    """Return the log-rank test of two groups as lines of text, each ended by a newline. Empty unless there are two
-    groups with the same strata and `sure`, the settings of the intervals, asks for intervals for the population.
+    """Return the log-rank test of groups as lines of text, each ended by a newline. Empty unless there are two groups
+    with the same strata, or more without strata, and `sure`, the settings of the intervals, asks for intervals for the
+    population.
 
     With several columns of categories, the first has the groups, and the other columns define strata.
 
@@ -120,16 +126,25 @@ def describe_log_rank_test(
         name, *stratum = key if isinstance(key, tuple) else (key,)
         groups.setdefault(name, {})[tuple(stratum)] = curve
     within = list(groups.values())
-    if len(within) != 2 or within[0].keys() != within[1].keys() or not covers_population(curves, sure):
+    is_pair = len(within) == 2 and within[0].keys() == within[1].keys()
+    if not (is_pair or (len(within) > 2 and not strata)) or not covers_population(curves, sure):
         return ""
+    from .group_tests import multivariate_log_rank_test
     from .kaplan_meier import log_rank_test
 
+    rho, gamma = weights
     with suppress_curve_warnings():
-        test = log_rank_test(*([*each.values()] for each in within), rho=weights[0], gamma=weights[1])
+        if is_pair:
+            test = log_rank_test(*([*each.values()] for each in within), rho=rho, gamma=gamma)
+        else:
+            test = multivariate_log_rank_test([*curves.values()], rho=rho, gamma=gamma)
     name = "log-rank" if weights == (0.0, 0.0) else f"Fleming-Harrington ({weights[0]:g}, {weights[1]:g})"
-    both = " and ".join(f"{group} {each}" for each in groups) + (f", strata of {', '.join(strata)}" if strata else "")
+    *first_names, last_name = (f"{group} {each}" for each in groups)
+    names = f"{', '.join(first_names)} and {last_name}" + (f", strata of {', '.join(strata)}" if strata else "")
+    if len(groups) > MOST_NAMED_GROUPS:
+        names = f"{len(groups)} categories of {group}"
     statistic = "not known" if isnan(test.statistic) else f"{test.statistic:.3g}"
-    words = f"{name}, {both}: chi-squared {statistic}, {describe_p_value(test.p_value)}"
+    words = f"{name}, {names}: chi-squared {statistic}, {describe_p_value(test.p_value)}"
     return "".join(f"{line}\n" for line in (words, *test.notes))
 
 
@@ -248,7 +263,7 @@ class SurvivalReadingView(ResultView):
     theme: str = "light"
 
     def tables(self, curves: Any) -> list[ViewTable]:
-        """Return one table for each category: the columns of the result with intervals; the test of two groups is
+        """Return one table for each category: the columns of the result with intervals; the test of groups is
         above the first."""
         tested = hasattr(curves, "label_columns") and self.weights is not None
         test_lines = describe_log_rank_test(curves, self.settings, self.weights or (0.0, 0.0)) if tested else ""

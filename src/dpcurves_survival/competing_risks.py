@@ -36,7 +36,7 @@ from dpcurves.data import Axis, Categories, Grid, Outside
 from dpcurves.data.axis import Category
 from dpcurves.display import format_number
 from dpcurves.display.numerals import describe_point
-from dpcurves.inference import public_generator, simultaneous_errors
+from dpcurves.inference import public_generator
 from dpcurves.inference.known_numbers import KNOWN_LEVEL, known_curve
 from dpcurves.inference.simulation import choose_draws, simulate_cell_noise
 from dpcurves.summaries.two_classes import isotonic_projection
@@ -198,10 +198,11 @@ class CompetingRisks(IntervalResult):
         followed = int(self._followed_cells.sum())
         return float(self._cell_bounds[followed - 1, 1]) if followed else float(self.x[0])
 
-    @property
+    @cached_property
     def at_risk(self) -> FloatArray:
-        """Number at risk in the cell that ends at each edge, at least 0; at the first edge all: ``(cells + 1,)``."""
-        return np.append(self._risk_table.records[:1], self._risk_table.records).clip(min=0.0)
+        """Number at risk in the cell that ends at each edge, at least 0 and nonincreasing; at the first edge all:
+        ``(cells + 1,)``."""
+        return inference.estimate_at_risk(*self._at_risk_with_noise)
 
     def intervals(self, level: float, *, population: bool = False) -> FloatArray:
         """Return simultaneous confidence bands of all incidences at `level`: ``(causes * (cells + 1), 2)``, cause by
@@ -229,7 +230,8 @@ class CompetingRisks(IntervalResult):
     def at_risk_intervals(self, level: float) -> FloatArray:
         """Return lower and upper bounds of `at_risk`, simultaneous at `level`, of shape ``(cells + 1, 2)``.
 
-        They are for the numbers of these records, so they cover noise alone.
+        They are for the numbers of these records, so they cover noise alone. They contain `at_risk` and, like it, do
+        not rise.
 
         Args:
             level: Confidence level of all intervals together, between 0 and 1.
@@ -237,11 +239,7 @@ class CompetingRisks(IntervalResult):
         Raises:
             ValueError: `level` is not between 0 and 1.
         """
-        released, noise = self._at_risk_with_noise
-        error = simultaneous_errors([noise.records], require_probability("level", level))
-        records = np.maximum(released.records, 0.0)  # impossible numbers must not narrow the interval
-        ends = np.stack([records - error, records + error], axis=1)
-        return np.asarray(np.maximum(np.concatenate([ends[:1], ends]), 0.0))
+        return inference.bound_at_risk(*self._at_risk_with_noise, require_probability("level", level))
 
     def to_frame(self, *, level: float | None = None, population: bool = False) -> Any:
         """Return the numbers as a data frame; with a `level`, also bounds of the bands and of the numbers at risk.
@@ -508,8 +506,8 @@ class CompetingRisks(IntervalResult):
             cause_shades = [shade.select_rows(slice(row * size, (row + 1) * size)) for shade in shades]
             words: Any = {"label": self.label, "upwards": "share with an event", "share": True}
             if row == 0:  # all causes have the same records at risk
-                error = (self.at_risk_intervals(PLOT_LEVEL)[:, 1] - self.at_risk)[1:] if shades else None
-                words["at_risk"] = AtRiskRow(self.x, self.at_risk[1:], error)
+                intervals = self.at_risk_intervals(PLOT_LEVEL) if shades else None
+                words["at_risk"] = AtRiskRow.from_numbers(self.x, self.at_risk, intervals)
                 words["at_risk_name"] = how["name"]
             plot_arguments: PlotArguments = {"privacy": how["privacy"], "ax": ax, "name": f"{before}{cause}"}
             ax = draw_steps(

@@ -43,6 +43,8 @@ class Tuning:
     """Records. Bands for the population give no information from the first time at which at most this many are at
     risk.
     """
+    least_variance_at_risk: float = 1e-9
+    """Squared records: a number at risk counts as at least so noisy when numbers at risk are weighted."""
     least_score_variance: float = 1e-9
     """Squared records: added where neither sampling nor noise moves the events, so that any difference is
     significant."""
@@ -94,6 +96,52 @@ def count_at_risk(events: FloatArray, censored: FloatArray) -> AtRisk:
     inside[..., 0] += events[..., 0]
     all_[..., 0] += (events + censored)[..., 0]
     return AtRisk(inside, np.cumsum(all_[..., ::-1], axis=-1)[..., ::-1][..., :-1])
+
+
+def estimate_at_risk(released: AtRisk, noise: AtRisk, *, may_rise: bool = False) -> FloatArray:
+    """Return the number of all records, then the number at risk in each cell, (cells + 1,): at least 0, and
+    nonincreasing unless records may enter late.
+
+    They are the nearest nonincreasing numbers in squares, weighted by the precision of the released numbers.
+
+    Args:
+        released: The released risk table, (cells,).
+        noise: Its simulated noise, (draws, cells).
+        may_rise: If True, records enter observation late, so that the number at risk may rise.
+    """
+    records = released.records
+    if not may_rise:
+        variance = np.mean(noise.records**2, axis=0)
+        weights = 1 / np.maximum(variance, TUNING.least_variance_at_risk)
+        records = -isotonic_projection(-records, weights)
+    return np.append(records[:1], records).clip(min=0.0)
+
+
+def bound_at_risk(released: AtRisk, noise: AtRisk, level: float, *, may_rise: bool = False) -> FloatArray:
+    """Return lower and upper bounds of `estimate_at_risk`, (cells + 1, 2), that hold simultaneously at `level`.
+
+    Numbers at risk never rise, so a later lower bound holds for all cells before it, and an earlier upper bound for all
+    cells after it: bounds cover the true numbers whenever the bounds of single cells cover them. Bounds that contradict
+    each other change places. Estimates lie inside.
+
+    Args:
+        released: The released risk table, (cells,).
+        noise: Its simulated noise, (draws, cells).
+        level: Simultaneous confidence level.
+        may_rise: If True, records enter observation late, so that the number at risk may rise.
+
+    Raises:
+        ValueError: `level` is not between 0 and 1.
+    """
+    error = simultaneous_errors([noise.records], level)
+    records = np.maximum(released.records, 0.0)  # impossible numbers must not narrow the interval
+    lower, upper = np.maximum(records - error, 0.0), records + error
+    if not may_rise:
+        later_lower, earlier_upper = np.maximum.accumulate(lower[::-1])[::-1], np.minimum.accumulate(upper)
+        lower, upper = np.minimum(later_lower, earlier_upper), np.maximum(later_lower, earlier_upper)
+    estimate = estimate_at_risk(released, noise, may_rise=may_rise)
+    bounds = np.minimum(np.append(lower[:1], lower), estimate), np.maximum(np.append(upper[:1], upper), estimate)
+    return np.stack(bounds, axis=1)
 
 
 def find_known_cells(table: AtRisk, noise: AtRisk, z: float = TUNING.known_z) -> BoolArray:

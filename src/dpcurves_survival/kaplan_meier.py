@@ -48,7 +48,7 @@ from dpcurves.curves.result import (
 from dpcurves.data import Axis, Categories, Grid, Outside
 from dpcurves.data.axis import Category
 from dpcurves.display import format_interval, format_number
-from dpcurves.inference import public_generator, simultaneous_errors
+from dpcurves.inference import public_generator
 from dpcurves.inference.simulation import choose_draws, simulate_cell_noise
 
 from . import inference
@@ -291,10 +291,11 @@ class Survival(IntervalResult):
     def at_risk(self) -> FloatArray:
         """Number at risk in the cell that ends at each edge, at least 0; at the first edge the number of all records.
 
-        See `at_risk_intervals`.
+        Nonincreasing, unless records enter late; see `at_risk_intervals`.
         """
-        records = self._event_table.at_risk.records
-        return np.append(records[:1], records).clip(min=0.0)
+        return inference.estimate_at_risk(
+            self._event_table.at_risk, self._simulated_noise.at_risk, may_rise=self.AT_RISK_MAY_RISE
+        )
 
     @cached_property
     def _shrunken_hazards(self) -> HazardPosterior | None:
@@ -446,7 +447,8 @@ class Survival(IntervalResult):
     def at_risk_intervals(self, level: float) -> FloatArray:
         """Return lower and upper bounds of `at_risk`, simultaneous at `level`, of shape ``(cells + 1, 2)``.
 
-        They are for the numbers of these records, so they cover noise alone.
+        They are for the numbers of these records, so they cover noise alone. They contain `at_risk` and, like it, do
+        not rise, unless records enter late.
 
         Args:
             level: Confidence level of all intervals together, between 0 and 1.
@@ -454,10 +456,9 @@ class Survival(IntervalResult):
         Raises:
             ValueError: `level` is not between 0 and 1.
         """
-        error = simultaneous_errors([self._simulated_noise.at_risk.records], require_probability("level", level))
-        records = np.maximum(self._event_table.at_risk.records, 0.0)  # impossible numbers must not narrow the interval
-        ends = np.stack([records - error, records + error], axis=1)
-        return np.asarray(np.maximum(np.concatenate([ends[:1], ends]), 0.0))
+        tables = self._event_table.at_risk, self._simulated_noise.at_risk
+        level = require_probability("level", level)
+        return inference.bound_at_risk(*tables, level, may_rise=self.AT_RISK_MAY_RISE)
 
     def to_frame(self, *, level: float | None = None, population: bool = False) -> Any:
         """Return the numbers as a data frame; with a `level`, also bounds of the band and of the numbers at risk.
@@ -492,8 +493,7 @@ class Survival(IntervalResult):
             shades: Bands, wider ones first; empty: neither bands nor intervals are drawn.
             how: Privacy statement, axes and name in the legend (`PlotArguments`).
         """
-        error = (self.at_risk_intervals(PLOT_LEVEL)[:, 1] - self.at_risk)[1:] if shades else None
-        risk = AtRiskRow(self.x, self.at_risk[1:], error)
+        risk = AtRiskRow.from_numbers(self.x, self.at_risk, self.at_risk_intervals(PLOT_LEVEL) if shades else None)
         plot_arguments: Any = {"label": self.label, "at_risk": risk, "weighted": self.WEIGHTED}
         return draw_survival(self.x, self._mask_unknown("y", self.y), shades=shades, **plot_arguments, **how)
 
@@ -503,6 +503,9 @@ class Survival(IntervalResult):
 
     RELEASES: ClassVar[int] = 2
     """Rows of released counts."""
+
+    AT_RISK_MAY_RISE: ClassVar[bool] = False
+    """Whether records enter observation late, so that the number at risk may rise."""
 
     @classmethod
     def _from_json(cls, document: display.CurveDocument) -> Self:

@@ -53,13 +53,25 @@ class AtRiskRow(NamedTuple):
     Attributes:
         edges: Edges of the grid, shape (cells + 1,).
         records: Records at risk in each cell, shape (cells,).
-        error: Distance from each number to the upper end of its interval, shape (cells,); None: no intervals are shown.
-            Lower ends are cut at 0, so half widths would be too small.
+        error: Distance from each number to the farther end of its interval, shape (cells,); None: no intervals are
+            shown. Lower ends are cut at 0, so half widths would be too small.
     """
 
     edges: FloatArray
     records: FloatArray
     error: FloatArray | None
+
+    @classmethod
+    def from_numbers(cls, edges: FloatArray, numbers: FloatArray, intervals: FloatArray | None) -> AtRiskRow:
+        """Return the row of numbers at risk of a result.
+
+        Args:
+            edges: Edges of the grid, shape (cells + 1,).
+            numbers: All records, then records at risk in each cell, shape (cells + 1,).
+            intervals: Lower and upper bounds of the numbers, shape (cells + 1, 2); None: no intervals are shown.
+        """
+        error = None if intervals is None else np.abs(intervals - numbers[:, None]).max(axis=1)[1:]
+        return cls(edges, numbers[1:], error)
 
 
 def write_at_risk(ax: Axes, row: AtRiskRow, name: str | None, color: str) -> None:

@@ -1054,8 +1054,7 @@ def survival_figure(
     population = population and first_curve.privacy.rows_per_unit == 1
     groups = []
     for key, curve in curves_by_name.items():
-        error = (curve.at_risk_intervals(level)[:, 1] - curve.at_risk)[1:]
-        risk = AtRiskRow(curve.x, curve.at_risk[1:], error)
+        risk = AtRiskRow.from_numbers(curve.x, curve.at_risk, curve.at_risk_intervals(level))
         groups.append(FigureGroup(format_key(key), curve.y, curve.band(level, population=population), risk))
     test = ""
     if len(all_curves) == 2 and first_curve.privacy.rows_per_unit == 1:

@@ -323,6 +323,7 @@ class DelayedEntry(Survival):
     KIND = "delayed-entry"
     TITLE = "Survival over {label}, with delayed entry"
     RELEASES: ClassVar[int] = 3
+    AT_RISK_MAY_RISE: ClassVar[bool] = True
 
     entry_ties: str = ENTRY_TIES[0]
 

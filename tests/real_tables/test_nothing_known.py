@@ -285,3 +285,26 @@ def test_a_difference_or_gap_that_is_not_known_may_be_any_at_every_level(without
                 assert np.isnan(gap.value) or gap.lower <= gap.value <= gap.upper
     assert unknown > 20
     assert known > 10 or without == "positives"
+
+
+@pytest.mark.parametrize("coins", dp.local.Coins)
+@pytest.mark.parametrize("people", [1, 2, 4])
+def test_a_few_reports_of_people_at_home_print_no_share_with_a_band_of_all_shares(people: int, coins: Any) -> None:
+    """Before, the median of one report was a number, beside a band from 0 to 100 %."""
+    question = dp.CdfQuestion("age", dp.Grid(0, 100, cells=8))
+    task = dp.local.Task(question, dp.PrivacyLoss.pure(2), people=5000, coins=coins)
+    for start in range(8):
+        names = (str(start + person) for person in range(people))
+        curve = dp.local.aggregate([task.randomize(41, person=name) for name in names], task)
+        y, (lower, upper) = np.asarray(curve.to_frame()["y"])[1:-1], curve.band(0.95)
+        assert np.isnan(y[(lower <= 0)[1:-1] & (upper >= 1)[1:-1]]).all() or (upper - lower)[1:-1].min() <= 0.5
+        assert not np.isnan(y).all() or any("next to nothing" in note for note in curve.notes)
+
+
+def test_a_share_at_the_end_of_the_grid_says_nothing_about_the_curve() -> None:
+    """That most values lie below the last edge is known long before anything inside the grid is."""
+    ends = [0.0, 0.0, 0.0, 0.7], [0.0, 1.0, 1.0, 1.0]
+    y = [0.0, 0.3, 0.6, 0.9]
+    assert np.isnan(known_curve(y, ends, deciding=slice(1, -1))).tolist() == [False, True, True, False]
+    assert known_curve(y, ends).tolist() == y
+    assert known_curve(y, ([0.0, 0.0, 0.2, 0.7], [0.0, 1.0, 0.6, 1.0]), deciding=slice(1, -1)).tolist() == y

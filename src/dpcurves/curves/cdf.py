@@ -102,6 +102,9 @@ Several = Sequence[float] | NDArray[Any]
 WHOLE = slice(None)
 """All edges of a grid."""
 
+TOO_FEW = 5
+"""Records: of fewer, randomised responses may have noise at other edges than the first inner one alone."""
+
 
 @dataclass(frozen=True, eq=False, repr=False)
 class CdfHistogram(IntervalResult):
@@ -514,6 +517,7 @@ class CDF(IntervalResult):
     IS_ADDITIVE = True
     POSSIBLE_RANGES = MappingProxyType({"y": (0.0, 1.0)})
     IS_CURVE = True
+    DECIDING_POINTS = slice(1, -1)  # the ends of the grid tell of values outside, not of the curve
 
     label: str
     privacy: PrivacyStatement
@@ -608,9 +612,9 @@ class CDF(IntervalResult):
         return bool(self.prefixes.unbiased_prefix_counts[-1] < 0.5)
 
     def _may_be_unknown(self) -> bool:
-        """Whether no record was counted, or noise at the first inner edge is large enough for a band wider than 1/2
-        there."""
-        if self._is_empty:
+        """Whether fewer than five records were counted, or noise at the first inner edge is large enough for a band
+        wider than 1/2 there."""
+        if self._is_empty or self.prefixes.unbiased_prefix_counts[-1] < TOO_FEW:
             return True
         evidence = self.prefixes.evidence
         noise = evidence.sums.interval_distribution.end_cell_deviations(evidence.total is not None)[0]

@@ -52,7 +52,7 @@ from ..data import Categories, Grid, MissingReason, OrderedAxis, Outside
 from ..display import POPULATION, RECORDS, Shade, describe_interval, format_number
 from ..drafts import write_whole
 from ..extensions import load_results
-from ..inference.known_numbers import KNOWN_LEVEL, known_curve, known_values
+from ..inference.known_numbers import ALL_POINTS, KNOWN_LEVEL, known_curve, known_values
 from ..privacy import ReplaceOne
 from ..summaries.two_classes import LEAST_MASS
 from ..translation import current_reader, keep_names, translate
@@ -391,7 +391,7 @@ def notes_on_reasons(release: Release) -> tuple[str, ...]:
     has_text = any(MissingReason.NO_NUMBER.description in reason for reason in reasons)
     advice = (
         "of text instead of a number see --decimal and --dates; 34% or 5 kg is text: write the number alone; "
-        "labels are counted with dp.bar_chart (dpcurves bars)"
+        "labels are counted, by declared categories, with dp.bar_chart (dpcurves bars; dp_bar_chart in SQL)"
     )
     return (add_advice(fact, advice) if has_text else fact,)
 
@@ -1552,6 +1552,7 @@ class IntervalResult(SimulationCache, ReleasedResult):
             `dpcurves.inference.known_numbers`.
             Data frame, files and plots leave an unknown number out.
         IS_CURVE: Whether the points form a curve, which is known or unknown as a whole.
+        DECIDING_POINTS: Points of a curve that decide whether it is known.
         MEASURED: The column of numbers whose interval ends are called ``lower`` and ``upper`` alone.
         NOTES_UNKNOWN: Whether `notes` say that no number is known; False for kinds whose questions note this from
             counts, without a simulation. Pictures of all kinds say it.
@@ -1561,6 +1562,7 @@ class IntervalResult(SimulationCache, ReleasedResult):
     INTERVAL_COLUMNS: ClassVar[tuple[str, ...]] = ("lower", "upper")
     POSSIBLE_RANGES: ClassVar[Mapping[str, tuple[Any, ...]]] = MappingProxyType({})
     IS_CURVE: ClassVar[bool] = False
+    DECIDING_POINTS: ClassVar[slice] = ALL_POINTS
     MEASURED: ClassVar[str] = "y"
     NOTES_UNKNOWN: ClassVar[bool] = False
 
@@ -1710,8 +1712,10 @@ class IntervalResult(SimulationCache, ReleasedResult):
         interval_ends = self._masking_intervals
         if not interval_ends:
             return column
-        mask = known_curve if self.IS_CURVE else known_values
-        return mask(column, [interval_ends[end] for end in names or self.INTERVAL_COLUMNS[:2]], lowest, highest)
+        ends = [interval_ends[end] for end in names or self.INTERVAL_COLUMNS[:2]]
+        if self.IS_CURVE:
+            return known_curve(column, ends, lowest, highest, deciding=self.DECIDING_POINTS)
+        return known_values(column, ends, lowest, highest)
 
     def _possible_range(self, name: str) -> tuple[Any, ...]:
         """Return lowest and highest possible value of a column, and the names of the columns of its ends if they are

@@ -577,20 +577,22 @@ def _has_dates(column: TableColumn) -> bool:
 
 
 def _join_ends(lower: TableColumn, upper: TableColumn) -> list[str]:
-    """Return the texts of intervals, row by row, such as "3 to 5"; "3 or more" if the upper end is infinite.
+    """Return the texts of intervals, row by row, such as "3 to 5"; "3 or more" if the upper end is infinite. An
+    interval of width 0 is written as its number is.
 
     Args:
         lower: Column of lower ends.
         upper: Column of upper ends.
     """
     texts = []
-    for low, high, low_text, high_text in zip(
-        lower.values.tolist(), upper.values.tolist(), lower.format_cells(), upper.format_cells(), strict=True
+    nearest = replace(lower, bound=Bound.NONE).format_cells()
+    for low, high, low_text, high_text, nearest_text in zip(
+        lower.values.tolist(), upper.values.tolist(), lower.format_cells(), upper.format_cells(), nearest, strict=True
     ):
         if not (_is_number(low) and _is_number(high)):
             texts.append(low_text if low_text == high_text else f"{low_text} to {high_text}")
         elif low == high and isfinite(low):
-            texts.append(low_text)  # known exactly, such as the share of all records below the end of the range
+            texts.append(nearest_text)  # known exactly, such as the share of all records below the end of the range
         elif isfinite(low) and isfinite(high):
             texts.append(f"{low_text.removesuffix('%')} to {high_text}")
         else:

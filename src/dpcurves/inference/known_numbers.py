@@ -6,7 +6,7 @@ range. This covers denominators, classes and treatment groups that noise alone e
 whole range. The level is fixed, so that the level that a reader requests does not change which numbers are known.
 
     known_number, known_values    number or array, with its interval -> NaN where not known
-    known_curve                   points of a curve with a band -> all points, or NaN where the band is uninformative
+    known_curve                   points of a curve with a band -> all points, or NaN where it says next to nothing
     may_be_zero                   noisy counts -> whether an empty cell explains them
 
 Formal guarantees: no records are read and no budget is spent, because a function of released numbers reveals nothing
@@ -27,6 +27,12 @@ from .bands import upper_quantiles
 KNOWN_LEVEL = 0.95
 """Probability of the interval, for these records, that decides whether a number is known: if it holds every possible
 value, the number is NaN."""
+
+KNOWN_FRACTION = 0.5
+"""Fraction of the possible range: a curve whose band is wider at every point says next to nothing."""
+
+ALL_POINTS = slice(None)
+"""The points of a curve, if all decide whether it is known."""
 
 Ends = tuple[float, float]
 """Lower and upper endpoint of an interval."""
@@ -82,25 +88,32 @@ def known_number(value: float, ends: Ends, least: float, most: float) -> float:
     return float(known_values(value, ends, least, most))
 
 
-def known_curve(values: ArrayLike, ends: Any, least: ArrayLike = 0.0, most: ArrayLike = 1.0) -> FloatArray:
-    """Return the points of a curve; if no point of its band is informative, uninformative points are NaN.
+def known_curve(
+    values: ArrayLike, ends: Any, least: ArrayLike = 0.0, most: ArrayLike = 1.0, *, deciding: slice = ALL_POINTS
+) -> FloatArray:
+    """Return the points of a curve; if its band says next to nothing, uninformative points are NaN.
 
-    A curve is one result: a single informative point of the band keeps all points. A point at which the band has width
-    0 gives no information on other points, so it does not count as informative here, but is kept.
+    A curve is one result: a single deciding point at which the band is at most half as wide as the possible range keeps
+    all points. A point at which the band has width 0 gives no information on other points, but is kept.
 
     Args:
         values: Released values, of shape ``(points,)``.
         ends: Lower and upper ends of the band, each of the same shape.
         least: Least possible value.
         most: Largest possible value.
+        deciding: Points that decide whether the curve is known.
 
     >>> known_curve([1.0, 0.4, 0.3], ([1.0, 0.0, 0.0], [1.0, 1.0, 1.0])).tolist()
     [1.0, nan, nan]
     >>> known_curve([1.0, 0.4, 0.3], ([1.0, 0.2, 0.0], [1.0, 1.0, 1.0])).tolist()
+    [1.0, 0.4, nan]
+    >>> known_curve([1.0, 0.4, 0.3], ([1.0, 0.2, 0.0], [1.0, 0.6, 1.0])).tolist()
     [1.0, 0.4, 0.3]
     """
     lower, upper = (np.asarray(end, dtype=np.float64) for end in ends)
-    is_unknown = bool((is_uninformative(lower, upper, least, most) | (lower == upper)).all())
+    width, possible_width = upper - lower, np.asarray(most) - np.asarray(least)
+    too_wide = is_uninformative(lower, upper, least, most) | (width > KNOWN_FRACTION * possible_width)
+    is_unknown = bool((too_wide | (width == 0))[deciding].all())
     return known_values(values, ends, least, most) if is_unknown else np.asarray(values, dtype=np.float64)
 
 

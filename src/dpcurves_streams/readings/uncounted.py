@@ -244,9 +244,7 @@ class UncountedReader:
         deviations = np.sqrt(self._cached_variances(None))
         noisy = NoisyValues(self._distribution.uncounted.family, totals, deviations)
         recent = self._recent_span()
-        notes = self._note_excesses(
-            recent, self._test_level(self.time_step), "" if recent is None else f" of the last {recent.width} steps"
-        )
+        notes = self._note_excesses(recent, self._test_level(self.time_step), _describe_span(recent))
         last = self._notes_at_marks(so_far)
         return UncountedReading(
             self.time_step, self._reasons, self._shown.estimate_next(totals, deviations), noisy, so_far.counted_tuples,
@@ -416,3 +414,10 @@ def _describe_states(axes: Sequence[Axis | Categories]) -> str:
     is_listed = all(isinstance(axis, Categories) for axis in axes)
     missing = "a state that is not listed" if is_listed else "no value in the cells"
     return f"have {missing}; {'; '.join(parts)}"
+
+
+def _describe_span(span: TimeStepSpan | None) -> str:
+    """Return words for the steps of a span; empty without a span."""
+    if span is None:
+        return ""
+    return " of the last step" if span.width == 1 else f" of the last {span.width} steps"
