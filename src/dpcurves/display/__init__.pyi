@@ -65,6 +65,7 @@ from .html import (
     render_table_summary,
     summary_facts,
 )
+from .mechanism_text import explain_mechanism
 from .numerals import (
     LONGEST_WHOLE,
     MOST_LABELLED,
@@ -222,6 +223,7 @@ __all__ = [
     "encode_curves",
     "encode_privacy",
     "escape_formula",
+    "explain_mechanism",
     "find_declared_numbers",
     "find_wide_intervals",
     "footer",
