@@ -65,6 +65,7 @@ from .html import (
     render_table_summary,
     summary_facts,
 )
+from .layout import FittedLayout
 from .mechanism_text import explain_mechanism
 from .numerals import (
     LONGEST_WHOLE,
@@ -168,6 +169,7 @@ __all__ = [
     "ColumnWords",
     "CrossedShade",
     "CurveDocument",
+    "FittedLayout",
     "IntervalEnds",
     "LabelColumns",
     "PictureDescription",
