@@ -322,15 +322,15 @@ class Footnote(Annotation):
         self._write(renderer)
         return self.get_text() != before
 
-    def get_tightbbox(self, renderer: RendererBase | None = None) -> Bbox:
+    def get_tightbbox(self, renderer: RendererBase | None = None) -> Bbox | None:
         """Return the box that a layout leaves room for; beside a colour bar it ends at the right edge of the axes.
 
         The footnote lies below the colour bar, too, whose room would else be left free twice.
         """
         box = super().get_tightbbox(renderer)
-        if self.axes is not None and list_colorbars(self.axes):
-            box = Bbox.from_extents(box.x0, box.y0, max(box.x0, min(box.x1, self.axes.bbox.x1)), box.y1)
-        return box
+        if box is None or not isinstance(self.axes, Axes) or not list_colorbars(self.axes):
+            return box
+        return Bbox.from_extents(box.x0, box.y0, max(box.x0, min(box.x1, self.axes.bbox.x1)), box.y1)
 
     @property
     def height(self) -> float:
